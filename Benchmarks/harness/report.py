@@ -1,0 +1,124 @@
+"""The report: one Markdown page."""
+
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+from .rows import MIB, HighestMemoryRow, Key, Results, Row, Verdict
+from .scratch import file_system
+from .stopwatch import COMPILE, Series
+
+
+def write_report(rows: list, verdicts: list[Verdict], results: Results, settings: dict[str, str],
+                 machine: dict[str, str]) -> str:
+    lines = ["# Benchmarks", ""]
+    lines += [f"- {name}: {text}" for name, text in {**settings, **machine}.items()]
+    lines += ["", "Medians, in brackets the lowest and highest. Wall time and CPU (user and system) in seconds; "
+              "memory is peak RSS in MiB. Ratios of one run compare; seconds of different runs do not.", ""]
+    lines += _table(["row", "content", "work", "castree s", "against", "peer s", "value", "limit", "verdict",
+                     "CPU s", "peer CPU s", "RSS", "peer RSS"],
+                    [_row(row, verdict, results) for row, verdict in zip(rows, verdicts)])
+    if results.highest:
+        lines += ["", f"Highest peak RSS: {results.highest[0] / MIB:.1f} MiB in `{results.highest[1]}`."]
+    lines += ["", "## What was run", "", "Timed, in the first round; WORK is the working directory:", ""]
+    for name, commands in results.commands.items():
+        lines.append(f"- {name}: " + ", then ".join(f"`{command}`" for command in commands))
+    lines += ["", "Not timed:", "",
+              "- `castree --store STORE init`, `ostree --repo=REPOSITORY init --mode=bare-user-only`",
+              "- `sync` before every timed run", f"- raw programs: `{' '.join(COMPILE)}`", ""]
+    return "\n".join(lines)
+
+
+def _table(head: list[str], body: list[list[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *body]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+
+
+def _row(row, verdict: Verdict, results: Results) -> list[str]:
+    if isinstance(row, HighestMemoryRow):  # about all runs: it has no series of its own
+        ours = peer = None
+    else:
+        ours, peer = results.series.get(row.ours), results.series.get(row.peer)
+    times = [_wall(ours), _wall(peer), _cpu(ours), _cpu(peer)] if type(row) is Row else [""] * 4
+    return [row.id, row.content, row.work, times[0], _against(row), times[1], _value(verdict, row.unit),
+            f"{row.limit:g} {row.unit}".rstrip(), verdict.text, *times[2:], _rss(ours), _rss(peer)]
+
+
+def _against(row) -> str:
+    if row.peer is None:
+        return ""
+    peer: Key = row.peer
+    return peer.name if peer.content == row.ours.content else f"{peer.name}, {peer.content}"
+
+
+def _value(verdict: Verdict, unit: str) -> str:
+    if verdict.value is None:
+        return ""
+    if unit:
+        return f"{verdict.value:.1f} {unit}"
+    rounds = f" ({verdict.rounds[0]:.3g}–{verdict.rounds[1]:.3g})" if verdict.rounds else ""
+    return f"**{verdict.value:.3g}**{rounds}"
+
+
+def _wall(series: Series | None) -> str:
+    if series is None:
+        return ""
+    low, high = series.wall_range
+    return f"{series.wall:.4f} ({low:.4f}–{high:.4f})"
+
+
+def _cpu(series: Series | None) -> str:
+    return f"{series.cpu:.4f}" if series else ""
+
+
+def _rss(series: Series | None) -> str:
+    return f"{series.rss / MIB:.1f}" if series and series.rss is not None else ""
+
+
+def describe_machine(work: Path, castree: Path | None) -> dict[str, str]:
+    """The machine and the versions of what was run; no paths and no names of hosts."""
+    load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
+    return {
+        "processor": f"{_first_field('/proc/cpuinfo', 'model name')}, {len(os.sched_getaffinity(0))} cores, "
+                     + ("with" if _has_sha_instructions() else "without") + " SHA instructions",
+        "memory": _first_field("/proc/meminfo", "MemTotal"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "file system": file_system(work),
+        "load averages at the end": load,
+        "castree": _version([str(castree), "--version"]) if castree else "left out",
+        "peers": "; ".join(filter(None, (_ostree_version(), _version(["git", "--version"]),
+                                         _version(["cc", "--version"]), _version(["openssl", "version"])))),
+    }
+
+
+def _first_field(file: str, name: str) -> str:
+    for line in Path(file).read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return value.strip()
+    return "unknown"
+
+
+def _has_sha_instructions() -> bool:
+    x86, arm = (_first_field("/proc/cpuinfo", name).split() for name in ("flags", "Features"))
+    return "sha_ni" in x86 or "sha2" in arm
+
+
+def _version(command: list[str]) -> str:
+    if not shutil.which(command[0]):
+        return ""
+    done = subprocess.run(command, capture_output=True, text=True)
+    lines = done.stdout.strip().splitlines()
+    return lines[0] if done.returncode == 0 and lines else "version not told"
+
+
+def _ostree_version() -> str:
+    if not shutil.which("ostree"):
+        return ""
+    done = subprocess.run(["ostree", "--version"], capture_output=True, text=True)
+    for line in done.stdout.splitlines():
+        if line.strip().startswith("Version:"):
+            return "ostree " + line.split(":", 1)[1].strip().strip("'")
+    return "ostree of unknown version"

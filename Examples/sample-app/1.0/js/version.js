@@ -1,0 +1,1 @@
+globalThis.almanacVersion = "1.0";

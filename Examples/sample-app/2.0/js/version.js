@@ -1,0 +1,1 @@
+globalThis.almanacVersion = "2.0";

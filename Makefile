@@ -1,0 +1,59 @@
+# castree: everything a contributor does, one word each. `make` alone lists the words.
+
+SWIFT ?= swift
+
+# The debug build and the tests share their flags, so nothing is compiled twice.
+debug := -Xswiftc -warnings-as-errors
+tests := --disable-xctest
+
+release := -c release -Xswiftc -cross-module-optimization
+ifneq ($(shell uname -s),Darwin)
+release += --static-swift-stdlib -Xlinker -s
+endif
+
+swift_files := $(wildcard Package.swift Sources tools Tests)
+scripts := $(wildcard scripts/* .ci/* Benchmarks/run)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: run test check fmt bench setup build clean help
+
+run: setup build ## build, then push two real releases through a store and show every step
+	@scripts/setup run || echo "make run: going on without; the sample app will do"
+	@scripts/run
+
+test: setup check ## check, build with warnings as errors, run all tests
+	$(SWIFT) build $(debug)
+	SWIFT_BACKTRACE=enable=no $(SWIFT) test $(debug) $(tests)
+
+check: ## lint the Swift files, parse the scripts
+	$(SWIFT) format lint --strict --recursive --parallel $(swift_files)
+	@for script in $(scripts); do \
+	    case "$$(head -n 1 "$$script")" in \
+	        '#!'*python3*) python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' \
+	            "$$script" ;; \
+	        '#!'*bash*) bash -n "$$script" ;; \
+	        '#!'*sh*) sh -n "$$script" ;; \
+	    esac || exit; \
+	done
+
+fmt: ## rewrite the Swift files in the project's format
+	$(SWIFT) format --in-place --recursive --parallel $(swift_files)
+
+bench: ## build, then measure against other tools
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	Benchmarks/run
+
+setup: ## install what building and testing need
+	@scripts/setup
+
+build: ## build the release programs into .build/release
+	$(SWIFT) build $(release)
+
+clean: ## remove what building made; downloads and the demo store stay
+	rm -rf .build
+
+help: ## list these words
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | \
+	    while IFS='|' read -r word meaning; do printf '  make %-7s %s\n' "$$word" "$$meaning"; done

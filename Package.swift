@@ -1,0 +1,63 @@
+// swift-tools-version: 6.2
+// Top to bottom is bottom to top of the architecture: a target imports only what stands above it.
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let package = Package(
+    name: "castree",
+    platforms: [.macOS(.v15), .iOS(.v18)],
+    products: [
+        .library(name: "CASStore", targets: ["CASStore"]),
+        .library(name: "VersionTree", targets: ["VersionTree"]),
+        .executable(name: "castree", targets: ["castree"]),
+        .executable(name: "castree-fsck", targets: ["fsck"]),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+        .systemLibrary(
+            name: "CXXHash", pkgConfig: "libxxhash",
+            providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
+        .systemLibrary(
+            name: "CCrypto", pkgConfig: "libcrypto",
+            providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+        .systemLibrary(name: "CSystem"),
+        .target(name: "StrictJSON", swiftSettings: settings),
+        .target(
+            name: "CASStore", dependencies: ["CSQLite", "CXXHash", "CCrypto", "CSystem"],
+            swiftSettings: settings),
+        .target(
+            name: "VersionTree", dependencies: ["CASStore", "StrictJSON"], swiftSettings: settings),
+        .target(
+            name: "Console", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "castree", dependencies: ["Console", "VersionTree", "CASStore", "StrictJSON"],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "fsck", dependencies: ["Console", "VersionTree", "CASStore", "StrictJSON"],
+            path: "tools", sources: ["fsck.swift"], swiftSettings: settings),
+
+        .target(
+            name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
+            path: "Tests/StorageTestSupport", swiftSettings: settings),
+        .testTarget(
+            name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
+        .testTarget(
+            name: "CASStoreTests", dependencies: ["StorageTestSupport", "CASStore"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "VersionTreeTests",
+            dependencies: ["StorageTestSupport", "VersionTree", "CASStore", "StrictJSON"],
+            swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

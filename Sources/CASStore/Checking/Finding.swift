@@ -1,0 +1,106 @@
+/// One thing that a check found wrong.
+public struct Finding: Sendable, Hashable {
+    /// What is wrong. The raw value is the `kind` of JSON output, and stays as it is.
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// An object's bytes do not match its address.
+        case damagedObject
+        /// An object's executable twin does not match it.
+        case damagedTwin
+        /// A version names an object, the index says it is there, and it is not.
+        case missingObject
+        /// Something that is not a regular file stands in place of an object.
+        case notAFile
+        /// An object's file has another mode than 0444 (its twin: 0555).
+        case wrongMode
+        /// A sound object that the index does not know.
+        case unindexedObject
+        /// The index holds a wrong fingerprint or size of a sound object.
+        case wrongFingerprint
+        /// A file in `objects/` that is not castree's. Never deleted.
+        case strayFile
+        /// The index disagrees with the manifests about who names what.
+        case wrongCount
+        /// The index file itself is damaged.
+        case damagedIndex
+        /// A manifest cannot be read.
+        case damagedManifest
+        /// A tree lacks a file of its manifest.
+        case missingInTree
+        /// A tree shows other bytes than its manifest says.
+        case wrongInTree
+        /// A tree has something that its manifest does not list.
+        case strayInTree
+        /// A file of a tree has the wrong mode.
+        case wrongModeInTree
+        /// A tree of no registered version.
+        case strayTree
+        /// A complete version that is current, pending or known good has no tree.
+        case missingTree
+        /// `lifecycle.json` cannot be read.
+        case damagedLifecycle
+        /// The lifecycle names a version that is not registered.
+        case unknownVersion
+        /// `current` does not point to the current version.
+        case wrongCurrentLink
+        /// What a writer that died has left.
+        case leftover
+    }
+
+    /// What is wrong.
+    public var kind: Kind
+    /// The object concerned.
+    public var object: ObjectID?
+    /// The version concerned.
+    public var version: String?
+    /// The path concerned: inside the version's tree, or inside the store.
+    public var path: String?
+    /// A sentence for people.
+    public var message: String
+    /// Whether a repair has mended it. What was quarantined is repaired only when the content is back.
+    public var isRepaired: Bool
+
+    /// Makes a finding.
+    public init(
+        _ kind: Kind, object: ObjectID? = nil, version: String? = nil, path: String? = nil,
+        _ message: String, isRepaired: Bool = false
+    ) {
+        self.kind = kind
+        self.object = object
+        self.version = version
+        self.path = path
+        self.message = message
+        self.isRepaired = isRepaired
+    }
+}
+
+/// How far to look.
+public struct CheckOptions: Sendable {
+    /// Hash every object with SHA-256; otherwise compare sizes and XXH3 fingerprints.
+    public var isDeep: Bool
+    /// Called now and then, from any thread, with what is done so far.
+    public var progress: @Sendable (_ objects: Int, _ bytes: Int64) -> Void
+
+    /// Fingerprints, silent.
+    public init(
+        isDeep: Bool = false,
+        progress: @escaping @Sendable (_ objects: Int, _ bytes: Int64) -> Void = { _, _ in }
+    ) {
+        self.isDeep = isDeep
+        self.progress = progress
+    }
+}
+
+/// What a check has looked at and found.
+public struct CheckReport: Sendable {
+    /// Objects whose bytes were read.
+    public var checkedObjects = 0
+    /// Bytes that were read.
+    public var checkedBytes: Int64 = 0
+    /// Trees that were compared with their manifests.
+    public var checkedTrees = 0
+    /// What is wrong.
+    public var findings: [Finding] = []
+
+    /// An empty report.
+    public init() {}
+}

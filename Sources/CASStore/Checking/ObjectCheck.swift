@@ -1,0 +1,230 @@
+import Synchronization
+
+// The bytes of objects against the index: parallel over the shards.
+
+/// What is wrong with one object; suspected by a worker, confirmed under the write lock.
+struct Suspicion: Sendable, Hashable {
+    var kind: Finding.Kind
+    var address: ObjectID?
+    var path: String?
+    var fingerprint: Fingerprint?
+    var byteCount: Int64 = 0
+}
+
+extension Store {
+    /// Reads every object and compares it with the index and, where that cannot vouch for it, with
+    /// its address.
+    func suspectObjects(
+        _ options: CheckOptions, _ report: inout CheckReport
+    ) throws(StoreError) -> [Suspicion] {
+        let shards = try Self.allShards.union(objects.shards()).sorted()
+        let state = Mutex<(suspicions: [Suspicion], objects: Int, bytes: Int64)>(([], 0, 0))
+        let fingerprints = Mutex<[(ObjectID, Fingerprint)]>([])
+        let store = self
+        try Parallel.run(workers: Parallel.workerCount, count: shards.count, chunk: 1) {
+            (work) throws(StoreError) in
+            var worker = try ShardCheck(store, isDeep: options.isDeep)
+            while let chunk = work.nextChunk() {
+                for position in chunk {
+                    try store.checkInterruption()
+                    try worker.check(shards[position])
+                }
+                let (objects, bytes) = state.withLock { state in
+                    state.objects += worker.objects
+                    state.bytes += worker.bytes
+                    state.suspicions += worker.suspicions
+                    return (state.objects, state.bytes)
+                }
+                fingerprints.withLock { $0 += worker.computed }
+                worker.reset()
+                options.progress(objects, bytes)
+            }
+        }
+        try remember(fingerprints.withLock { $0 })
+        return state.withLock { state in
+            report.checkedObjects = state.objects
+            report.checkedBytes = state.bytes
+            return state.suspicions
+        }
+    }
+
+    private static let allShards = Set(
+        (0..<256).map { Hex.string([UInt8($0)]) })
+
+    // Fingerprints that a rebuild had to forget; not worth failing a check of a read-only store.
+    private func remember(_ computed: [(ObjectID, Fingerprint)]) throws(StoreError) {
+        guard !computed.isEmpty else { return }
+        do throws(StoreError) {
+            try index { (index) throws(StoreError) in
+                try index.write { (connection) throws(StoreError) in
+                    for (address, fingerprint) in computed {
+                        try index.setFingerprint(fingerprint, of: address, connection)
+                    }
+                }
+            }
+        } catch {
+            guard [.readOnly, .permission, .outOfSpace].contains(error.code) else { throw error }
+        }
+    }
+
+    /// The rows of a shard, sorted by address.
+    func rows(ofShard shard: String) throws(StoreError) -> [ObjectRow] {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.objects(
+                    from: Hex.bytes(shard) ?? [], connection)
+            }
+        }
+    }
+}
+
+/// One worker's look at shards.
+private struct ShardCheck: ~Copyable {
+    let store: Store
+    let isDeep: Bool
+    var checker: ObjectChecker
+    var suspicions: [Suspicion] = []
+    var computed: [(ObjectID, Fingerprint)] = []
+    var objects = 0
+    var bytes: Int64 = 0
+
+    init(_ store: Store, isDeep: Bool) throws(StoreError) {
+        let checker = try ObjectChecker()
+        self.store = store
+        self.isDeep = isDeep
+        self.checker = checker
+    }
+
+    mutating func reset() {
+        suspicions = []
+        computed = []
+        objects = 0
+        bytes = 0
+    }
+
+    mutating func check(_ shard: String) throws(StoreError) {
+        let rows = try store.rows(ofShard: shard)
+        let root = store.directories.objects.raw
+        guard let directory = try store.fileSystem.openIfPresent(root, shard, .directory) else {
+            for row in rows where row.isPresent {
+                suspicions.append(Suspicion(kind: .missingObject, address: row.address))
+            }
+            return
+        }
+        var names: [String] = []
+        try store.fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
+            names.append(String(cString: entry))
+            return true
+        }
+        names.sort()
+        var position = 0
+        for name in names {
+            if name.hasSuffix(StoreLayout.twinSuffix) {
+                let base = name.dropLast(StoreLayout.twinSuffix.utf8.count)
+                if let address = ObjectID(shard + base) {
+                    try checkTwin(address, directory.raw, name)
+                    continue
+                }
+            }
+            guard let address = ObjectID(shard + name) else {
+                suspicions.append(
+                    Suspicion(kind: .strayFile, path: "objects/\(shard)/\(name)"))
+                continue
+            }
+            while position < rows.count, rows[position].address < address {
+                suspectMissing(rows[position])
+                position += 1
+            }
+            var row: ObjectRow?
+            if position < rows.count, rows[position].address == address {
+                row = rows[position]
+                position += 1
+            }
+            try checkObject(address, directory.raw, name, row)
+        }
+        while position < rows.count {
+            suspectMissing(rows[position])
+            position += 1
+        }
+    }
+
+    private mutating func suspectMissing(_ row: ObjectRow) {
+        guard row.isPresent else { return }
+        suspicions.append(Suspicion(kind: .missingObject, address: row.address))
+    }
+
+    private mutating func checkObject(
+        _ address: ObjectID, _ directory: Int32, _ name: String, _ row: ObjectRow?
+    ) throws(StoreError) {
+        let fileSystem = store.fileSystem
+        let status: FileStatus
+        let found: (kind: Finding.Kind?, fingerprint: Fingerprint?)
+        do throws(StoreError) {
+            guard let file = try fileSystem.openIfPresent(directory, name, .reading) else {
+                return  // collected meanwhile
+            }
+            status = try fileSystem.status(file.raw)
+            guard status.kind == .regular else {
+                suspicions.append(Suspicion(kind: .notAFile, address: address))
+                return
+            }
+            found = try judge(address, file.raw, status, row)
+        } catch {
+            guard error.isNotDirectory || error.code == .permission || error.code == .io else {
+                throw error
+            }
+            let kind: Finding.Kind = error.isNotDirectory ? .notAFile : .damagedObject
+            suspicions.append(Suspicion(kind: kind, address: address))
+            return
+        }
+        objects += 1
+        bytes += status.byteCount
+        if let kind = found.kind {
+            suspicions.append(
+                Suspicion(
+                    kind: kind, address: address, fingerprint: found.fingerprint,
+                    byteCount: status.byteCount))
+        } else if status.mode != 0o444 {
+            suspicions.append(Suspicion(kind: .wrongMode, address: address))
+        }
+    }
+
+    private mutating func judge(
+        _ address: ObjectID, _ file: Int32, _ status: FileStatus, _ row: ObjectRow?
+    ) throws(StoreError) -> (kind: Finding.Kind?, fingerprint: Fingerprint?) {
+        if !isDeep, let row, row.isPresent, let expected = row.fingerprint,
+            row.byteCount == status.byteCount
+        {
+            let found = try checker.fingerprint(file, store.fileSystem)
+            if found.fingerprint == expected, found.byteCount == status.byteCount {
+                return (nil, expected)
+            }
+        }
+        // The address decides: the index may be wrong, the address cannot.
+        let found = try checker.hash(file, store.fileSystem)
+        guard found.address == address else { return (.damagedObject, nil) }
+        guard let row, row.isPresent else { return (.unindexedObject, found.fingerprint) }
+        if row.fingerprint == nil, row.byteCount == found.byteCount {
+            computed.append((address, found.fingerprint))
+            return (nil, found.fingerprint)
+        }
+        let agrees = row.fingerprint == found.fingerprint && row.byteCount == found.byteCount
+        return (agrees ? nil : .wrongFingerprint, found.fingerprint)
+    }
+
+    private mutating func checkTwin(
+        _ address: ObjectID, _ directory: Int32, _ name: String
+    ) throws(StoreError) {
+        guard let file = try store.fileSystem.openIfPresent(directory, name, .reading) else {
+            return
+        }
+        let status = try store.fileSystem.status(file.raw)
+        let found = try checker.hash(file.raw, store.fileSystem)
+        if status.kind != .regular || found.address != address {
+            suspicions.append(Suspicion(kind: .damagedTwin, address: address))
+        } else if status.mode != 0o555 {
+            suspicions.append(
+                Suspicion(kind: .wrongMode, address: address, path: StoreLayout.twinSuffix))
+        }
+    }
+}

@@ -1,0 +1,177 @@
+// Checking objects and the index: report, then repair without guessing.
+
+/// An object finding that holds under the write lock, with what its repair needs.
+package struct ConfirmedFinding: Sendable {
+    package var finding: Finding
+    var suspicion: Suspicion
+}
+
+extension Store {
+    /// Reads every object and compares bytes, sizes, modes and the index.
+    ///
+    /// Safe beside writers and collectors: what looks wrong in passing is looked at again while
+    /// neither can move.
+    package func checkObjects(
+        _ options: CheckOptions, _ report: inout CheckReport
+    ) throws(StoreError) -> [ConfirmedFinding] {
+        let suspicions = try suspectObjects(options, &report)
+        guard !suspicions.isEmpty else { return [] }
+        var checker = try ObjectChecker()
+        var confirmed: [ConfirmedFinding] = []
+        try excludingWriters { (index, connection) throws(StoreError) in
+            for suspicion in suspicions {
+                guard try self.holds(suspicion, index, connection, &checker) else { continue }
+                confirmed.append(
+                    ConfirmedFinding(finding: Self.describe(suspicion), suspicion: suspicion))
+            }
+        }
+        return confirmed.sorted {
+            ($0.suspicion.path ?? $0.suspicion.address?.description ?? "")
+                < ($1.suspicion.path ?? $1.suspicion.address?.description ?? "")
+        }
+    }
+
+    // A store that cannot be written has no writers to exclude.
+    private func excludingWriters(
+        _ body: (Index, Connection) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try index { (index) throws(StoreError) in
+            do throws(StoreError) {
+                try index.write { (connection) throws(StoreError) in try body(index, connection) }
+            } catch {
+                guard [.readOnly, .permission, .outOfSpace].contains(error.code) else {
+                    throw error
+                }
+                try index.read { (connection) throws(StoreError) in try body(index, connection) }
+            }
+        }
+    }
+
+    private func holds(
+        _ suspicion: Suspicion, _ index: Index, _ connection: Connection,
+        _ checker: inout ObjectChecker
+    ) throws(StoreError) -> Bool {
+        guard let address = suspicion.address else { return true }
+        let row = try index.object(address, connection)
+        let status = try objects.status(address)
+        switch suspicion.kind {
+        case .missingObject: return row?.isPresent == true && status == nil
+        case .unindexedObject:
+            guard row?.isPresent != true, status != nil else { return false }
+            return try !isBeingWritten(address)
+        case .damagedObject:
+            guard status != nil else { return false }
+            return try !objects.isSound(address, checker: &checker)
+        case .notAFile: return status != nil && status?.kind != .regular
+        default: return true
+        }
+    }
+
+    // Published, not yet recorded: its writer still has the staged name.
+    private func isBeingWritten(_ address: ObjectID) throws(StoreError) -> Bool {
+        let staging = directories.staging.raw
+        if try fileSystem.status(staging, address.description) != nil { return true }
+        for lease in try leaseFiles() {
+            let path = lease + "/" + address.description
+            if try fileSystem.status(staging, path) != nil { return true }
+        }
+        return false
+    }
+
+    private static func describe(_ suspicion: Suspicion) -> Finding {
+        let address = suspicion.address
+        let name = address.map(\.description) ?? ""
+        let path =
+            suspicion.path == StoreLayout.twinSuffix
+            ? nil : suspicion.path ?? address.map { _ in "objects/\(name.prefix(2))/\(name.dropFirst(2))" }
+        let message =
+            switch suspicion.kind {
+            case .damagedObject: "the bytes of object \(name) do not match its address"
+            case .damagedTwin: "the executable twin of object \(name) does not match it"
+            case .missingObject: "object \(name) is not there though the index says so"
+            case .notAFile: "something that is not a regular file stands in place of \(name)"
+            case .wrongMode: "object \(name) can be written or not be read: its mode is wrong"
+            case .unindexedObject: "object \(name) is sound and unknown to the index"
+            case .wrongFingerprint:
+                "object \(name) is sound; the index holds another size or fingerprint"
+            case .strayFile: "\(printable(suspicion.path ?? "")) is not castree's"
+            default: "object \(name): \(suspicion.kind.rawValue)"
+            }
+        return Finding(suspicion.kind, object: address, path: path, message)
+    }
+
+    /// Repairs what was found of objects.
+    ///
+    /// Damaged objects go to quarantine; every version that names one is incomplete from here on.
+    /// Nothing is guessed, and files that are not castree's are left alone.
+    /// - Returns: the findings, each with whether it is repaired, and the versions that lost objects.
+    package func repairObjects(
+        _ confirmed: [ConfirmedFinding]
+    ) throws(StoreError) -> (findings: [Finding], affected: Set<String>) {
+        guard !confirmed.isEmpty else { return ([], []) }
+        try checkWritable()
+        var findings: [Finding] = []
+        var affected: Set<String> = []
+        try index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                findings = []
+                for item in confirmed {
+                    var finding = item.finding
+                    finding.isRepaired = try self.repair(
+                        item.suspicion, index, connection, &affected)
+                    findings.append(finding)
+                }
+                try self.syncAll()
+                _ = try index.completeVersions(connection)
+            }
+        }
+        return (findings, affected)
+    }
+
+    private func repair(
+        _ suspicion: Suspicion, _ index: Index, _ connection: Connection,
+        _ affected: inout Set<String>
+    ) throws(StoreError) -> Bool {
+        guard let address = suspicion.address else { return false }
+        switch suspicion.kind {
+        case .damagedObject, .notAFile:
+            try objects.quarantine(address)
+            affected.formUnion(try index.loseObject(address, connection))
+        case .missingObject:
+            affected.formUnion(try index.loseObject(address, connection))
+        case .unindexedObject, .wrongFingerprint:
+            try index.setPresent(
+                StoredObject(
+                    address: address, byteCount: suspicion.byteCount,
+                    fingerprint: suspicion.fingerprint), connection)
+        case .wrongMode:
+            let isTwin = suspicion.path == StoreLayout.twinSuffix
+            let objects = directories.objects.raw
+            try StoreLayout.withObjectPath(address, executable: isTwin) {
+                (path) throws(StoreError) in
+                try fileSystem.setMode(objects, path, isTwin ? 0o555 : 0o444)
+            }
+        case .damagedTwin:
+            let objects = directories.objects.raw
+            try StoreLayout.withObjectPath(address, executable: true) {
+                (path) throws(StoreError) in try fileSystem.removeIfPresent(objects, path)
+            }
+        default: return false
+        }
+        return true
+    }
+
+    /// What writers that died have left. A repair cleans it up.
+    package func checkLeftovers(repairing: Bool) throws(StoreError) -> [Finding] {
+        let dead = try leases().dead
+        var findings = dead.map {
+            Finding(
+                .leftover, path: "leases/\($0)",
+                "a writer that died has left staged files (lease \($0))")
+        }
+        guard repairing, !dead.isEmpty else { return findings }
+        try recoverDeadLeases()
+        for position in findings.indices { findings[position].isRepaired = true }
+        return findings
+    }
+}

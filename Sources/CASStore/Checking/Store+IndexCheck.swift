@@ -1,0 +1,134 @@
+// The index against the manifests: who names what, counted again.
+
+extension Store {
+    /// Compares the index with the manifests.
+    ///
+    /// - Parameter registrations: gives the registration of each readable manifest, by name.
+    /// - Returns: findings of kind `.damagedIndex` and `.wrongCount`.
+    package func checkIndex(
+        _ registrations: (String) throws(StoreError) -> Registration?
+    ) throws(StoreError) -> [Finding] {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) -> [Finding] in
+                if let problem = try index.integrityProblem(connection) {
+                    return [
+                        Finding(
+                            .damagedIndex, path: StoreLayout.index,
+                            "the index file is damaged: \(problem)")
+                    ]
+                }
+                var findings: [Finding] = []
+                for row in try index.versions(connection) {
+                    guard let expected = try registrations(row.name) else { continue }
+                    let found = try index.sum(of: row.id, connection)
+                    guard found == AddressSum(expected.references) else {
+                        findings.append(Self.wrongCount(row.name))
+                        continue
+                    }
+                }
+                return findings + (try index.wrongCounts(connection))
+            }
+        }
+    }
+
+    static func wrongCount(_ version: String?) -> Finding {
+        Finding(
+            .wrongCount, version: version, path: StoreLayout.index,
+            version.map { "the index and the manifest of version \($0) name different objects" }
+                ?? "the index counts the references of an object wrongly")
+    }
+
+    /// Makes the index again from the objects and manifests.
+    package func rebuildIndex(because reason: String) throws(StoreError) {
+        try index { (index) throws(StoreError) in
+            // Opens the file first, so that the rebuild knows which one it is to replace.
+            _ = try index.read { (connection) throws(StoreError) in try index.versions(connection) }
+            try index.rebuild(because: reason)
+        }
+    }
+}
+
+/// Sums a set of addresses, in any order: equal sets have equal sums, and an accident will not make
+/// different sets agree.
+struct AddressSum: Equatable {
+    private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    private var count: Int64 = 0
+
+    init() {}
+
+    init(_ references: References) {
+        for position in 0..<references.count { add(references[position].address) }
+    }
+
+    mutating func add(_ address: ObjectID) {
+        words.0 &+= address.w0
+        words.1 &+= address.w1
+        words.2 &+= address.w2
+        words.3 &+= address.w3
+        count += 1
+    }
+
+    static func == (left: AddressSum, right: AddressSum) -> Bool {
+        left.words == right.words && left.count == right.count
+    }
+}
+
+extension Index {
+    /// The sum of the addresses that a version's edges name.
+    func sum(of version: Int64, _ connection: Connection) throws(StoreError) -> AddressSum {
+        var sum = AddressSum()
+        let rows = try connection.statement(
+            "SELECT address FROM object WHERE id BETWEEN ? AND ?")
+        for run in try edges(of: version, connection).runs {
+            rows.bind(1, run.lowerBound).bind(2, run.upperBound)
+            while try rows.step() {
+                if let address = rows.address(0) { sum.add(address) }
+            }
+        }
+        return sum
+    }
+
+    /// Counts all references again, from the edges.
+    func wrongCounts(_ connection: Connection) throws(StoreError) -> [Finding] {
+        let top = try connection.statement("SELECT coalesce(max(id), 0) FROM object")
+        let last = try top.step() ? Int(top.integer(0)) : 0
+        top.reset()
+        // Differences at the ends of runs; their running sums are the counts.
+        var references = [Int32](repeating: 0, count: last + 2)
+        var keepers = [Int64](repeating: 0, count: last + 2)
+        var stored: [Int64: (name: String, unique: Int64)] = [:]
+        let versions = try connection.statement("SELECT id, name, unique_bytes FROM version")
+        while try versions.step() {
+            stored[versions.integer(0)] = (versions.text(1) ?? "", versions.integer(2))
+        }
+        for id in stored.keys {
+            for run in try edges(of: id, connection).runs {
+                guard run.lowerBound > 0, run.upperBound <= Int64(last) else {
+                    return [Store.wrongCount(stored[id]?.name)]
+                }
+                references[Int(run.lowerBound)] += 1
+                references[Int(run.upperBound) + 1] -= 1
+                keepers[Int(run.lowerBound)] += id
+                keepers[Int(run.upperBound) + 1] -= id
+            }
+        }
+        for id in 1..<max(last + 1, 2) {
+            references[id] += references[id - 1]
+            keepers[id] += keepers[id - 1]
+        }
+        var unique: [Int64: Int64] = [:]
+        let rows = try connection.statement("SELECT id, bytes, refs, keepers FROM object")
+        defer { rows.reset() }
+        while try rows.step() {
+            let id = Int(rows.integer(0))
+            guard id > 0, rows.integer(2) == Int64(references[id]),
+                rows.integer(3) == keepers[id]
+            else { return [Store.wrongCount(nil)] }
+            if references[id] == 1 { unique[keepers[id], default: 0] += rows.integer(1) }
+        }
+        for (id, version) in stored where unique[id, default: 0] != version.unique {
+            return [Store.wrongCount(version.name)]
+        }
+        return []
+    }
+}

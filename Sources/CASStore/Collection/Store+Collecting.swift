@@ -1,0 +1,147 @@
+// Collecting: delete what nothing references. Costs what the garbage costs, not what the store holds.
+
+extension Store {
+    /// Decides what to collect. Changes nothing.
+    /// - Throws: what reading the index throws.
+    public func planCollection() throws(StoreError) -> CollectionPlan {
+        var plan = CollectionPlan()
+        plan.objects = try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                var found: [CollectionPlan.Garbage] = []
+                var after: Int64 = 0
+                while true {
+                    let batch = try index.garbage(after: after, limit: 4096, connection)
+                    guard let last = batch.last else { return found }
+                    after = last.id
+                    for row in batch where row.isPresent {
+                        found.append(.init(address: row.address, byteCount: row.byteCount))
+                    }
+                }
+            }
+        }
+        plan.quarantined = try leftovers(in: directories.quarantine.raw) { _ in true }
+        plan.staged = try unwantedPartials()
+        return plan
+    }
+
+    /// Deletes what nothing references, in two phases: announce, then delete what is still garbage.
+    ///
+    /// Safe beside writers: one that needs an announced object takes it back in its own transaction,
+    /// or writes it again. Repeating it after a crash finishes the work. Runs on a full disk.
+    /// - Throws: `.index` while a manifest cannot be read: the roots are in doubt then.
+    public func collect(
+        progress: (Collected) -> Void = { _ in }
+    ) throws(StoreError) -> Collected {
+        try checkWritable()
+        return try withReserve { () throws(StoreError) -> Collected in
+            try self.recoverDeadLeases()
+            try self.verifyRoots()
+            var collected = Collected()
+            var after: Int64 = 0
+            while true {
+                try self.checkInterruption()
+                guard let last = try self.collectBatch(after: after, &collected) else { break }
+                after = last
+                progress(collected)
+            }
+            for file in try self.leftovers(in: self.directories.quarantine.raw, where: { _ in true })
+            {
+                try self.fileSystem.removeIfPresent(
+                    self.directories.quarantine.raw, file.address.description)
+                collected.objectCount += 1
+                collected.byteCount += file.byteCount
+            }
+            for file in try self.unwantedPartials() {
+                try self.fileSystem.removeIfPresent(
+                    self.directories.staging.raw, file.address.description)
+                collected.objectCount += 1
+                collected.byteCount += file.byteCount
+            }
+            return collected
+        }
+    }
+
+    /// Makes sure that the index has every version that has a manifest, before anything is deleted:
+    /// the manifests are the roots, a count is a hint.
+    private func verifyRoots() throws(StoreError) {
+        let damaged = try index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                try index.reconcile(connection, thoroughly: true)
+            }
+        }
+        guard let first = damaged.first else { return }
+        throw StoreError(
+            .index,
+            "nothing is collected while manifest \(printable(first)) cannot be read: what it needs "
+                + "is unknown; run castree fsck, then add the version again or retire it")
+    }
+
+    /// - Returns: the last id looked at, or `nil` when there is no more garbage.
+    private func collectBatch(
+        after: Int64, _ collected: inout Collected
+    ) throws(StoreError) -> Int64? {
+        let batch = try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.garbage(after: after, limit: 2048, connection)
+            }
+        }
+        guard let last = batch.last else { return nil }
+        let gone = try index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                try index.markDying(batch.map(\.id), connection)
+            }
+            return try index.write { (connection) throws(StoreError) -> [ObjectRow] in
+                // Writers take objects back under this same lock, so none comes back in between.
+                var gone: [ObjectRow] = []
+                for row in batch where try index.isStillGarbage(row.id, connection) {
+                    try self.objects.remove(row.address)
+                    gone.append(row)
+                }
+                // The deletions before the forgetting: a power cut must not leave files that
+                // nothing knows of.
+                try self.syncAll()
+                for row in gone { try index.forget(row.id, connection) }
+                return gone
+            }
+        }
+        for row in gone where row.isPresent {
+            collected.objectCount += 1
+            collected.byteCount += row.byteCount
+        }
+        return last.id
+    }
+
+    /// Files named by an address, directly in a directory.
+    private func leftovers(
+        in directory: Int32, where isUnwanted: (ObjectID) throws(StoreError) -> Bool
+    ) throws(StoreError) -> [CollectionPlan.Garbage] {
+        var found: [CollectionPlan.Garbage] = []
+        try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
+            guard kind != .directory, let address = ObjectID(String(cString: entry)),
+                let status = try fileSystem.status(directory, entry), status.kind == .regular,
+                try isUnwanted(address)
+            else { return true }
+            found.append(.init(address: address, byteCount: status.byteCount))
+            return true
+        }
+        return found.sorted { $0.address < $1.address }
+    }
+
+    /// Partial objects of no version, that no writer has open.
+    private func unwantedPartials() throws(StoreError) -> [CollectionPlan.Garbage] {
+        let staging = directories.staging.raw
+        return try leftovers(in: staging) { (address) throws(StoreError) in
+            let known = try self.index { (index) throws(StoreError) in
+                try index.read { (connection) throws(StoreError) in
+                    try index.object(address, connection)
+                }
+            }
+            if let known, known.references > 0 { return false }
+            let name = address.description
+            guard let file = try self.fileSystem.openIfPresent(staging, name, .reading) else {
+                return false
+            }
+            return try self.fileSystem.lock(file.raw, exclusive: true, waiting: false)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+/// Small compositions of the verbs; they make no system call of their own.
+extension FileSystem {
+    /// The whole content of a regular file.
+    /// - Throws: `.tooLarge` beyond `limit` bytes, `.notFound`, what reading throws.
+    package func contents(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, limit: Int
+    ) throws(StoreError) -> [UInt8] {
+        let file = try open(directory, path, .reading, mode: 0)
+        let status = try status(file.raw)
+        guard status.kind == .regular else {
+            throw StoreError(.io, "\(printable(String(cString: path))) is not a regular file")
+        }
+        guard status.byteCount <= Int64(limit) else {
+            throw StoreError(
+                .tooLarge,
+                "\(printable(String(cString: path))) has \(status.byteCount) bytes; "
+                    + "at most \(limit) are read")
+        }
+        return try read(file.raw, at: 0, count: Int(status.byteCount))
+    }
+
+    /// Opens what is there; `nil` if nothing is.
+    package func openIfPresent(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access
+    ) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            return try open(directory, path, access, mode: 0)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return nil
+        }
+    }
+
+    /// Reads `count` bytes at `offset`; fewer only at the end of the file.
+    package func read(
+        _ file: Int32, at offset: Int64, count: Int
+    ) throws(StoreError) -> [UInt8] {
+        var failure: StoreError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            let raw = UnsafeMutableRawBufferPointer(buffer)
+            do throws(StoreError) {
+                while filled < count {
+                    let rest = UnsafeMutableRawBufferPointer(rebasing: raw[filled..<count])
+                    let got = try read(file, into: rest, at: offset + Int64(filled))
+                    if got == 0 { break }
+                    filled += got
+                }
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    /// Writes all bytes of an array.
+    package func write(_ file: Int32, _ bytes: [UInt8]) throws(StoreError) {
+        try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+            try write(file, bytes)
+        }
+    }
+
+    /// Calls `body` with the bytes of an open file, piece by piece, until its end.
+    package func forEachPiece(
+        of file: Int32, buffer: UnsafeMutableRawBufferPointer,
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var offset: Int64 = 0
+        while true {
+            let count = try read(file, into: buffer, at: offset)
+            if count == 0 { return }
+            try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            offset += Int64(count)
+        }
+    }
+
+    /// Writes a file aside, makes it durable and renames it into place, so that readers see the old
+    /// bytes or the new ones, after a power cut too.
+    package func replaceFile(
+        _ directory: Int32, _ name: String, with bytes: [UInt8], mode: UInt32 = 0o644,
+        token: String, durably: Bool
+    ) throws(StoreError) {
+        let aside = ".\(name).\(token)"
+        do throws(StoreError) {
+            try removeIfPresent(directory, aside)
+            let file = try open(directory, aside, .creating, mode: mode)
+            try write(file.raw, bytes)
+            if durably { try sync(file.raw) }
+            try rename(directory, aside, to: directory, name)
+        } catch {
+            // The error to report is the first; a leftover is swept by fsck.
+            try? removeIfPresent(directory, aside)
+            throw error
+        }
+        if durably { try sync(directory) }
+    }
+
+    /// Removes a file; that it is gone already is success.
+    package func removeIfPresent(
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try remove(directory, path, directory: false)
+        } catch {
+            guard error.code == .notFound else { throw error }
+        }
+    }
+
+    /// Makes a directory; that it exists already is success.
+    /// - Returns: whether it was made now.
+    @discardableResult
+    package func makeDirectoryIfAbsent(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32 = 0o755
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try makeDirectory(directory, path, mode: mode)
+            return true
+        } catch {
+            guard error.isExisting else { throw error }
+            return false
+        }
+    }
+}

@@ -1,0 +1,96 @@
+/// What castree does to a disk, and nothing else.
+///
+/// The one implementation for users is ``POSIXFileSystem``; tests put one between that records every
+/// operation, fails it or stops before it. Paths are relative to an open directory. Every verb
+/// retries EINTR, and throws a `StoreError` whose cause names the call, the errno and the path.
+/// `write` means all bytes. An implementation MUST be usable from several threads at once.
+package protocol FileSystem: Sendable {
+    func open(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+    ) throws(StoreError) -> Descriptor
+    /// Reads up to `buffer.count` bytes at `offset`; 0 at the end of the file.
+    func read(
+        _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) throws(StoreError) -> Int
+    func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError)
+    func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError)
+    /// Reserves space on disk (posix_fallocate(3)).
+    func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError)
+    func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError)
+    func setMode(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32) throws(StoreError)
+    /// Makes a file's bytes and inode, or a directory's entries, durable (fsync(2)).
+    func sync(_ file: Int32) throws(StoreError)
+    /// Makes everything on the file system of `file` durable (syncfs(2)).
+    /// `false` where the system has no such call: sync file by file instead.
+    func syncAll(_ file: Int32) throws(StoreError) -> Bool
+    func status(_ file: Int32) throws(StoreError) -> FileStatus
+    /// The status of the entry itself (a symbolic link is not followed); `nil` if there is none.
+    func status(
+        _ directory: Int32, _ path: UnsafePointer<CChar>) throws(StoreError) -> FileStatus?
+    func link(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>) throws(StoreError)
+    /// Renames, replacing what is there.
+    func rename(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>) throws(StoreError)
+    /// Renames unless the target exists (errno EEXIST).
+    func renameNew(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>) throws(StoreError)
+    func remove(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
+    ) throws(StoreError)
+    func makeDirectory(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32) throws(StoreError)
+    func makeSymbolicLink(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String) throws(StoreError)
+    /// Where a symbolic link points; `nil` if there is no entry or it is not a link.
+    func symbolicLink(
+        _ directory: Int32, _ path: UnsafePointer<CChar>) throws(StoreError) -> String?
+    /// Calls `body` with every entry but `.` and `..`, in no order, until it returns `false`.
+    func list(
+        _ directory: Int32,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
+    ) throws(StoreError)
+    /// Makes `target` a copy-on-write clone of `source`; `false` where that is not possible.
+    func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool
+    /// Takes a lock that ends with the descriptor (flock(2)); `false` if held elsewhere and not
+    /// `waiting`.
+    func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool
+    func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace
+}
+
+/// How to open a file.
+package enum Access: Sendable, Hashable {
+    /// Reading a regular file; a symbolic link is refused, a fifo does not block.
+    case reading
+    /// Reading, symbolic links followed: for sources outside the store when the user asked for it.
+    case readingFollowingLinks
+    /// Creating a file that must not exist.
+    case creating
+    /// Reading and writing, created if absent, never truncated.
+    case updating
+    /// Appending to an existing file.
+    case appending
+    /// A directory; a symbolic link is refused.
+    case directory
+    /// A directory, symbolic links followed: for the path a user typed.
+    case directoryFollowingLinks
+}
+
+/// Free and total space of a file system, in bytes.
+package struct FreeSpace: Sendable, Hashable {
+    package var available: Int64
+    package var total: Int64
+}
+
+/// An open file or directory that closes itself.
+package struct Descriptor: ~Copyable, Sendable {
+    package let raw: Int32
+
+    package init(owning raw: Int32) { self.raw = raw }
+
+    deinit { POSIXFileSystem.close(raw) }
+}

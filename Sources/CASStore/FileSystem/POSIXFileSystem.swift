@@ -1,0 +1,254 @@
+import CSystem
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The system calls, one verb each. No logic beyond EINTR, short transfers and errno.
+package struct POSIXFileSystem: FileSystem {
+    package init() {}
+
+    package static let workingDirectory: Int32 = AT_FDCWD
+
+    static func close(_ descriptor: Int32) {
+        // close(2): the descriptor is gone even on EINTR; data errors were reported by the sync.
+        #if canImport(Glibc)
+            _ = Glibc.close(descriptor)
+        #else
+            _ = Darwin.close(descriptor)
+        #endif
+    }
+
+    package func open(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+    ) throws(StoreError) -> Descriptor {
+        let flags: Int32 =
+            switch access {
+            case .reading: O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+            case .readingFollowingLinks: O_RDONLY | O_NONBLOCK
+            case .creating: O_RDWR | O_CREAT | O_EXCL
+            case .updating: O_RDWR | O_CREAT | O_NOFOLLOW
+            case .appending: O_RDWR | O_APPEND | O_NOFOLLOW
+            case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+            case .directoryFollowingLinks: O_RDONLY | O_DIRECTORY
+            }
+        let raw = retrying { castree_openat(directory, path, flags | O_CLOEXEC, mode_t(mode)) }
+        guard raw >= 0 else { throw failure("openat", directory, path) }
+        return Descriptor(owning: raw)
+    }
+
+    package func read(
+        _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) throws(StoreError) -> Int {
+        let count = retrying { pread(file, buffer.baseAddress, buffer.count, off_t(offset)) }
+        guard count >= 0 else { throw failure("read", file) }
+        return count
+    }
+
+    package func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let current = rest
+            let count = retrying { systemWrite(file, current.baseAddress, current.count) }
+            guard count > 0 else { throw failure("write", file) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
+    package func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
+        guard retrying({ ftruncate(file, off_t(byteCount)) }) == 0 else {
+            throw failure("ftruncate", file)
+        }
+    }
+
+    package func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError) {
+        #if canImport(Glibc)
+            // posix_fallocate(3) returns the error and leaves errno alone.
+            let number = posix_fallocate(file, 0, off_t(byteCount))
+            guard number == 0 else {
+                throw StoreError(
+                    systemCall: "posix_fallocate", errno: number, path: path(of: file))
+            }
+        #else
+            try truncate(file, to: byteCount)
+        #endif
+    }
+
+    package func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
+        guard retrying({ fchmod(file, mode_t(mode)) }) == 0 else { throw failure("fchmod", file) }
+    }
+
+    package func setMode(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
+    ) throws(StoreError) {
+        guard retrying({ fchmodat(directory, path, mode_t(mode), 0) }) == 0 else {
+            throw failure("fchmodat", directory, path)
+        }
+    }
+
+    package func sync(_ file: Int32) throws(StoreError) {
+        guard retrying({ castree_fsync(file) }) == 0 else { throw failure("fsync", file) }
+    }
+
+    package func syncAll(_ file: Int32) throws(StoreError) -> Bool {
+        if retrying({ castree_syncfs(file) }) == 0 { return true }
+        if errno == ENOSYS { return false }
+        throw failure("syncfs", file)
+    }
+
+    package func status(_ file: Int32) throws(StoreError) -> FileStatus {
+        var status = stat()
+        guard fstat(file, &status) == 0 else { throw failure("fstat", file) }
+        return FileStatus(status)
+    }
+
+    package func status(
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> FileStatus? {
+        var status = stat()
+        if fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) == 0 {
+            return FileStatus(status)
+        }
+        if errno == ENOENT || errno == ENOTDIR { return nil }
+        throw failure("fstatat", directory, path)
+    }
+
+    package func link(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        guard linkat(source, sourcePath, target, targetPath, 0) == 0 else {
+            throw failure("linkat", target, targetPath)
+        }
+    }
+
+    package func rename(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        guard renameat(source, sourcePath, target, targetPath) == 0 else {
+            throw failure("renameat", target, targetPath)
+        }
+    }
+
+    package func renameNew(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        if castree_rename_new(source, sourcePath, target, targetPath) == 0 { return }
+        // renameat2(2), EINVAL: the file system does not know RENAME_NOREPLACE.
+        guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP else {
+            throw failure("renameat", target, targetPath)
+        }
+        if try status(target, targetPath) != nil {
+            errno = EEXIST
+            throw failure("renameat", target, targetPath)
+        }
+        try rename(source, sourcePath, to: target, targetPath)
+    }
+
+    package func remove(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
+    ) throws(StoreError) {
+        guard unlinkat(directory, path, isDirectory ? AT_REMOVEDIR : 0) == 0 else {
+            throw failure("unlinkat", directory, path)
+        }
+    }
+
+    package func makeDirectory(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
+    ) throws(StoreError) {
+        guard mkdirat(directory, path, mode_t(mode)) == 0 else {
+            throw failure("mkdirat", directory, path)
+        }
+    }
+
+    package func makeSymbolicLink(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String
+    ) throws(StoreError) {
+        guard symlinkat(target, directory, path) == 0 else {
+            throw failure("symlinkat", directory, path)
+        }
+    }
+
+    package func symbolicLink(
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> String? {
+        var count = 0
+        let target = String(unsafeUninitializedCapacity: 4096) { buffer in
+            count = buffer.withMemoryRebound(to: CChar.self) { target in
+                target.baseAddress.map { readlinkat(directory, path, $0, 4096) } ?? -1
+            }
+            return max(count, 0)
+        }
+        if count >= 0 { return target }
+        if errno == ENOENT || errno == EINVAL || errno == ENOTDIR { return nil }
+        throw failure("readlinkat", directory, path)
+    }
+
+    package func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool {
+        if castree_clone(target, source) == 0 { return true }
+        switch errno {
+        case EOPNOTSUPP, ENOTTY, EINVAL, EXDEV, ENOTSUP, EPERM, ENOSYS: return false
+        default: throw failure("clone", target)
+        }
+    }
+
+    package func lock(
+        _ file: Int32, exclusive: Bool, waiting: Bool
+    ) throws(StoreError) -> Bool {
+        let deed = (exclusive ? LOCK_EX : LOCK_SH) | (waiting ? 0 : LOCK_NB)
+        if retrying({ flock(file, deed) }) == 0 { return true }
+        if errno == EWOULDBLOCK { return false }
+        throw failure("flock", file)
+    }
+
+    package func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
+        var space = statvfs()
+        guard retrying({ fstatvfs(file, &space) }) == 0 else { throw failure("statvfs", file) }
+        let unit = Int64(space.f_frsize)
+        return FreeSpace(
+            available: Int64(space.f_bavail) * unit, total: Int64(space.f_blocks) * unit)
+    }
+}
+
+// Inside the type, `write` names the verb and not the system call.
+private func systemWrite(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+    write(file, bytes, count)
+}
+
+extension POSIXFileSystem {
+    private func retrying<N: FixedWidthInteger>(_ call: () -> N) -> N {
+        while true {
+            let result = call()
+            if result >= 0 || errno != EINTR { return result }
+        }
+    }
+
+    /// The error of the call that has just failed; errno is read before anything else runs.
+    func failure(
+        _ call: String, _ directory: Int32, _ path: UnsafePointer<CChar>? = nil
+    ) -> StoreError {
+        let number = errno
+        guard let path else {
+            return StoreError(systemCall: call, errno: number, path: self.path(of: directory))
+        }
+        let name = String(cString: path)
+        let full =
+            name.hasPrefix("/") || directory == AT_FDCWD
+            ? name : self.path(of: directory) + "/" + name
+        return StoreError(systemCall: call, errno: number, path: full)
+    }
+
+    /// The path of an open file, for messages only.
+    package func path(of descriptor: Int32) -> String {
+        #if canImport(Glibc)
+            // readlink(2) of /proc/self/fd; a message is worth having without it too.
+            let link = "/proc/self/fd/\(descriptor)"
+            if let path = try? symbolicLink(AT_FDCWD, link), !path.isEmpty { return path }
+        #endif
+        return "file descriptor \(descriptor)"
+    }
+}

@@ -1,0 +1,106 @@
+import CSystem
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A few threads that pull chunks of work from one counter.
+///
+/// Measured: half the time of one thread on two cores, where a task per file is 1.3 to 3 times
+/// slower, because each worker keeps its own hasher and buffer.
+package enum Parallel {
+    /// As many workers as the machine has processors, at most eight.
+    package static var workerCount: Int {
+        min(max(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 1), 8)
+    }
+
+    /// Calls `body` once on each of `workers` threads with a counter to pull indices from, waits for
+    /// all, and throws the first error that any of them threw.
+    package static func run(
+        workers: Int, count: Int, chunk: Int = 16,
+        _ body: @escaping @Sendable (borrowing WorkCounter) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let work = SharedWork(count: count, chunk: chunk)
+        let extra = min(workers, max(1, (count + chunk - 1) / chunk)) - 1
+        var threads: [pthread_t] = []
+        for _ in 0..<max(extra, 0) {
+            let job = Job {
+                do throws(StoreError) { try body(work.counter) } catch { work.fail(error) }
+            }
+            // A thread that cannot be had (EAGAIN) only means fewer workers.
+            if let thread = start(job) { threads.append(thread) }
+        }
+        do throws(StoreError) { try body(work.counter) } catch { work.fail(error) }
+        for thread in threads { pthread_join(thread, nil) }
+        if let error = work.firstError { throw error }
+    }
+
+    private final class Job: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    private static func start(_ job: Job) -> pthread_t? {
+        let context = Unmanaged.passRetained(job)
+        #if canImport(Glibc)
+            var thread = pthread_t()
+            let result = pthread_create(
+                &thread, nil,
+                { pointer in
+                    if let pointer {
+                        Unmanaged<Job>.fromOpaque(pointer).takeRetainedValue().body()
+                    }
+                    return nil
+                }, context.toOpaque())
+            if result == 0 { return thread }
+        #else
+            var thread: pthread_t?
+            let result = pthread_create(
+                &thread, nil,
+                { pointer in
+                    Unmanaged<Job>.fromOpaque(pointer).takeRetainedValue().body()
+                    return nil
+                }, context.toOpaque())
+            if result == 0 { return thread }
+        #endif
+        context.release()
+        return nil
+    }
+
+    private final class SharedWork: Sendable {
+        let counter: WorkCounter
+        private let error = Mutex<StoreError?>(nil)
+
+        init(count: Int, chunk: Int) { counter = WorkCounter(count: count, chunk: chunk) }
+
+        func fail(_ failure: StoreError) {
+            counter.stop()
+            error.withLock { if $0 == nil { $0 = failure } }
+        }
+
+        var firstError: StoreError? { error.withLock { $0 } }
+    }
+}
+
+/// Hands out ranges of indices, each index once, to several threads.
+package struct WorkCounter: ~Copyable, Sendable {
+    private let next = Atomic<Int>(0)
+    private let count: Int
+    private let chunk: Int
+
+    init(count: Int, chunk: Int) {
+        self.count = count
+        self.chunk = chunk
+    }
+
+    /// The next chunk of indices; `nil` when all are handed out or a worker failed.
+    package borrowing func nextChunk() -> Range<Int>? {
+        let start = next.add(chunk, ordering: .relaxed).oldValue
+        return start < count ? start..<min(start + chunk, count) : nil
+    }
+
+    borrowing func stop() { next.store(count, ordering: .relaxed) }
+}

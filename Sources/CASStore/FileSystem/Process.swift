@@ -1,0 +1,18 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The number of this process, for names that people read.
+package func processIdentifier() -> Int32 { getpid() }
+
+/// Seconds since 1970, for people: nothing is decided by it.
+package func secondsNow() -> Int64 { nanosecondsNow() / 1_000_000_000 }
+
+/// Nanoseconds since 1970, as the file system's clock sees them.
+package func nanosecondsNow() -> Int64 {
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    return Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
+}

@@ -1,0 +1,89 @@
+import CSystem
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+// errno → code and sentence, in one place (errno(3)).
+extension StoreError {
+    /// The error of a system call that failed with `errno` on `path`.
+    package init(systemCall name: String, errno number: Int32, path: String) {
+        let (code, advice) = Self.meaning(of: number)
+        let reason = String(cString: strerror(number))
+        var message = "unable to \(Self.deed(of: name)) \(printable(path)): \(reason)"
+        if !advice.isEmpty { message += "; \(advice)" }
+        self.init(
+            code, message, cause: .systemCall(name, errno: number, path: path))
+    }
+
+    private static func meaning(of number: Int32) -> (Code, String) {
+        switch number {
+        case ENOSPC: (.outOfSpace, "free space (castree gc) and repeat the command")
+        case EDQUOT: (.outOfSpace, "the quota is used up; free space and repeat the command")
+        case EFBIG: (.outOfSpace, "a file size limit is in the way (ulimit -f, or the file system)")
+        case EACCES, EPERM: (.permission, "check who owns it and its mode")
+        case EROFS: (.readOnly, "mount it writable to change anything; reading goes on")
+        case ENOENT: (.notFound, "")
+        case EMFILE, ENFILE: (.io, "raise the limit of open files (ulimit -n)")
+        case EIO: (.io, "the disk reports an error; check it (dmesg, smartctl), then castree fsck")
+        case ENOMEM: (.outOfMemory, "")
+        case ELOOP: (.io, "a symbolic link stands where none may")
+        case ENAMETOOLONG: (.tooLarge, "shorten the name")
+        default: (.io, "")
+        }
+    }
+
+    private static func deed(of call: String) -> String {
+        switch call {
+        case "openat": "open"
+        case "fsync", "syncfs": "sync"
+        case "linkat": "link"
+        case "unlinkat": "remove"
+        case "renameat": "rename"
+        case "mkdirat": "create directory"
+        case "fstat", "fstatat": "examine"
+        case "fchmod", "fchmodat": "set the mode of"
+        case "ftruncate": "set the length of"
+        case "readdir": "list"
+        case "symlinkat": "create symbolic link"
+        case "readlinkat": "read symbolic link"
+        case "posix_fallocate": "reserve space for"
+        case "flock": "lock"
+        case "statvfs": "ask the free space of"
+        default: call
+        }
+    }
+}
+
+/// Returns `text` with control characters, bidirectional overrides and backslashes escaped, so that
+/// a name from a network cannot rewrite a terminal or hide in a message.
+package func printable(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+        switch scalar.value {
+        case 0x20...0x5B, 0x5D...0x7E: result.unicodeScalars.append(scalar)
+        case 0...0x1F, 0x5C, 0x7F...0x9F, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x2069, 0xFEFF:
+            result += "\\u{" + String(scalar.value, radix: 16) + "}"
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
+}
+
+extension StoreError {
+    /// Whether the call failed because the name is taken (EEXIST).
+    package var isExisting: Bool { errno == EEXIST || errno == ENOTEMPTY }
+    /// Whether the file has as many links as the file system allows (EMLINK).
+    package var isTooManyLinks: Bool { errno == EMLINK }
+    /// Whether a hard link is impossible here though the store is sound: another file system, or a
+    /// folder that takes none (macOS refuses links inside some bundles with EPERM).
+    package var isLinkRefused: Bool {
+        errno == EXDEV || errno == EPERM || errno == EOPNOTSUPP || errno == ENOTSUP
+    }
+    /// Whether a directory was expected and something else is there (ENOTDIR, ELOOP).
+    package var isNotDirectory: Bool { errno == ENOTDIR || errno == ELOOP }
+    /// Whether too many files are open (EMFILE, ENFILE).
+    package var isTooManyOpenFiles: Bool { errno == EMFILE || errno == ENFILE }
+}

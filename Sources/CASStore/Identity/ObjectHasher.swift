@@ -1,0 +1,41 @@
+/// Computes the address and the fingerprint of an object in one pass over its bytes.
+///
+/// Not for use by two threads at once.
+public struct ObjectHasher: ~Copyable {
+    private var digester: Digester
+    private var fingerprinter: Fingerprinter
+
+    /// Prepares a hasher.
+    /// - Throws: `.unsupported` when libcrypto offers no SHA-256, `.outOfMemory`.
+    public init() throws(StoreError) {
+        // Both first: a noncopyable value must not be left half made when the second throws.
+        let digester = try Digester(.sha256)
+        let fingerprinter = try Fingerprinter()
+        self.digester = digester
+        self.fingerprinter = fingerprinter
+    }
+
+    /// Adds bytes of the object.
+    public mutating func update(_ bytes: RawSpan) {
+        bytes.withUnsafeBytes { update($0) }
+    }
+
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        digester.update(bytes)
+        fingerprinter.update(bytes)
+    }
+
+    /// Returns the address and the fingerprint, and begins the next object.
+    public mutating func finish() -> (address: ObjectID, fingerprint: Fingerprint) {
+        (digester.finish { ObjectID(unchecked: $0) }, fingerprinter.finish())
+    }
+
+    /// Hashes one object whose bytes are all in memory, and begins the next.
+    package mutating func hash(
+        _ bytes: UnsafeRawBufferPointer
+    ) -> (address: ObjectID, fingerprint: Fingerprint) {
+        digester.update(bytes)
+        let address = digester.finish { ObjectID(unchecked: $0) }
+        return (address, Fingerprinter.fingerprint(bytes))
+    }
+}

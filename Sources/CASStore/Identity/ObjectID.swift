@@ -1,0 +1,109 @@
+/// The address of an object: the SHA-256 of its bytes (FIPS 180-4).
+///
+/// An address has one spelling, 64 lower-case hexadecimal digits. Two objects with the same address
+/// are the same object. Order is the order of the spelling.
+public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertible {
+    /// The number of bytes of an address.
+    public static let byteCount = 32
+
+    // Four big-endian words: hashing and comparing them is several times faster than an array.
+    package let w0: UInt64
+    package let w1: UInt64
+    package let w2: UInt64
+    package let w3: UInt64
+
+    /// Makes an address of exactly 32 bytes; `nil` for any other count.
+    public init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == Self.byteCount else { return nil }
+        var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+        var position = 0
+        for byte in bytes {
+            switch position >> 3 {
+            case 0: words.0 = words.0 << 8 | UInt64(byte)
+            case 1: words.1 = words.1 << 8 | UInt64(byte)
+            case 2: words.2 = words.2 << 8 | UInt64(byte)
+            default: words.3 = words.3 << 8 | UInt64(byte)
+            }
+            position += 1
+        }
+        (w0, w1, w2, w3) = words
+    }
+
+    /// 32 zero bytes: a place to be filled. No object has this address.
+    package static let zero = ObjectID(0, 0, 0, 0)
+
+    private init(_ w0: UInt64, _ w1: UInt64, _ w2: UInt64, _ w3: UInt64) {
+        (self.w0, self.w1, self.w2, self.w3) = (w0, w1, w2, w3)
+    }
+
+    /// Reads the 32 bytes at the start of `bytes`, which the caller owes.
+    package init(unchecked bytes: UnsafeRawBufferPointer) {
+        precondition(bytes.count >= Self.byteCount, "an address has 32 bytes")
+        w0 = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
+        w1 = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        w2 = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
+        w3 = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self))
+    }
+
+    /// Reads an address from its one spelling; `nil` for anything else (upper case, other lengths).
+    public init?(_ description: String) {
+        var copy = description
+        let parsed = copy.withUTF8 { Self.parse($0) }
+        guard let parsed else { return nil }
+        self = parsed
+    }
+
+    /// Reads an address from 64 lower-case hexadecimal digits in ASCII.
+    package static func parse(_ digits: UnsafeBufferPointer<UInt8>) -> ObjectID? {
+        guard digits.count == byteCount * 2 else { return nil }
+        return withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { bytes in
+            for position in 0..<byteCount {
+                guard let high = Hex.value(of: digits[position * 2]),
+                    let low = Hex.value(of: digits[position * 2 + 1])
+                else { return nil }
+                bytes[position] = high << 4 | low
+            }
+            return ObjectID(unchecked: UnsafeRawBufferPointer(bytes))
+        }
+    }
+
+    /// The 32 bytes.
+    public var bytes: [UInt8] {
+        withBytes { Array($0) }
+    }
+
+    /// Calls `body` with the 32 bytes, without an allocation.
+    @inline(__always)
+    package func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
+        let words = (w0.bigEndian, w1.bigEndian, w2.bigEndian, w3.bigEndian)
+        return withUnsafeBytes(of: words) { body($0) }
+    }
+
+    /// Writes the 64 digits to `target`, which has room for them.
+    package func writeDigits(to target: UnsafeMutablePointer<UInt8>) {
+        withBytes { bytes in
+            for position in 0..<Self.byteCount {
+                target[position * 2] = Hex.digit(bytes[position] >> 4)
+                target[position * 2 + 1] = Hex.digit(bytes[position] & 15)
+            }
+        }
+    }
+
+    /// The 64 lower-case hexadecimal digits.
+    public var description: String {
+        String(unsafeUninitializedCapacity: Self.byteCount * 2) { target in
+            if let start = target.baseAddress { writeDigits(to: start) }
+            return Self.byteCount * 2
+        }
+    }
+
+    /// The first twelve digits, for messages to people.
+    public var shortDescription: String { String(description.prefix(12)) }
+
+    public static func < (left: ObjectID, right: ObjectID) -> Bool {
+        if left.w0 != right.w0 { return left.w0 < right.w0 }
+        if left.w1 != right.w1 { return left.w1 < right.w1 }
+        if left.w2 != right.w2 { return left.w2 < right.w2 }
+        return left.w3 < right.w3
+    }
+}

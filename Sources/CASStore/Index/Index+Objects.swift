@@ -1,0 +1,124 @@
+// Objects as rows: what is on disk, and what nothing names.
+
+/// An object as the index knows it.
+package struct ObjectRow: Sendable, Hashable {
+    package var id: Int64
+    package var address: ObjectID
+    package var byteCount: Int64
+    package var fingerprint: Fingerprint?
+    package var isPresent: Bool
+    package var references: Int64
+}
+
+extension Index {
+    func object(
+        _ address: ObjectID, _ connection: Connection
+    ) throws(StoreError) -> ObjectRow? {
+        let row = try connection.statement(
+            "SELECT id, bytes, fingerprint, state, refs FROM object WHERE address = ?")
+            .bind(1, address)
+        defer { row.reset() }
+        guard try row.step() else { return nil }
+        return ObjectRow(
+            id: row.integer(0), address: address, byteCount: row.integer(1),
+            fingerprint: row.fingerprint(2),
+            isPresent: row.integer(3) == ObjectState.present.rawValue,
+            references: row.integer(4))
+    }
+
+    /// The objects whose address begins with `prefix` (one byte), sorted by address.
+    func objects(
+        from prefix: [UInt8], _ connection: Connection
+    ) throws(StoreError) -> [ObjectRow] {
+        var result: [ObjectRow] = []
+        let rows = try connection.statement(
+            "SELECT id, address, bytes, fingerprint, state, refs FROM object "
+                + "WHERE address >= ? AND address <= ? ORDER BY address")
+        rows.bind(1, prefix).bind(2, prefix + [UInt8](repeating: 255, count: 32))
+        while try rows.step() {
+            guard let address = rows.address(1) else {
+                throw StoreError(.index, "the index holds a damaged address")
+            }
+            result.append(
+                ObjectRow(
+                    id: rows.integer(0), address: address, byteCount: rows.integer(2),
+                    fingerprint: rows.fingerprint(3),
+                    isPresent: rows.integer(4) == ObjectState.present.rawValue,
+                    references: rows.integer(5)))
+        }
+        return result
+    }
+
+    /// Notes that an object is on disk, verified and durable. Inserts it, named by nothing, if the
+    /// index does not know it.
+    func setPresent(_ object: StoredObject, _ connection: Connection) throws(StoreError) {
+        let known = try self.object(object.address, connection)
+        guard let known else {
+            try connection.statement(
+                "INSERT INTO object (address, bytes, fingerprint, state, refs, keepers) "
+                    + "VALUES (?, ?, ?, 1, 0, 0)")
+                .bind(1, object.address).bind(2, object.byteCount).bind(3, object.fingerprint)
+                .run()
+            return
+        }
+        // A format that promises no size is corrected here, and so is its only keeper.
+        if known.byteCount != object.byteCount, known.references == 1 {
+            try connection.statement(
+                "UPDATE version SET unique_bytes = unique_bytes + ? "
+                    + "WHERE id = (SELECT keepers FROM object WHERE id = ?)")
+                .bind(1, object.byteCount - known.byteCount).bind(2, known.id).run()
+        }
+        try connection.statement(
+            "UPDATE object SET state = 1, bytes = ?, fingerprint = coalesce(?, fingerprint) "
+                + "WHERE id = ?")
+            .bind(1, object.byteCount).bind(2, object.fingerprint).bind(3, known.id).run()
+    }
+
+    /// Records a fingerprint that a full check has computed.
+    func setFingerprint(
+        _ fingerprint: Fingerprint, of address: ObjectID, _ connection: Connection
+    ) throws(StoreError) {
+        try connection.statement("UPDATE object SET fingerprint = ? WHERE address = ?")
+            .bind(1, fingerprint).bind(2, address).run()
+    }
+
+    /// Up to `limit` objects that no version and no claim names, from id `after` on.
+    func garbage(
+        after: Int64, limit: Int, _ connection: Connection
+    ) throws(StoreError) -> [ObjectRow] {
+        var result: [ObjectRow] = []
+        // The partial index `garbage` answers this: its cost is what it returns.
+        let rows = try connection.statement(
+            "SELECT id, address, bytes, state FROM object WHERE refs = 0 AND id > ? "
+                + "ORDER BY id LIMIT ?").bind(1, after).bind(2, Int64(limit))
+        while try rows.step() {
+            guard let address = rows.address(1) else { continue }
+            result.append(
+                ObjectRow(
+                    id: rows.integer(0), address: address, byteCount: rows.integer(2),
+                    fingerprint: nil,
+                    isPresent: rows.integer(3) != ObjectState.absent.rawValue, references: 0))
+        }
+        return result
+    }
+
+    /// Announces the deletion of objects: writers that need one must revive it or write it again.
+    func markDying(_ ids: [Int64], _ connection: Connection) throws(StoreError) {
+        let update = try connection.statement(
+            "UPDATE object SET state = 2 WHERE id = ? AND refs = 0 AND state = 1")
+        for id in ids { try update.bind(1, id).run() }
+    }
+
+    /// Whether an object is still to be deleted: nothing has named it since it was announced.
+    func isStillGarbage(_ id: Int64, _ connection: Connection) throws(StoreError) -> Bool {
+        let row = try connection.statement(
+            "SELECT 1 FROM object WHERE id = ? AND refs = 0 AND state <> 1").bind(1, id)
+        defer { row.reset() }
+        return try row.step()
+    }
+
+    /// Forgets an object whose file is deleted.
+    func forget(_ id: Int64, _ connection: Connection) throws(StoreError) {
+        try connection.statement("DELETE FROM object WHERE id = ? AND refs = 0").bind(1, id).run()
+    }
+}

@@ -1,0 +1,160 @@
+// The index is derived: made from objects/ and manifests/, and held against manifests/ on opening.
+
+extension Index {
+    /// Throws the index file away and makes it again from the objects and manifests.
+    func rebuild(because reason: String) throws(StoreError) {
+        let seen = openInode
+        close()
+        try lock(.rebuilding)
+        defer { unlock() }
+        let root = directories.root.raw
+        let now = try fileSystem.status(root, StoreLayout.index)?.inode ?? 0
+        // Another process has rebuilt it while we waited for the lock.
+        if now != seen, now != 0 { return }
+        for suffix in ["", "-journal", "-wal", "-shm"] {
+            try fileSystem.removeIfPresent(root, StoreLayout.index + suffix)
+        }
+        let (objects, versions) = try create()
+        options.notice(
+            "\(reason); rebuilt it from \(objects) objects and \(versions) manifests")
+    }
+
+    /// Makes the index file of a store; the caller holds the lock for rebuilding.
+    @discardableResult
+    func create() throws(StoreError) -> (objects: Int, versions: Int) {
+        let made = try Connection(path: path, mode: .readWrite)
+        try made.execute(IndexSchema.settings(isDurable: options.isDurable))
+        let counts = try made.transaction(writing: true) {
+            () throws(StoreError) -> (objects: Int, versions: Int) in
+            try self.fill(made)
+        }
+        connection = made
+        openInode = try fileSystem.status(directories.root.raw, StoreLayout.index)?.inode ?? 0
+        try writeStamp(settled: 1, pending: 1, sync: true)
+        isReconciled = true
+        return counts
+    }
+
+    /// An index in memory, for disks that cannot hold one.
+    func fillMemory() throws(StoreError) {
+        close()
+        let made = try Connection(path: ":memory:", mode: .memory)
+        _ = try made.transaction(writing: true) { () throws(StoreError) in try self.fill(made) }
+        connection = made
+        isInMemory = true
+        isReconciled = true
+    }
+
+    private func fill(_ made: Connection) throws(StoreError) -> (objects: Int, versions: Int) {
+        try made.execute(IndexSchema.creation)
+        epoch = try randomToken()
+        try made.statement("INSERT INTO meta VALUES ('epoch', ?), ('generation', 1)")
+            .bind(1, epoch).run()
+        let objects = ObjectDirectory(fileSystem, directories)
+        let insert = try made.statement(
+            "INSERT INTO object (address, bytes, state, refs, keepers) VALUES (?, ?, 1, 0, 0)")
+        var count = 0
+        try objects.forEach { (address, status) throws(StoreError) in
+            guard status.kind == .regular else { return }
+            try insert.bind(1, address).bind(2, status.byteCount).run()
+            count += 1
+        }
+        try reconcile(made, thoroughly: true)
+        return (count, try versions(made).count)
+    }
+
+    /// Makes the registered versions agree with the manifest files, in the caller's transaction.
+    ///
+    /// - Parameter thoroughly: also reads files whose name is known, if they are not the file that
+    ///   was read before (inode, size, times).
+    /// - Returns: the names of manifests that cannot be read; the roots are in doubt while there
+    ///   are any, and the collector does not run.
+    @discardableResult
+    func reconcile(
+        _ connection: Connection, thoroughly: Bool
+    ) throws(StoreError) -> [String] {
+        let changedAt = try fileSystem.status(directories.manifests.raw).changedAt
+        var rows: [String: (id: Int64, manifest: ObjectID, status: String)] = [:]
+        let known = try connection.statement(
+            "SELECT name, id, manifest, manifest_status FROM version WHERE lease IS NULL")
+        while try known.step() {
+            guard let name = known.text(0), let manifest = known.address(2) else { continue }
+            rows[name] = (known.integer(1), manifest, known.text(3) ?? "")
+        }
+        var damaged: [String] = []
+        for (name, status) in try manifestFiles() {
+            let identity = Self.identity(status)
+            let row = rows.removeValue(forKey: name)
+            if let row, row.status == identity || (!thoroughly && row.status.isEmpty) { continue }
+            do throws(StoreError) {
+                let registration = try readManifest(name)
+                if row?.manifest != registration.manifest {
+                    if let row {
+                        options.notice(
+                            "manifest \(printable(name)) was changed by another program; "
+                                + "castree goes by what it says now")
+                        try removeVersion(id: row.id, connection)
+                    }
+                    _ = try insertVersion(registration, lease: nil, connection) {
+                        (address) throws(StoreError) in
+                        try ObjectDirectory(self.fileSystem, self.directories).contains(address)
+                    }
+                }
+                try noteManifest(name, identity, connection)
+            } catch {
+                // A manifest that cannot be read keeps the references it had: nothing is lost by
+                // waiting for fsck to name it and for someone to repair it.
+                guard error.code != .index, error.cause == nil else { throw error }
+                damaged.append(name)
+                options.notice("manifest \(printable(name)) cannot be read: \(error.message)")
+            }
+        }
+        for row in rows.values { try removeVersion(id: row.id, connection) }
+        try connection.statement(
+            "INSERT INTO meta VALUES ('manifests_changed_at', ?1) "
+                + "ON CONFLICT (key) DO UPDATE SET value = ?1").bind(1, changedAt).run()
+        return damaged
+    }
+
+    /// Records which file the registered version was read from.
+    func noteManifest(
+        _ name: String, _ identity: String, _ connection: Connection
+    ) throws(StoreError) {
+        try connection.statement(
+            "UPDATE version SET manifest_status = ? WHERE lease IS NULL AND name = ?")
+            .bind(1, identity).bind(2, name).run()
+    }
+
+    /// Records that the manifests were as the index says at this moment.
+    func noteManifestsDirectory(_ connection: Connection) throws(StoreError) {
+        let changedAt = try fileSystem.status(directories.manifests.raw).changedAt
+        try connection.statement("UPDATE meta SET value = ? WHERE key = 'manifests_changed_at'")
+            .bind(1, changedAt).run()
+    }
+
+    static func identity(_ status: FileStatus) -> String {
+        "\(status.inode):\(status.byteCount):\(status.modifiedAt):\(status.changedAt)"
+    }
+
+    /// The manifest files by version name, sorted.
+    func manifestFiles() throws(StoreError) -> [(name: String, status: FileStatus)] {
+        var files: [(name: String, status: FileStatus)] = []
+        let directory = directories.manifests.raw
+        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
+            let file = String(cString: entry)
+            guard file.hasSuffix(StoreLayout.manifestSuffix), !file.hasPrefix(".") else {
+                return true
+            }
+            guard let status = try fileSystem.status(directory, entry) else { return true }
+            files.append((String(file.dropLast(StoreLayout.manifestSuffix.count)), status))
+            return true
+        }
+        return files.sorted { $0.name < $1.name }
+    }
+
+    func readManifest(_ name: String) throws(StoreError) -> Registration {
+        let bytes = try fileSystem.contents(
+            directories.manifests.raw, StoreLayout.manifest(name), limit: 1 << 30)
+        return try manifests.registration(of: name, from: bytes)
+    }
+}

@@ -1,0 +1,167 @@
+// Counting: which versions name which objects, and what each of them alone keeps.
+
+/// Where an object stands; the `state` column.
+enum ObjectState: Int64 {
+    /// Named by a version, not on disk.
+    case absent = 0
+    /// On disk, verified and durable.
+    case present = 1
+    /// Named by nothing; a collector has announced that it will delete the file.
+    case dying = 2
+}
+
+extension Index {
+    /// Inserts a version row with its references and counts them, in the caller's transaction.
+    ///
+    /// - Parameter revive: asked for each dying object: is its file still there? Inside a write
+    ///   transaction no collector deletes, so the answer holds.
+    /// - Returns: the row's id and the positions of the references that are not present.
+    func insertVersion(
+        _ registration: Registration, lease: String?, _ connection: Connection,
+        revive: (ObjectID) throws(StoreError) -> Bool
+    ) throws(StoreError) -> (id: Int64, absent: [UInt32]) {
+        let version = try nextID("version", connection)
+        var newID = try nextID("object", connection)
+        let firstNew = newID
+        var known: [Int64] = []
+        var absent: [UInt32] = []
+        let find = try connection.statement("SELECT id, state FROM object WHERE address = ?")
+        let insert = try connection.statement(
+            "INSERT INTO object (id, address, bytes, state, refs, keepers) "
+                + "VALUES (?, ?, ?, 0, 1, ?)")
+        insert.bind(4, version)
+        for position in 0..<registration.references.count {
+            let reference = registration.references[position]
+            find.bind(1, reference.address)
+            if try find.step() {
+                let id = find.integer(0)
+                let state = ObjectState(rawValue: find.integer(1))
+                find.reset()
+                known.append(id)
+                if state == .present { continue }
+                if state == .dying {
+                    let isThere = try revive(reference.address)
+                    try setState(isThere ? .present : .absent, of: id, connection)
+                    if isThere { continue }
+                }
+            } else {
+                try insert.bind(1, newID).bind(2, reference.address).bind(3, reference.byteCount)
+                    .run()
+                newID += 1
+            }
+            absent.append(UInt32(position))
+        }
+        var edges = EdgeRuns(known)
+        known = []
+        try count(edges, by: 1, version: version, connection)
+        // New ids are larger than all known ones.
+        if newID > firstNew { edges.append(firstNew...(newID - 1)) }
+        try insertRow(
+            registration, id: version, lease: lease, edges, isComplete: absent.isEmpty, connection)
+        return (version, absent)
+    }
+
+    private func insertRow(
+        _ registration: Registration, id: Int64, lease: String?, _ edges: EdgeRuns,
+        isComplete: Bool, _ connection: Connection
+    ) throws(StoreError) {
+        let unique = try bytesKeptBy(id, edges, connection)
+        try connection.statement(
+            """
+            INSERT INTO version (id, name, lease, manifest, content, files, bytes, unique_bytes,
+              complete, created_at, ordinal, edges) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)
+            """
+        )
+        .bind(1, id).bind(2, registration.name).bind(3, lease)
+        .bind(4, registration.manifest).bind(5, registration.content)
+        .bind(6, registration.fileCount).bind(7, registration.byteCount)
+        .bind(8, unique).bind(9, isComplete ? 1 : 0)
+        .bind(10, registration.createdAt).bind(11, registration.ordinal)
+        .bind(12, edges.encoded).run()
+    }
+
+    /// Removes a version row and its counts.
+    func removeVersion(id: Int64, _ connection: Connection) throws(StoreError) {
+        let edges = try edges(of: id, connection)
+        try connection.statement("DELETE FROM version WHERE id = ?").bind(1, id).run()
+        try count(edges, by: -1, version: id, connection)
+    }
+
+    /// Adds `change` to the counts of the objects in `edges`, and moves their bytes between the
+    /// versions that keep them alone.
+    private func count(
+        _ edges: EdgeRuns, by change: Int64, version: Int64, _ connection: Connection
+    ) throws(StoreError) {
+        // Before a reference is added, the sole keeper of an object is about to lose it;
+        // after one is removed, the sole keeper has just gained it.
+        if change > 0 { try shiftUniqueBytes(of: edges, by: -1, connection) }
+        let update = try connection.statement(
+            "UPDATE object SET refs = refs + ?1, keepers = keepers + ?2 "
+                + "WHERE id BETWEEN ?3 AND ?4")
+        update.bind(1, change).bind(2, change * version)
+        for run in edges.runs {
+            try update.bind(3, run.lowerBound).bind(4, run.upperBound).run()
+        }
+        if change < 0 { try shiftUniqueBytes(of: edges, by: 1, connection) }
+    }
+
+    private func shiftUniqueBytes(
+        of edges: EdgeRuns, by sign: Int64, _ connection: Connection
+    ) throws(StoreError) {
+        var shifts: [Int64: Int64] = [:]
+        let sums = try connection.statement(
+            "SELECT keepers, sum(bytes) FROM object WHERE id BETWEEN ? AND ? AND refs = 1 "
+                + "GROUP BY keepers")
+        for run in edges.runs {
+            sums.bind(1, run.lowerBound).bind(2, run.upperBound)
+            while try sums.step() { shifts[sums.integer(0), default: 0] += sums.integer(1) }
+        }
+        let update = try connection.statement(
+            "UPDATE version SET unique_bytes = unique_bytes + ? WHERE id = ?")
+        for (keeper, bytes) in shifts {
+            try update.bind(1, sign * bytes).bind(2, keeper).run()
+        }
+    }
+
+    private func bytesKeptBy(
+        _ version: Int64, _ edges: EdgeRuns, _ connection: Connection
+    ) throws(StoreError) -> Int64 {
+        var total: Int64 = 0
+        let sum = try connection.statement(
+            "SELECT total(bytes) FROM object WHERE id BETWEEN ? AND ? AND refs = 1 "
+                + "AND keepers = ?")
+        sum.bind(3, version)
+        for run in edges.runs {
+            sum.bind(1, run.lowerBound).bind(2, run.upperBound)
+            while try sum.step() { total += sum.integer(0) }
+        }
+        return total
+    }
+
+    /// The objects that a version names.
+    func edges(of version: Int64, _ connection: Connection) throws(StoreError) -> EdgeRuns {
+        let row = try connection.statement("SELECT edges FROM version WHERE id = ?")
+            .bind(1, version)
+        defer { row.reset() }
+        guard try row.step() else { return EdgeRuns([]) }
+        guard let edges = row.withBlob(0, { EdgeRuns($0) }) else {
+            throw StoreError(.index, "the index holds damaged references")
+        }
+        return edges
+    }
+
+    func setState(
+        _ state: ObjectState, of id: Int64, _ connection: Connection
+    ) throws(StoreError) {
+        try connection.statement("UPDATE object SET state = ? WHERE id = ?")
+            .bind(1, state.rawValue).bind(2, id).run()
+    }
+
+    private func nextID(
+        _ table: String, _ connection: Connection
+    ) throws(StoreError) -> Int64 {
+        let row = try connection.statement("SELECT coalesce(max(id), 0) + 1 FROM \(table)")
+        defer { row.reset() }
+        return try row.step() ? row.integer(0) : 1
+    }
+}

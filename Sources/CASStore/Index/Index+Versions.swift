@@ -1,0 +1,155 @@
+// Versions as rows: listing, claims, completeness.
+
+extension Index {
+    private static let columns =
+        "id, name, manifest, content, files, bytes, unique_bytes, complete, created_at, ordinal"
+
+    private func row(_ statement: Statement) throws(StoreError) -> VersionRow {
+        guard let name = statement.text(1), let manifest = statement.address(2),
+            let content = statement.address(3)
+        else { throw StoreError(.index, "the index holds a damaged version") }
+        return VersionRow(
+            id: statement.integer(0), name: name, manifest: manifest, content: content,
+            fileCount: statement.integer(4), byteCount: statement.integer(5),
+            uniqueByteCount: statement.integer(6), isComplete: statement.integer(7) == 1,
+            createdAt: statement.integer(8), ordinal: statement.integer(9))
+    }
+
+    /// The registered versions, newest first.
+    func versions(_ connection: Connection) throws(StoreError) -> [VersionRow] {
+        let rows = try connection.statement(
+            "SELECT \(Self.columns) FROM version WHERE lease IS NULL "
+                + "ORDER BY ordinal DESC, name DESC")
+        var result: [VersionRow] = []
+        while try rows.step() { result.append(try row(rows)) }
+        return result
+    }
+
+    /// A registered version by name.
+    func version(_ name: String, _ connection: Connection) throws(StoreError) -> VersionRow? {
+        let found = try connection.statement(
+            "SELECT \(Self.columns) FROM version WHERE lease IS NULL AND name = ?").bind(1, name)
+        defer { found.reset() }
+        return try found.step() ? try row(found) : nil
+    }
+
+    /// A name that differs from `name` in case only.
+    func nameTwin(_ name: String, _ connection: Connection) throws(StoreError) -> String? {
+        let found = try connection.statement(
+            "SELECT name FROM version WHERE lease IS NULL AND name = ?1 COLLATE NOCASE "
+                + "AND name <> ?1").bind(1, name)
+        defer { found.reset() }
+        return try found.step() ? found.text(0) : nil
+    }
+
+    /// The ordinal for the next version.
+    func nextOrdinal(_ connection: Connection) throws(StoreError) -> Int64 {
+        let row = try connection.statement("SELECT coalesce(max(ordinal), 0) + 1 FROM version")
+        defer { row.reset() }
+        return try row.step() ? row.integer(0) : 1
+    }
+
+    /// Whether the claim of a running writer is still counted here. It is not when the index was
+    /// rebuilt in between.
+    func hasClaim(
+        _ id: Int64, lease: String, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let row = try connection.statement("SELECT 1 FROM version WHERE id = ? AND lease = ?")
+            .bind(1, id).bind(2, lease)
+        defer { row.reset() }
+        return try row.step()
+    }
+
+    /// Removes the claims of a lease that has ended.
+    func dropClaims(of lease: String, _ connection: Connection) throws(StoreError) {
+        var ids: [Int64] = []
+        let rows = try connection.statement("SELECT id FROM version WHERE lease = ?")
+            .bind(1, lease)
+        while try rows.step() { ids.append(rows.integer(0)) }
+        for id in ids { try removeVersion(id: id, connection) }
+    }
+
+    /// Turns a claim into the registered version, or drops it if the version is registered already.
+    func settleClaim(_ id: Int64, name: String, _ connection: Connection) throws(StoreError) {
+        if try version(name, connection) == nil {
+            try connection.statement("UPDATE version SET lease = NULL WHERE id = ?")
+                .bind(1, id).run()
+        } else {
+            try removeVersion(id: id, connection)
+        }
+    }
+
+    /// What a version names and the store lacks, in the order of the index.
+    func missing(from id: Int64, _ connection: Connection) throws(StoreError) -> [MissingObject] {
+        var result: [MissingObject] = []
+        let edges = try edges(of: id, connection)
+        let rows = try connection.statement(
+            "SELECT address, bytes FROM object WHERE id BETWEEN ? AND ? AND state <> 1")
+        for run in edges.runs {
+            rows.bind(1, run.lowerBound).bind(2, run.upperBound)
+            while try rows.step() {
+                guard let address = rows.address(0) else { continue }
+                result.append(MissingObject(address: address, byteCount: rows.integer(1)))
+            }
+        }
+        return result
+    }
+
+    /// The bytes of a version's objects, each counted once.
+    func distinctBytes(of id: Int64, _ connection: Connection) throws(StoreError) -> Int64 {
+        var total: Int64 = 0
+        let sum = try connection.statement(
+            "SELECT coalesce(sum(bytes), 0) FROM object WHERE id BETWEEN ? AND ?")
+        for run in try edges(of: id, connection).runs {
+            sum.bind(1, run.lowerBound).bind(2, run.upperBound)
+            while try sum.step() { total += sum.integer(0) }
+        }
+        return total
+    }
+
+    /// Looks again which incomplete versions are complete now; returns their names.
+    func completeVersions(_ connection: Connection) throws(StoreError) -> [String] {
+        var candidates: [(Int64, String)] = []
+        let rows = try connection.statement(
+            "SELECT id, name FROM version WHERE complete = 0 AND lease IS NULL")
+        while try rows.step() { candidates.append((rows.integer(0), rows.text(1) ?? "")) }
+        var completed: [String] = []
+        for (id, name) in candidates where try missing(from: id, connection).isEmpty {
+            try connection.statement("UPDATE version SET complete = 1 WHERE id = ?")
+                .bind(1, id).run()
+            completed.append(name)
+        }
+        return completed
+    }
+
+    /// Notes that an object is gone: every version that names it is incomplete.
+    /// - Returns: the names of those versions.
+    func loseObject(
+        _ address: ObjectID, _ connection: Connection
+    ) throws(StoreError) -> [String] {
+        guard let object = try object(address, connection) else { return [] }
+        if object.references == 0 {
+            try connection.statement("DELETE FROM object WHERE id = ?").bind(1, object.id).run()
+            return []
+        }
+        try setState(.absent, of: object.id, connection)
+        let affected = try versionsNaming(object.id, connection)
+        for version in affected {
+            try connection.statement("UPDATE version SET complete = 0 WHERE id = ?")
+                .bind(1, version.id).run()
+        }
+        return affected.map(\.name)
+    }
+
+    /// The registered versions that name an object.
+    func versionsNaming(
+        _ object: Int64, _ connection: Connection
+    ) throws(StoreError) -> [VersionRow] {
+        var result: [VersionRow] = []
+        for version in try versions(connection) {
+            let edges = try edges(of: version.id, connection)
+            if edges.runs.contains(where: { $0.contains(object) }) { result.append(version) }
+        }
+        return result
+    }
+}

@@ -1,0 +1,160 @@
+/// Who names what, how big it is, and what nothing names: the derived index in SQLite.
+///
+/// All SQL of the package is in this folder. Every use is one transaction, given as a closure that
+/// cannot suspend. A transaction holds a shared lock on `leases/.index`; a rebuild holds it alone, so
+/// the file is never replaced under a running transaction, and each transaction first looks whether
+/// the file at the path is still the one it has open. Writers queue on `leases/.writer`.
+///
+/// `@unchecked Sendable`: `Store` calls it under a mutex only.
+package final class Index: @unchecked Sendable {
+    let fileSystem: any FileSystem
+    let directories: StoreDirectories
+    let options: StoreOptions
+    let path: String
+    let manifests: any ManifestReading
+
+    var connection: Connection?
+    /// The inode that `connection` has open; 0 for none.
+    var openInode: UInt64 = 0
+    var epoch = ""
+    /// Set when the disk does not let us use the file: reads work from a copy in memory.
+    var isInMemory = false
+    /// Whether the manifests were compared with the index since it was opened.
+    var isReconciled = false
+    private var locks: Locks?
+
+    init(
+        _ fileSystem: any FileSystem, _ directories: StoreDirectories, path: String,
+        _ options: StoreOptions, _ manifests: any ManifestReading
+    ) {
+        self.fileSystem = fileSystem
+        self.directories = directories
+        self.path = path
+        self.options = options
+        self.manifests = manifests
+    }
+
+    /// Reads in one transaction: all queries see one state.
+    ///
+    /// Where the disk is read-only or full, or the store is somebody else's, the answer comes from
+    /// an index in memory, made from the objects and manifests.
+    func read<R>(_ body: (Connection) throws(StoreError) -> R) throws(StoreError) -> R {
+        do throws(StoreError) {
+            return try perform(writing: false, body)
+        } catch {
+            guard error.saysIndexIsUnreachable, !isInMemory else { throw error }
+            options.notice(
+                "the index cannot be used here (\(error.message)); reading the manifests instead")
+            try fillMemory()
+            return try perform(writing: false, body)
+        }
+    }
+
+    /// Changes the index in one durable transaction.
+    ///
+    /// `body` may run again: a damaged index is rebuilt and the work repeated.
+    func write<R>(_ body: (Connection) throws(StoreError) -> R) throws(StoreError) -> R {
+        guard !isInMemory else {
+            throw StoreError(.readOnly, "unable to change the store: its index cannot be written")
+        }
+        return try perform(writing: true, body)
+    }
+
+    private func perform<R>(
+        writing: Bool, _ body: (Connection) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        var attempts = 0
+        while true {
+            do throws(StoreError) {
+                if !isInMemory, try needsReconciling() {
+                    _ = try attempt(writing: true) { (connection) throws(StoreError) in
+                        try self.reconcile(connection, thoroughly: false)
+                    }
+                    isReconciled = true
+                }
+                return try attempt(writing: writing, body)
+            } catch {
+                attempts += 1
+                guard error.saysIndexIsDamaged, !isInMemory, attempts < 3 else { throw error }
+                try rebuild(because: error.message)
+            }
+        }
+    }
+
+    private func attempt<R>(
+        writing: Bool, _ body: (Connection) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        if isInMemory, let connection {
+            return try connection.transaction(writing: false) { () throws(StoreError) -> R in
+                try body(connection)
+            }
+        }
+        try lock(writing ? .writing : .reading)
+        defer { unlock() }
+        let connection = try openIfNeeded()
+        var next: Int64 = 0
+        let result = try connection.transaction(writing: writing) { () throws(StoreError) -> R in
+            next = try self.checkStamp(connection) + 1
+            let result = try body(connection)
+            if writing { try self.announce(next, connection) }
+            return result
+        }
+        if writing { try settle(next) }
+        return result
+    }
+
+    private func needsReconciling() throws(StoreError) -> Bool {
+        guard !isReconciled else { return false }
+        let recorded = try attempt(writing: false) { (connection) throws(StoreError) -> Int64 in
+            let row = try connection.statement("SELECT value FROM meta WHERE key = ?")
+                .bind(1, "manifests_changed_at")
+            defer { row.reset() }
+            return try row.step() ? row.integer(0) : -1
+        }
+        let now = try fileSystem.status(directories.manifests.raw).changedAt
+        isReconciled = recorded == now
+        return recorded != now
+    }
+}
+
+// MARK: Locks between transactions and rebuilds
+
+extension Index {
+    /// What a transaction excludes.
+    enum LockMode { case reading, writing, rebuilding }
+
+    private final class Locks {
+        let index: Descriptor
+        let writer: Descriptor
+        init(index: consuming Descriptor, writer: consuming Descriptor) {
+            self.index = index
+            self.writer = writer
+        }
+    }
+
+    func lock(_ mode: LockMode) throws(StoreError) {
+        if locks == nil {
+            do throws(StoreError) {
+                let leases = directories.leases.raw
+                let index = try fileSystem.open(leases, ".index", .updating, mode: 0o644)
+                let writer = try fileSystem.open(leases, ".writer", .updating, mode: 0o644)
+                locks = Locks(index: index, writer: writer)
+            } catch {
+                // Nobody can rebuild or write on a read-only disk: reading needs no lock there.
+                let isReadOnly = error.code == .readOnly || error.code == .permission
+                guard mode == .reading, isReadOnly else { throw error }
+                return
+            }
+        }
+        guard let locks else { return }
+        _ = try fileSystem.lock(locks.index.raw, exclusive: mode == .rebuilding, waiting: true)
+        if mode != .reading {
+            _ = try fileSystem.lock(locks.writer.raw, exclusive: true, waiting: true)
+        }
+    }
+
+    func unlock() {
+        // Closing the descriptors releases both locks, whatever happened in between (flock(2)).
+        locks = nil
+    }
+}

@@ -1,0 +1,58 @@
+/// What an index must agree with to be believed; kept in the file `stamp` beside it.
+///
+/// A SQLite file that is replaced by yesterday's copy is a sound database that lies. So every write
+/// transaction counts up `generation` inside the index and here: `pending` before its commit,
+/// `settled` after. An index whose generation is neither is older than the truth. A newer one is
+/// believed (a power cut may lose the stamp, which is not synced; the index is). `epoch` names one
+/// index file, and size and modification time catch whoever wrote to it in passing.
+///
+/// One line of text, then its XXH3-128: a torn stamp is no stamp, and no stamp means a rebuild.
+struct IndexStamp: Equatable, Sendable {
+    var epoch: String
+    var settled: Int64
+    var pending: Int64
+    /// Size and modification time of `index.sqlite` after the last settled transaction.
+    var byteCount: Int64
+    var modifiedAt: Int64
+
+    /// The file's bytes.
+    var encoded: [UInt8] {
+        let line = "castree-stamp 1 \(epoch) \(settled) \(pending) \(byteCount) \(modifiedAt)\n"
+        let sum = Array(line.utf8).withUnsafeBytes { bytes in
+            Fingerprinter.fingerprint(bytes).withBytes { Hex.string(Array($0)) }
+        }
+        return Array((line + sum + "\n").utf8)
+    }
+
+    init(epoch: String, settled: Int64, pending: Int64, byteCount: Int64, modifiedAt: Int64) {
+        self.epoch = epoch
+        self.settled = settled
+        self.pending = pending
+        self.byteCount = byteCount
+        self.modifiedAt = modifiedAt
+    }
+
+    /// Reads the file's bytes; `nil` if they are not a whole stamp.
+    init?(_ bytes: [UInt8]) {
+        let lines = String(decoding: bytes, as: UTF8.self).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        guard lines.count >= 2 else { return nil }
+        let fields = lines[0].split(separator: " ")
+        guard fields.count == 7, fields[0] == "castree-stamp", fields[1] == "1",
+            let settled = Int64(fields[3]), let pending = Int64(fields[4]),
+            let byteCount = Int64(fields[5]), let modifiedAt = Int64(fields[6])
+        else { return nil }
+        self.init(
+            epoch: String(fields[2]), settled: settled, pending: pending,
+            byteCount: byteCount, modifiedAt: modifiedAt)
+        guard Array(encoded.prefix(bytes.count)) == bytes || bytes.starts(with: encoded) else {
+            return nil
+        }
+    }
+
+    /// Whether an index of this epoch and generation is as new as the truth.
+    func agrees(epoch: String, generation: Int64) -> Bool {
+        epoch == self.epoch
+            && (generation == settled || generation == pending || generation > pending)
+    }
+}

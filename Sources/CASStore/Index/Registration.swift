@@ -1,0 +1,93 @@
+/// One object that a version names, and its size.
+public struct Reference: Hashable, Sendable, Comparable {
+    /// The object.
+    public let address: ObjectID
+    /// Its size in bytes, as the manifest promises it.
+    public let byteCount: Int64
+
+    /// Makes a reference.
+    public init(address: ObjectID, byteCount: Int64) {
+        self.address = address
+        self.byteCount = byteCount
+    }
+
+    public static func < (left: Reference, right: Reference) -> Bool {
+        left.address < right.address
+    }
+}
+
+/// The distinct objects of a version, sorted by address; computed, not stored, since a manifest may
+/// have a million.
+package struct References: Sendable {
+    package let count: Int
+    private let element: @Sendable (Int) -> Reference
+
+    package init(count: Int, element: @escaping @Sendable (Int) -> Reference) {
+        self.count = count
+        self.element = element
+    }
+
+    package subscript(position: Int) -> Reference { element(position) }
+}
+
+/// What the index needs to know of a version, taken from its manifest.
+package struct Registration: Sendable {
+    /// The version's name.
+    package var name: String
+    /// The address of the manifest's canonical bytes.
+    package var manifest: ObjectID
+    /// The address of what the version contains, whatever it is called.
+    package var content: ObjectID
+    package var fileCount: Int64
+    package var byteCount: Int64
+    /// Seconds since 1970; for people, never for decisions.
+    package var createdAt: Int64
+    /// Orders versions; clocks do not.
+    package var ordinal: Int64
+    package var references: References
+
+    package init(
+        name: String, manifest: ObjectID, content: ObjectID, fileCount: Int64, byteCount: Int64,
+        createdAt: Int64, ordinal: Int64, references: References
+    ) {
+        self.name = name
+        self.manifest = manifest
+        self.content = content
+        self.fileCount = fileCount
+        self.byteCount = byteCount
+        self.createdAt = createdAt
+        self.ordinal = ordinal
+        self.references = references
+    }
+}
+
+/// Reads manifests for the index. The module that knows the format gives one to the store.
+package protocol ManifestReading: Sendable {
+    /// The registration in the manifest file of the version `name`.
+    /// - Throws: an error that says what is wrong with the bytes; they come from the store's own
+    ///   disk and MUST still be treated as hostile.
+    func registration(of name: String, from bytes: [UInt8]) throws(StoreError) -> Registration
+}
+
+/// A registered version, as the index knows it.
+package struct VersionRow: Sendable, Hashable {
+    package var id: Int64
+    package var name: String
+    package var manifest: ObjectID
+    package var content: ObjectID
+    package var fileCount: Int64
+    package var byteCount: Int64
+    /// What retiring the version would free, once collected.
+    package var uniqueByteCount: Int64
+    package var isComplete: Bool
+    package var createdAt: Int64
+    package var ordinal: Int64
+}
+
+/// An object that a version names and the store lacks.
+public struct MissingObject: Sendable, Hashable {
+    /// The object.
+    public let address: ObjectID
+    /// Its size as promised.
+    public let byteCount: Int64
+}

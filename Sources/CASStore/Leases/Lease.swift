@@ -1,0 +1,105 @@
+/// Proof that a writer runs: the collector leaves alone what the lease's claims name.
+///
+/// A lease is a file in `leases/` that is locked by the process (flock(2)). The kernel lets go of the
+/// lock when the process ends, however it ends, so a lease cannot outlive its writer; whoever comes
+/// next finds the file unlocked and cleans up after it.
+public struct Lease: ~Copyable, Sendable {
+    /// The lease's name: the process id and a random token.
+    public let name: String
+    private let store: Store
+    private let file: Descriptor
+
+    init(_ name: String, _ file: consuming Descriptor, _ store: Store) {
+        self.name = name
+        self.file = file
+        self.store = store
+    }
+
+    deinit {
+        // What cannot be removed now is removed by the next writer, who finds the lock free.
+        try? store.endLease(name)
+    }
+}
+
+extension Store {
+    /// Takes a lease, after cleaning up behind writers that died.
+    /// - Throws: `.writesRefused` after a failed sync, `.readOnly`, `.outOfSpace`, `.permission`.
+    public func makeLease() throws(StoreError) -> Lease {
+        try checkWritable()
+        try recoverDeadLeases()
+        let leases = directories.leases.raw
+        while true {
+            let name = "\(processIdentifier())-\(try randomToken())"
+            // Locked under another name first: a lease is never visible and unlocked.
+            let aside = ".new-\(name)"
+            let file = try fileSystem.open(leases, aside, .updating, mode: 0o644)
+            guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else { continue }
+            do throws(StoreError) {
+                try fileSystem.rename(leases, aside, to: leases, name)
+            } catch {
+                // A cleaner took the file between its creation and its lock.
+                guard error.code == .notFound else { throw error }
+                continue
+            }
+            return Lease(name, file, self)
+        }
+    }
+
+    func endLease(_ name: String) throws(StoreError) {
+        try index { (index) throws(StoreError) in
+            // Most leases end with nothing claimed; then no transaction is needed.
+            let claims = try index.read { (connection) throws(StoreError) -> Bool in
+                let row = try connection.statement("SELECT 1 FROM version WHERE lease = ?")
+                    .bind(1, name)
+                defer { row.reset() }
+                return try row.step()
+            }
+            guard claims else { return }
+            try index.write { (connection) throws(StoreError) in
+                try index.dropClaims(of: name, connection)
+            }
+        }
+        try removeStagingDirectory(of: name)
+        try fileSystem.removeIfPresent(directories.leases.raw, name)
+    }
+
+    /// Names of leases, by whether their writer runs.
+    package func leases() throws(StoreError) -> (running: [String], dead: [String]) {
+        var running: [String] = []
+        var dead: [String] = []
+        for name in try leaseFiles() {
+            if try withDeadLease(name, { () throws(StoreError) in }) {
+                dead.append(name)
+            } else {
+                running.append(name)
+            }
+        }
+        return (running, dead)
+    }
+
+    func leaseFiles() throws(StoreError) -> [String] {
+        var names: [String] = []
+        try fileSystem.list(directories.leases.raw) { (entry, _) throws(StoreError) in
+            let name = String(cString: entry)
+            if !name.hasPrefix(".") || name.hasPrefix(".new-") { names.append(name) }
+            return true
+        }
+        return names
+    }
+
+    /// Runs `body` while holding the lock of a lease whose writer has ended.
+    /// - Returns: `false` if the writer runs, or another process cleans up already.
+    func withDeadLease(
+        _ name: String, _ body: () throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        guard let file = try fileSystem.openIfPresent(directories.leases.raw, name, .reading)
+        else { return false }
+        guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else { return false }
+        // Between open and lock the file may have been renamed or removed by its owner.
+        guard let here = try fileSystem.status(directories.leases.raw, name),
+            here.isSameFile(as: try fileSystem.status(file.raw))
+        else { return false }
+        try body()
+        return true
+    }
+}

@@ -1,0 +1,79 @@
+// Cleaning up behind writers that died. Idempotent: whoever dies here is cleaned up after, too.
+
+extension Store {
+    /// Ends what dead writers left: their claims, and the objects they had published but not yet
+    /// recorded. Costs one directory listing when there is nothing to do.
+    package func recoverDeadLeases() throws(StoreError) {
+        for name in try leaseFiles() {
+            _ = try withDeadLease(name) { () throws(StoreError) in
+                try self.recover(name)
+                try self.fileSystem.removeIfPresent(self.directories.leases.raw, name)
+            }
+        }
+    }
+
+    private func recover(_ lease: String) throws(StoreError) {
+        let published = try publishedObjects(of: lease)
+        try index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                for object in published { try index.setPresent(object, connection) }
+                try index.dropClaims(of: lease, connection)
+                // A writer that dies between a manifest's rename and its own transaction leaves a
+                // version that only the directory knows.
+                try index.reconcile(connection, thoroughly: true)
+                _ = try index.completeVersions(connection)
+            }
+        }
+        try removeStagingDirectory(of: lease)
+        try removeHiddenTrees(of: lease)
+    }
+
+    // The staged name of an object goes last, so a file with two links here was published and is
+    // perhaps unknown to the index. Its bytes are checked: its writer may have died before the sync.
+    private func publishedObjects(of lease: String) throws(StoreError) -> [StoredObject] {
+        guard
+            let staging = try fileSystem.openIfPresent(directories.staging.raw, lease, .directory)
+        else { return [] }
+        var addresses: [ObjectID] = []
+        try fileSystem.list(staging.raw) { (entry, _) throws(StoreError) in
+            guard let address = ObjectID(String(cString: entry)),
+                let status = try fileSystem.status(staging.raw, entry), status.linkCount > 1
+            else { return true }
+            addresses.append(address)
+            return true
+        }
+        guard !addresses.isEmpty else { return [] }
+        var checker = try ObjectChecker()
+        var sound: [StoredObject] = []
+        for address in addresses {
+            guard let file = try objects.open(address) else { continue }
+            let found = try checker.hash(file.raw, fileSystem)
+            if found.address == address {
+                sound.append(
+                    StoredObject(
+                        address: address, byteCount: found.byteCount,
+                        fingerprint: found.fingerprint))
+            } else {
+                // Torn by a power cut before its sync: nobody was promised anything yet.
+                try objects.remove(address)
+            }
+        }
+        try syncAll()
+        return sound
+    }
+
+    /// Removes the staging directory of a writer that has ended, with what is in it.
+    func removeStagingDirectory(of lease: String) throws(StoreError) {
+        try removeTree(directories.staging.raw, lease)
+    }
+
+    private func removeHiddenTrees(of lease: String) throws(StoreError) {
+        var names: [String] = []
+        try fileSystem.list(directories.versions.raw) { (entry, _) throws(StoreError) in
+            let name = String(cString: entry)
+            if name.hasPrefix("."), name.hasSuffix(".\(lease)") { names.append(name) }
+            return true
+        }
+        for name in names { try removeTree(directories.versions.raw, name) }
+    }
+}

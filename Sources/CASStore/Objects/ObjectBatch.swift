@@ -1,0 +1,195 @@
+import Synchronization
+
+/// Many objects that become durable in few steps: write all, sync once, link all, sync once.
+///
+/// An import of 10,000 files must not cost 10,000 syncs. Objects are staged under
+/// `staging/<lease>/<address>`; the staged name goes last, so a crash at any point leaves either a
+/// staged file that nobody was promised, or one with two links that recovery records.
+///
+/// Workers stage from several threads at once, each with its own ``ObjectChecker``; the other verbs
+/// belong to one thread. What is staged is remembered by the caller.
+package final class ObjectBatch: Sendable {
+    private let store: Store
+    private let directory: Descriptor
+    private let spaceBudget: SpaceBudget
+
+    init(_ store: Store, lease: String) throws(StoreError) {
+        let staging = store.directories.staging.raw
+        try store.fileSystem.makeDirectoryIfAbsent(staging, lease)
+        directory = try store.fileSystem.open(staging, lease, .directory, mode: 0)
+        spaceBudget = SpaceBudget(store)
+        self.store = store
+    }
+
+    /// Reads an open file to its end and stages its bytes, unless the object is there already.
+    ///
+    /// - Parameters:
+    ///   - file: a regular file, opened for reading.
+    ///   - name: unique among the workers of the batch; names large files while they are read.
+    ///   - again: stage even what stands in `objects/`: the index does not vouch for it.
+    /// - Returns: the object, and whether it was staged now. Of two workers with the same content
+    ///   one is told so.
+    /// - Throws: `.outOfSpace`, what reading and writing throw.
+    package func stage(
+        _ file: Int32, name: String, checker: inout ObjectChecker, again: Bool = false
+    ) throws(StoreError) -> (object: StoredObject, isStaged: Bool) {
+        let fileSystem = store.fileSystem
+        let first = try fileSystem.read(file, into: checker.buffer, at: 0)
+        guard first < checker.buffer.count else {
+            return try stageLarge(file, first, name: name, checker: &checker, again: again)
+        }
+        // pread(2) of a regular file is short at its end only: all bytes are in the buffer.
+        let bytes = UnsafeRawBufferPointer(rebasing: checker.buffer[..<first])
+        let (address, fingerprint) = checker.hash(bytes)
+        let object = StoredObject(
+            address: address, byteCount: Int64(first), fingerprint: fingerprint)
+        let isThere = again ? false : try stands(object)
+        if isThere { return (object, false) }
+        try spaceBudget.take(Int64(first), fileSystem)
+        let isStaged = try StoreLayout.withDigits(address) { (name) throws(StoreError) in
+            // Restaging finds what another worker, or this one before, has staged already.
+            guard let target = try create(name) else { return again }
+            try fileSystem.write(target.raw, bytes)
+            try fileSystem.setMode(target.raw, 0o444)
+            return true
+        }
+        return (object, isStaged)
+    }
+
+    // The address is known only at the end: write under another name, then rename or drop.
+    private func stageLarge(
+        _ file: Int32, _ first: Int, name: String, checker: inout ObjectChecker, again: Bool
+    ) throws(StoreError) -> (object: StoredObject, isStaged: Bool) {
+        let fileSystem = store.fileSystem
+        try fileSystem.removeIfPresent(directory.raw, name)
+        let object: StoredObject
+        do throws(StoreError) {
+            object = try copy(file, first, to: name, checker: &checker)
+        } catch {
+            // The bytes are incomplete and the error says why; ending the lease sweeps the rest.
+            try? fileSystem.removeIfPresent(directory.raw, name)
+            _ = checker.finish()
+            throw error
+        }
+        var isStaged = false
+        let isThere = again ? false : try stands(object)
+        if !isThere {
+            // Not rename: the worker that staged the same content first keeps its name.
+            do throws(StoreError) {
+                try fileSystem.renameNew(
+                    directory.raw, name, to: directory.raw, object.address.description)
+                isStaged = true
+            } catch {
+                guard error.isExisting else { throw error }
+                isStaged = again
+            }
+        }
+        try fileSystem.removeIfPresent(directory.raw, name)
+        return (object, isStaged)
+    }
+
+    private func copy(
+        _ file: Int32, _ first: Int, to name: String, checker: inout ObjectChecker
+    ) throws(StoreError) -> StoredObject {
+        let fileSystem = store.fileSystem
+        let target = try fileSystem.open(directory.raw, name, .creating, mode: 0o444)
+        var count = first
+        var offset: Int64 = 0
+        while count > 0 {
+            try store.checkInterruption()
+            let piece = UnsafeRawBufferPointer(rebasing: checker.buffer[..<count])
+            checker.update(piece)
+            try spaceBudget.take(Int64(count), fileSystem)
+            try fileSystem.write(target.raw, piece)
+            offset += Int64(count)
+            count = try fileSystem.read(file, into: checker.buffer, at: offset)
+        }
+        try fileSystem.setMode(target.raw, 0o444)
+        let (address, fingerprint) = checker.finish()
+        return StoredObject(address: address, byteCount: offset, fingerprint: fingerprint)
+    }
+
+    // `nil` when another worker has staged the same content.
+    private func create(_ name: UnsafePointer<CChar>) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            return try store.fileSystem.open(directory.raw, name, .creating, mode: 0o444)
+        } catch {
+            guard error.isExisting else { throw error }
+            return nil
+        }
+    }
+
+    // A file of another size is no match, whatever its name says: ours will replace it.
+    private func stands(_ object: StoredObject) throws(StoreError) -> Bool {
+        guard let status = try store.objects.status(object.address) else { return false }
+        return status.kind == .regular && status.byteCount == object.byteCount
+    }
+
+    /// Makes staged bytes durable. After it, and before any promise, comes `publish`.
+    package func syncStaged(_ staged: some Sequence<ObjectID>) throws(StoreError) {
+        try store.syncAll(orEach: directory.raw, staged)
+    }
+
+    /// Gives staged objects their names, on all processors. The caller makes the entries durable.
+    package func publish(
+        count: Int, _ address: @escaping @Sendable (Int) -> ObjectID
+    ) throws(StoreError) {
+        let batch = self
+        try Parallel.run(workers: Parallel.workerCount, count: count, chunk: 32) {
+            (work) throws(StoreError) in
+            var checker = try ObjectChecker()
+            while let chunk = work.nextChunk() {
+                try batch.store.checkInterruption()
+                for position in chunk {
+                    let address = address(position)
+                    try StoreLayout.withDigits(address) { (name) throws(StoreError) in
+                        _ = try batch.store.objects.publish(
+                            batch.directory.raw, name, as: address, checker: &checker)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Checks an object that stands in `objects/` without the index vouching for it (its writer died
+    /// before it could record it).
+    /// - Returns: the object if its bytes match; the caller makes it durable before it promises.
+    package func adopt(
+        _ address: ObjectID, checker: inout ObjectChecker
+    ) throws(StoreError) -> StoredObject? {
+        guard let file = try store.objects.open(address) else { return nil }
+        let found = try checker.hash(file.raw, store.fileSystem)
+        guard found.address == address else { return nil }
+        return StoredObject(
+            address: address, byteCount: found.byteCount, fingerprint: found.fingerprint)
+    }
+
+    /// Removes the staged name of a published object. The index has recorded it.
+    package func dropStagedName(_ address: ObjectID) throws(StoreError) {
+        try StoreLayout.withDigits(address) { (name) throws(StoreError) in
+            try store.fileSystem.removeIfPresent(directory.raw, name)
+        }
+    }
+}
+
+/// Refuses writes that would eat the reserve of free space, asking the file system seldom.
+final class SpaceBudget: Sendable {
+    private let store: Store
+    private let left = Mutex<Int64>(0)
+    private static let step: Int64 = 32 << 20
+
+    init(_ store: Store) { self.store = store }
+
+    /// Notes that `byteCount` bytes are about to be written.
+    func take(_ byteCount: Int64, _ fileSystem: any FileSystem) throws(StoreError) {
+        let isCovered = left.withLock { left in
+            left -= byteCount
+            return left >= 0
+        }
+        if isCovered { return }
+        try store.checkSpace(for: byteCount)
+        // A small disk is asked more often: never more is granted than a quarter of what is free.
+        let free = try fileSystem.freeSpace(store.directories.root.raw).available
+        left.withLock { $0 = min(Self.step, free / 4) }
+    }
+}

@@ -1,0 +1,68 @@
+/// A worker's hasher and buffer, for reading whole files. One per thread.
+package struct ObjectChecker: ~Copyable {
+    private var hasher: ObjectHasher
+    private var fingerprinter: Fingerprinter
+    package let buffer: UnsafeMutableRawBufferPointer
+
+    /// Bytes read at a time: large enough that the call costs nothing, small enough for the cache.
+    package static let bufferByteCount = 256 * 1024
+
+    package init() throws(StoreError) {
+        let hasher = try ObjectHasher()
+        let fingerprinter = try Fingerprinter()
+        self.hasher = hasher
+        self.fingerprinter = fingerprinter
+        buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 4096)
+    }
+
+    deinit { buffer.deallocate() }
+
+    /// The address, fingerprint and size of an open file.
+    package mutating func hash(
+        _ file: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> (address: ObjectID, fingerprint: Fingerprint, byteCount: Int64) {
+        var offset: Int64 = 0
+        while true {
+            let count = try fileSystem.read(file, into: buffer, at: offset)
+            if count == 0 { break }
+            hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            offset += Int64(count)
+        }
+        let (address, fingerprint) = hasher.finish()
+        return (address, fingerprint, offset)
+    }
+
+    /// The fingerprint and size of an open file, at memory speed.
+    package mutating func fingerprint(
+        _ file: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> (fingerprint: Fingerprint, byteCount: Int64) {
+        var count = try fileSystem.read(file, into: buffer, at: 0)
+        let first = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+        if count < buffer.count {
+            // pread(2) of a regular file is short at its end only.
+            return (Fingerprinter.fingerprint(first), Int64(count))
+        }
+        fingerprinter.update(first)
+        var offset = Int64(count)
+        while true {
+            count = try fileSystem.read(file, into: buffer, at: offset)
+            if count == 0 { break }
+            fingerprinter.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            offset += Int64(count)
+        }
+        return (fingerprinter.finish(), offset)
+    }
+
+    /// The address and fingerprint of bytes in memory.
+    package mutating func hash(
+        _ bytes: UnsafeRawBufferPointer
+    ) -> (address: ObjectID, fingerprint: Fingerprint) {
+        hasher.hash(bytes)
+    }
+
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) { hasher.update(bytes) }
+
+    package mutating func finish() -> (address: ObjectID, fingerprint: Fingerprint) {
+        hasher.finish()
+    }
+}

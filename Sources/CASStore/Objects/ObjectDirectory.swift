@@ -1,0 +1,215 @@
+/// Facts about an object that is on disk.
+public struct StoredObject: Sendable, Hashable {
+    /// The SHA-256 of the bytes.
+    public let address: ObjectID
+    /// The size in bytes.
+    public let byteCount: Int64
+    /// The XXH3-128 of the bytes; `nil` if it was not computed.
+    public let fingerprint: Fingerprint?
+
+    package init(address: ObjectID, byteCount: Int64, fingerprint: Fingerprint?) {
+        self.address = address
+        self.byteCount = byteCount
+        self.fingerprint = fingerprint
+    }
+}
+
+/// Objects on disk: publish, open, verify, delete, list. Knows nothing of the index.
+package struct ObjectDirectory: Sendable {
+    let fileSystem: any FileSystem
+    let directories: StoreDirectories
+
+    package init(_ fileSystem: any FileSystem, _ directories: StoreDirectories) {
+        self.fileSystem = fileSystem
+        self.directories = directories
+    }
+
+    private var objects: Int32 { directories.objects.raw }
+
+    /// The status of an object's file; `nil` if there is none.
+    package func status(
+        _ address: ObjectID, executable: Bool = false
+    ) throws(StoreError) -> FileStatus? {
+        try StoreLayout.withObjectPath(address, executable: executable) {
+            (path) throws(StoreError) in try fileSystem.status(objects, path)
+        }
+    }
+
+    /// Whether a regular file stands at the object's path. Says nothing of its bytes.
+    package func contains(_ address: ObjectID) throws(StoreError) -> Bool {
+        try status(address)?.kind == .regular
+    }
+
+    /// Opens an object; `nil` if there is none.
+    /// - Throws: `.damagedObject` when something else than a regular file stands there.
+    package func open(_ address: ObjectID) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            let file = try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
+                try fileSystem.open(objects, path, .reading, mode: 0)
+            }
+            guard try fileSystem.status(file.raw).kind == .regular else {
+                throw notAFile(address)
+            }
+            return file
+        } catch {
+            if error.code == .notFound { return nil }
+            // O_NOFOLLOW refuses a symbolic link with ELOOP (open(2)).
+            if error.isNotDirectory { throw notAFile(address) }
+            throw error
+        }
+    }
+
+    private func notAFile(_ address: ObjectID) -> StoreError {
+        StoreError(
+            .damagedObject,
+            "something that is not a file stands in place of object \(address); "
+                + "run castree fsck --repair", object: address)
+    }
+
+    /// Gives a staged file the object's name. The bytes are durable and match the address.
+    ///
+    /// EEXIST means that someone else was first: those bytes are checked, and replaced by ours if
+    /// they are wrong. Either way the caller makes the directory durable before it promises.
+    /// - Returns: whether the object was not there before.
+    package func publish(
+        _ staged: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID,
+        checker: inout ObjectChecker
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
+                try fileSystem.link(staged, name, to: objects, path)
+            }
+            return true
+        } catch {
+            if error.code == .notFound {
+                try makeShard(of: address)
+                try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
+                    try fileSystem.link(staged, name, to: objects, path)
+                }
+                return true
+            }
+            guard error.isExisting else { throw error }
+        }
+        if try isSound(address, checker: &checker) { return false }
+        // Rename is atomic where unlink-then-link would leave a moment without the object.
+        try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
+            let spare = String(cString: name) + ".again"
+            try fileSystem.removeIfPresent(staged, spare)
+            try fileSystem.link(staged, name, to: staged, spare)
+            try fileSystem.rename(staged, spare, to: objects, path)
+            // rename(2) does nothing when both names are one file already.
+            try fileSystem.removeIfPresent(staged, spare)
+        }
+        return true
+    }
+
+    /// Whether the bytes on disk match the address.
+    package func isSound(
+        _ address: ObjectID, checker: inout ObjectChecker
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            guard let file = try open(address) else { return false }
+            return try checker.hash(file.raw, fileSystem).address == address
+        } catch {
+            if error.code == .damagedObject { return false }
+            throw error
+        }
+    }
+
+    /// Makes the directory of an address's first two digits.
+    package func makeShard(of address: ObjectID) throws(StoreError) {
+        let shard = String(address.description.prefix(2))
+        try fileSystem.makeDirectoryIfAbsent(objects, shard)
+    }
+
+    /// Makes the entries of an object's directory durable, and those of `objects/`.
+    package func syncEntries(of address: ObjectID) throws(StoreError) {
+        let shard = String(address.description.prefix(2))
+        let directory = try fileSystem.open(objects, shard, .directory, mode: 0)
+        try fileSystem.sync(directory.raw)
+        try fileSystem.sync(objects)
+    }
+
+    /// Deletes an object's file and its executable twin; that they are gone is success.
+    package func remove(_ address: ObjectID) throws(StoreError) {
+        for executable in [false, true] {
+            try StoreLayout.withObjectPath(address, executable: executable) {
+                (path) throws(StoreError) in try fileSystem.removeIfPresent(objects, path)
+            }
+        }
+    }
+
+    /// Takes an object's file away into quarantine, in place of what was there for it before.
+    package func quarantine(_ address: ObjectID) throws(StoreError) {
+        try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
+            do throws(StoreError) {
+                try fileSystem.rename(
+                    objects, path, to: directories.quarantine.raw, address.description)
+            } catch {
+                guard error.code != .notFound else { return }
+                throw error
+            }
+        }
+        try StoreLayout.withObjectPath(address, executable: true) { (path) throws(StoreError) in
+            try fileSystem.removeIfPresent(objects, path)
+        }
+    }
+
+    /// Calls `body` with every well-named object, shard by shard, sorted.
+    package func forEach(
+        _ body: (ObjectID, FileStatus) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        for shard in try shards() {
+            let listing = try list(shard: shard)
+            for object in listing.objects { try body(object.address, object.status) }
+        }
+    }
+
+    /// The names of the shard directories, sorted.
+    package func shards() throws(StoreError) -> [String] {
+        var names: [String] = []
+        try fileSystem.list(objects) { (entry, kind) throws(StoreError) in
+            let name = String(cString: entry)
+            if Self.isShardName(name), kind == .directory || kind == .unknown {
+                names.append(name)
+            }
+            return true
+        }
+        return names.sorted()
+    }
+
+    /// What stands in one shard directory.
+    package struct Listing: Sendable {
+        package var objects: [(address: ObjectID, status: FileStatus)] = []
+        package var twins: [(address: ObjectID, status: FileStatus)] = []
+        package var strays: [String] = []
+    }
+
+    package func list(shard: String) throws(StoreError) -> Listing {
+        let directory = try fileSystem.open(objects, shard, .directory, mode: 0)
+        var listing = Listing()
+        try fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
+            var name = String(cString: entry)
+            let isTwin = name.hasSuffix(StoreLayout.twinSuffix)
+            if isTwin { name.removeLast(StoreLayout.twinSuffix.utf8.count) }
+            guard let address = ObjectID(shard + name) else {
+                listing.strays.append(String(cString: entry))
+                return true
+            }
+            guard let status = try fileSystem.status(directory.raw, entry) else { return true }
+            if isTwin {
+                listing.twins.append((address, status))
+            } else {
+                listing.objects.append((address, status))
+            }
+            return true
+        }
+        listing.objects.sort { $0.address < $1.address }
+        return listing
+    }
+
+    /// Whether a name is that of a shard: two lower-case hexadecimal digits.
+    package static func isShardName(_ name: String) -> Bool {
+        name.utf8.count == 2 && name.utf8.allSatisfy { Hex.value(of: $0) != nil }
+    }
+}

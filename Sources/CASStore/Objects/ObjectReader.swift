@@ -1,0 +1,54 @@
+/// An open object: positional reads, closed when it goes.
+///
+/// An open object stays readable when it is collected meanwhile. Several threads may read at once.
+public struct ObjectReader: ~Copyable, Sendable {
+    /// The object's address.
+    public let address: ObjectID
+    /// Its size in bytes.
+    public let byteCount: Int64
+    package let file: Descriptor
+    private let fileSystem: any FileSystem
+
+    init(
+        _ address: ObjectID, _ file: consuming Descriptor, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        let byteCount = try fileSystem.status(file.raw).byteCount
+        self.address = address
+        self.byteCount = byteCount
+        self.file = file
+        self.fileSystem = fileSystem
+    }
+
+    /// Reads up to `count` bytes at `offset`; fewer at the end of the object, none beyond it.
+    /// - Throws: `.io` when the disk fails.
+    public func read(at offset: Int64, count: Int) throws(StoreError) -> [UInt8] {
+        let available = max(0, min(Int64(count), byteCount - offset))
+        return try fileSystem.read(file.raw, at: offset, count: Int(available))
+    }
+
+    /// Calls `body` with the bytes, piece by piece, in constant memory, and verifies the address at
+    /// the end.
+    /// - Throws: `.damagedObject` when the bytes do not match, after the last piece was handed out;
+    ///   what `body` throws.
+    public func forEachPiece(
+        _ body: (RawSpan) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var checker = try ObjectChecker()
+        var offset: Int64 = 0
+        while true {
+            let count = try fileSystem.read(file.raw, into: checker.buffer, at: offset)
+            if count == 0 { break }
+            let piece = UnsafeRawBufferPointer(rebasing: checker.buffer[..<count])
+            checker.update(piece)
+            try body(piece.bytes)
+            offset += Int64(count)
+        }
+        guard checker.finish().address == address else {
+            throw StoreError(
+                .damagedObject,
+                "the bytes of object \(address) do not match its address; "
+                    + "run castree fsck --repair, then add or pull the content again",
+                object: address)
+        }
+    }
+}

@@ -1,0 +1,186 @@
+/// A staged object: append, then commit, suspend or let it vanish.
+///
+/// The bytes stand in `staging/<address>` until they are complete and verified, locked by their
+/// writer. Suspended, they wait there for any process to go on; dropped, they are deleted; after a
+/// crash they are as good as suspended.
+public struct ObjectWriter: ~Copyable {
+    /// The address that the bytes must have in the end.
+    public let address: ObjectID
+    /// How many bytes they must be.
+    public let byteCount: Int64
+    /// How many bytes are staged: where to go on. More than 0 when an earlier attempt is continued.
+    public private(set) var offset: Int64
+
+    private let store: Store
+    private let file: Descriptor
+    private let labels: [Label]
+    private var checker: ObjectChecker
+    private var isKept = false
+
+    fileprivate init(
+        _ store: Store, _ address: ObjectID, byteCount: Int64, labels: [Label],
+        _ file: consuming Descriptor
+    ) throws(StoreError) {
+        var checker = try ObjectChecker()
+        // What is there was written by a process that may have died before its bytes were durable:
+        // all of it is hashed again, and the final address decides.
+        var staged: Int64 = 0
+        while true {
+            let count = try store.fileSystem.read(file.raw, into: checker.buffer, at: staged)
+            if count == 0 { break }
+            checker.update(UnsafeRawBufferPointer(rebasing: checker.buffer[..<count]))
+            staged += Int64(count)
+        }
+        if staged > byteCount {
+            try store.fileSystem.truncate(file.raw, to: 0)
+            _ = checker.finish()
+            staged = 0
+        }
+        self.store = store
+        self.address = address
+        self.byteCount = byteCount
+        self.labels = labels
+        self.file = file
+        self.checker = checker
+        offset = staged
+    }
+
+    deinit {
+        guard !isKept else { return }
+        // Nobody waits for these bytes; if they cannot be removed now, the collector does it.
+        try? store.fileSystem.removeIfPresent(
+            store.directories.staging.raw, address.description)
+    }
+
+    /// Adds bytes at ``offset``.
+    /// - Throws: `.mismatch` beyond ``byteCount``: nothing is written then; `.outOfSpace`, `.io`.
+    public mutating func append(_ bytes: RawSpan) throws(StoreError) {
+        guard offset + Int64(bytes.byteCount) <= byteCount else {
+            throw StoreError(
+                .mismatch,
+                "more than the promised \(byteCount) bytes came for object \(address)",
+                object: address)
+        }
+        let store = store
+        let raw = file.raw
+        try bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+            try store.fileSystem.write(raw, bytes)
+        }
+        bytes.withUnsafeBytes { checker.update($0) }
+        offset += Int64(bytes.byteCount)
+    }
+
+    /// Starts over: forgets what is staged (a server answered 200 instead of 206).
+    public mutating func restart() throws(StoreError) {
+        try store.fileSystem.truncate(file.raw, to: 0)
+        _ = checker.finish()
+        offset = 0
+    }
+
+    /// Verifies the bytes, makes them durable and publishes them: the object is readable from here.
+    ///
+    /// - Returns: the names of versions that have become complete by it.
+    /// - Throws: `.mismatch` when size, address or a label differ: the staged bytes are deleted, as
+    ///   going on with them could never succeed; `.outOfSpace`, `.io`, `.writesRefused`.
+    public consuming func commit() throws(StoreError) -> [String] {
+        let found = checker.finish()
+        guard offset == byteCount, found.address == address else {
+            throw StoreError(
+                .mismatch,
+                offset == byteCount
+                    ? "the bytes that came for object \(address) are those of \(found.address)"
+                    : "\(offset) of \(byteCount) bytes came for object \(address)",
+                object: address)
+        }
+        try verifyLabels()
+        try store.fileSystem.setMode(file.raw, 0o444)
+        try store.sync(file.raw)
+        let staging = store.directories.staging.raw
+        _ = try store.objects.publish(
+            staging, address.description, as: address, checker: &checker)
+        if store.options.isDurable { try store.objects.syncEntries(of: address) }
+        let completed = try store.recordPresent([
+            StoredObject(address: address, byteCount: byteCount, fingerprint: found.fingerprint)
+        ])
+        return completed
+    }
+
+    // The labels are rare and the object is on disk: one more pass each is simpler than running
+    // every digest beside the first.
+    private mutating func verifyLabels() throws(StoreError) {
+        for label in labels {
+            var digester = try Digester(label.algorithm)
+            var position: Int64 = 0
+            while true {
+                let count = try store.fileSystem.read(
+                    file.raw, into: checker.buffer, at: position)
+                if count == 0 { break }
+                digester.update(UnsafeRawBufferPointer(rebasing: checker.buffer[..<count]))
+                position += Int64(count)
+            }
+            let matches = digester.finish { Array($0) == label.bytes }
+            guard matches else {
+                throw StoreError(
+                    .mismatch, "object \(address) does not match its label \(label)",
+                    object: address)
+            }
+        }
+    }
+
+    /// Keeps the staged bytes for a later writer, in this process or another.
+    public consuming func suspend() throws(StoreError) {
+        try store.sync(file.raw)
+        isKept = true
+    }
+}
+
+extension Store {
+    /// Begins or continues to write an object whose address is known.
+    ///
+    /// - Parameters:
+    ///   - labels: what the bytes must match besides the address.
+    ///   - lease: protects the object from the moment a claim or a version names it.
+    /// - Throws: `.busy` while another writer has it open; `.outOfSpace`, `.writesRefused`.
+    public func makeWriter(
+        for address: ObjectID, byteCount: Int64, labels: [Label] = [],
+        protectedBy lease: borrowing Lease
+    ) throws(StoreError) -> ObjectWriter {
+        try checkWritable()
+        let name = address.description
+        do {
+            _ = try fileSystem.open(directories.staging.raw, name, .updating, mode: 0o600)
+        }
+        // Writing goes on at the end of what is there; the lock lives as long as the writer.
+        let file = try fileSystem.open(directories.staging.raw, name, .appending, mode: 0)
+        guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else {
+            throw StoreError(
+                .busy, "another process is writing object \(address); wait for it",
+                object: address)
+        }
+        try checkSpace(for: byteCount - (try fileSystem.status(file.raw).byteCount))
+        return try ObjectWriter(self, address, byteCount: byteCount, labels: labels, file)
+    }
+
+    /// Stores bytes that are in memory.
+    /// - Returns: their address. Nothing names the object yet: the next collection takes it unless a
+    ///   version that names it is registered first.
+    public func put(
+        _ bytes: [UInt8], protectedBy lease: borrowing Lease
+    ) throws(StoreError) -> ObjectID {
+        var hasher = try ObjectHasher()
+        let address = bytes.withUnsafeBytes { hasher.hash($0).address }
+        if try index({ (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.object(address, connection)?.isPresent == true
+            }
+        }) {
+            return address
+        }
+        var writer = try makeWriter(
+            for: address, byteCount: Int64(bytes.count), protectedBy: lease)
+        if writer.offset > 0 { try writer.restart() }
+        try writer.append(bytes.span.bytes)
+        _ = try writer.commit()
+        return address
+    }
+}

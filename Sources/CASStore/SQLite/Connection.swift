@@ -1,0 +1,138 @@
+import CSQLite
+
+/// One SQLite database, one owner. Not for use by two threads at once: `Index` guards it.
+///
+/// Statements are prepared once and kept (sqlite.org/c3ref/prepare.html). A transaction is a closure
+/// that cannot suspend.
+package final class Connection {
+    private let handle: OpaquePointer
+    private var prepared: [String: Statement] = [:]
+
+    /// How to open a database.
+    package enum Mode { case readWrite, readOnly, memory }
+
+    /// Opens `path`, creating it in mode `.readWrite`.
+    /// - Throws: `.index` with the SQLite code as cause.
+    package init(path: String, mode: Mode) throws(StoreError) {
+        let flags =
+            switch mode {
+            case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+            case .readOnly: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX
+            case .memory: SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX
+            }
+        var opened: OpaquePointer?
+        let result = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_EXRESCODE, nil)
+        guard result == SQLITE_OK, let opened else {
+            let error = StoreError(sqlite: result, opened, doing: "open the index \(path)")
+            sqlite3_close_v2(opened)
+            throw error
+        }
+        handle = opened
+        sqlite3_busy_timeout(handle, 60_000)
+    }
+
+    deinit {
+        for statement in prepared.values { statement.finalize() }
+        sqlite3_close_v2(handle)
+    }
+
+    /// Runs statements that return nothing and take nothing.
+    package func execute(_ sql: String) throws(StoreError) {
+        let result = sqlite3_exec(handle, sql, nil, nil, nil)
+        guard result == SQLITE_OK else { throw error(result, sql) }
+    }
+
+    /// A prepared statement, reset and ready for new values.
+    package func statement(_ sql: String) throws(StoreError) -> Statement {
+        if let statement = prepared[sql] {
+            statement.reset()
+            return statement
+        }
+        var made: OpaquePointer?
+        let result = sqlite3_prepare_v3(
+            handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
+        guard result == SQLITE_OK, let made else { throw error(result, sql) }
+        let statement = Statement(made, of: self, sql)
+        prepared[sql] = statement
+        return statement
+    }
+
+    /// Runs `body` in one transaction; rolls back if it throws.
+    ///
+    /// `BEGIN IMMEDIATE` takes the write lock at once, so a transaction never fails half-way because
+    /// another process writes (sqlite.org/lang_transaction.html).
+    package func transaction<R>(
+        writing: Bool, _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        try execute(writing ? "BEGIN IMMEDIATE" : "BEGIN")
+        let result: R
+        do throws(StoreError) {
+            result = try body()
+            resetAll()
+            try execute("COMMIT")
+        } catch {
+            resetAll()
+            // Some errors (full disk, I/O) have rolled back by themselves; then this one says so,
+            // and the error that matters is the first (sqlite.org/lang_transaction.html).
+            if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
+            throw error
+        }
+        return result
+    }
+
+    /// How many rows the last statement changed.
+    package var changes: Int64 { sqlite3_changes64(handle) }
+
+    /// The rowid of the last insert.
+    package var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
+    // A statement that was left in the middle of its rows would keep the transaction open.
+    private func resetAll() {
+        for statement in prepared.values { statement.reset() }
+    }
+
+    func error(_ code: Int32, _ sql: String) -> StoreError {
+        StoreError(sqlite: code, handle, doing: "use the index (\(sql.prefix(60)))")
+    }
+}
+
+extension StoreError {
+    /// The error of a SQLite call (sqlite.org/rescode.html).
+    init(sqlite code: Int32, _ handle: OpaquePointer?, doing deed: String) {
+        let text = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "no memory"
+        let kind: Code
+        var advice = ""
+        switch code & 0xff {
+        case SQLITE_FULL: (kind, advice) = (.outOfSpace, "; free space and repeat the command")
+        case SQLITE_BUSY, SQLITE_LOCKED:
+            (kind, advice) = (.busy, "; another process holds it, try again later")
+        case SQLITE_READONLY: (kind, advice) = (.readOnly, "; the store is not writable")
+        case SQLITE_PERM, SQLITE_AUTH: kind = .permission
+        case SQLITE_NOMEM: kind = .outOfMemory
+        default: kind = .index
+        }
+        self.init(
+            kind, "unable to \(deed): \(text)\(advice)",
+            cause: .sqlite(code: code, message: text))
+    }
+
+    /// Whether the index itself is broken, so that rebuilding it is the answer.
+    var saysIndexIsDamaged: Bool {
+        guard case .sqlite(let code, _) = cause else { return code == .index }
+        switch code & 0xff {
+        case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_SCHEMA,
+            SQLITE_CONSTRAINT, SQLITE_MISMATCH:
+            return true
+        default: return false
+        }
+    }
+
+    /// Whether the index cannot be opened or written here, though it may be sound.
+    var saysIndexIsUnreachable: Bool {
+        guard case .sqlite(let code, _) = cause else { return false }
+        switch code & 0xff {
+        case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_FULL, SQLITE_IOERR: return true
+        default: return false
+        }
+    }
+}

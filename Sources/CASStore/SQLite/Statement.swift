@@ -1,0 +1,118 @@
+import CSQLite
+
+/// One prepared statement: bind, step, read columns. Parameters count from 1, columns from 0.
+package final class Statement {
+    private let handle: OpaquePointer
+    private unowned let connection: Connection
+    private let sql: String
+
+    init(_ handle: OpaquePointer, of connection: Connection, _ sql: String) {
+        self.handle = handle
+        self.connection = connection
+        self.sql = sql
+    }
+
+    @discardableResult
+    package func bind(_ position: Int32, _ value: Int64) -> Statement {
+        sqlite3_bind_int64(handle, position, value)
+        return self
+    }
+
+    @discardableResult
+    package func bind(_ position: Int32, _ value: String?) -> Statement {
+        if let value {
+            sqlite3_bind_text(handle, position, value, -1, castree_sqlite_transient())
+        } else {
+            sqlite3_bind_null(handle, position)
+        }
+        return self
+    }
+
+    @discardableResult
+    package func bind(_ position: Int32, _ bytes: UnsafeRawBufferPointer) -> Statement {
+        // An empty array has no address; SQLite would bind NULL for it.
+        if let start = bytes.baseAddress, !bytes.isEmpty {
+            sqlite3_bind_blob64(
+                handle, position, start, UInt64(bytes.count), castree_sqlite_transient())
+        } else {
+            sqlite3_bind_zeroblob(handle, position, 0)
+        }
+        return self
+    }
+
+    @discardableResult
+    package func bind(_ position: Int32, _ address: ObjectID?) -> Statement {
+        if let address { address.withBytes { _ = bind(position, $0) } } else { bindNull(position) }
+        return self
+    }
+
+    @discardableResult
+    package func bind(_ position: Int32, _ fingerprint: Fingerprint?) -> Statement {
+        if let fingerprint {
+            fingerprint.withBytes { _ = bind(position, $0) }
+        } else {
+            bindNull(position)
+        }
+        return self
+    }
+
+    @discardableResult
+    package func bind(_ position: Int32, _ bytes: [UInt8]) -> Statement {
+        bytes.withUnsafeBytes { _ = bind(position, $0) }
+        return self
+    }
+
+    package func bindNull(_ position: Int32) {
+        sqlite3_bind_null(handle, position)
+    }
+
+    /// Moves to the next row; `false` after the last.
+    package func step() throws(StoreError) -> Bool {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE:
+            sqlite3_reset(handle)
+            return false
+        case let code:
+            let error = connection.error(code, sql)
+            sqlite3_reset(handle)
+            throw error
+        }
+    }
+
+    /// Runs a statement that returns no rows, ready to run again.
+    package func run() throws(StoreError) {
+        while try step() {}
+    }
+
+    /// Ends a half-read result; bound values stay.
+    package func reset() { sqlite3_reset(handle) }
+
+    func finalize() { sqlite3_finalize(handle) }
+
+    package func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+    package func isNull(_ column: Int32) -> Bool {
+        sqlite3_column_type(handle, column) == SQLITE_NULL
+    }
+
+    package func text(_ column: Int32) -> String? {
+        sqlite3_column_text(handle, column).map { String(cString: $0) }
+    }
+
+    /// Calls `body` with the bytes of a column, valid only inside.
+    package func withBlob<R>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> R) -> R {
+        let start = sqlite3_column_blob(handle, column)
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
+    }
+
+    /// A column that holds an address; `nil` for NULL or another length.
+    package func address(_ column: Int32) -> ObjectID? {
+        withBlob(column) { $0.count == 32 ? ObjectID(unchecked: $0) : nil }
+    }
+
+    package func fingerprint(_ column: Int32) -> Fingerprint? {
+        withBlob(column) { Fingerprint(bytes: $0) }
+    }
+}

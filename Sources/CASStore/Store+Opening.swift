@@ -1,0 +1,177 @@
+// Making and opening a store.
+
+extension Store {
+    /// The format that this castree writes, and the newest it reads.
+    public static let formatVersion = 1
+
+    /// Makes a store, or opens the one that is there.
+    ///
+    /// A crash in the middle is repaired by the next call: FORMAT is written last.
+    /// - Returns: the store, and whether it was made now.
+    /// - Throws: `.storeExists` if the directory holds something else; what opening throws.
+    package static func create(
+        at path: String, options: StoreOptions, manifests: any ManifestReading,
+        fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StoreError) -> (store: Store, isNew: Bool) {
+        let working = POSIXFileSystem.workingDirectory
+        try makeParents(of: path, fileSystem)
+        try fileSystem.makeDirectoryIfAbsent(working, path)
+        let root = try openRoot(path, fileSystem)
+        if try fileSystem.status(root.raw, StoreLayout.format) != nil {
+            return (
+                try open(path, options: options, manifests: manifests, fileSystem: fileSystem),
+                false
+            )
+        }
+        try fileSystem.list(root.raw) { (entry, _) throws(StoreError) in
+            let name = String(cString: entry)
+            guard StoreLayout.topLevelNames.contains(name) || name.hasPrefix(".\(StoreLayout.format)")
+            else {
+                throw StoreError(
+                    .storeExists,
+                    "\(printable(path)) is not empty and not a store (it holds \(printable(name))); "
+                        + "give an empty or new directory")
+            }
+            return true
+        }
+        for name in StoreLayout.directories {
+            try fileSystem.makeDirectoryIfAbsent(root.raw, name)
+        }
+        let raw = root.raw
+        let store = Store(
+            path: path, options: options, fileSystem: fileSystem,
+            directories: try StoreDirectories(fileSystem, root: root), manifests: manifests)
+        try store.makeReserve()
+        try store.index { (index) throws(StoreError) in
+            if try fileSystem.status(raw, StoreLayout.index) == nil {
+                try index.lock(.rebuilding)
+                defer { index.unlock() }
+                if try fileSystem.status(raw, StoreLayout.index) == nil { try index.create() }
+            }
+        }
+        try fileSystem.replaceFile(
+            raw, StoreLayout.format, with: Array("castree \(formatVersion)\n".utf8),
+            token: try randomToken(), durably: options.isDurable)
+        try store.syncParent(of: path)
+        return (store, true)
+    }
+
+    /// Opens a store.
+    /// - Throws: `.noStore` if there is none; `.unsupportedFormat` if it is newer than this castree.
+    package static func open(
+        _ path: String, options: StoreOptions, manifests: any ManifestReading,
+        fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StoreError) -> Store {
+        let root = try openRoot(path, fileSystem)
+        try checkFormat(root.raw, path, fileSystem)
+        return Store(
+            path: path, options: options, fileSystem: fileSystem,
+            directories: try StoreDirectories(fileSystem, root: root), manifests: manifests)
+    }
+
+    private static func noStore(_ path: String) -> StoreError {
+        StoreError(.noStore, "no store at \(printable(path)); create one with castree init")
+    }
+
+    private static func openRoot(
+        _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Descriptor {
+        do throws(StoreError) {
+            return try fileSystem.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            if error.code == .notFound { throw noStore(path) }
+            guard error.isNotDirectory else { throw error }
+            throw StoreError(
+                .noStore, "\(printable(path)) is not a directory; give the directory of a store",
+                cause: error.cause)
+        }
+    }
+
+    private static func checkFormat(
+        _ root: Int32, _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        let bytes: [UInt8]
+        do throws(StoreError) {
+            bytes = try fileSystem.contents(root, StoreLayout.format, limit: 4096)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            throw noStore(path)
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        let fields = text.split(whereSeparator: { $0 == " " || $0 == "\n" })
+        guard fields.count == 2, fields[0] == "castree", let version = Int(fields[1]), version > 0
+        else {
+            throw StoreError(
+                .unsupportedFormat,
+                "\(printable(path))/FORMAT does not say \"castree \(formatVersion)\"; "
+                    + "is this a store of castree?")
+        }
+        guard version <= formatVersion else {
+            throw StoreError(
+                .unsupportedFormat,
+                "the store \(printable(path)) has format \(version); this castree knows formats up "
+                    + "to \(formatVersion), use a newer one")
+        }
+    }
+
+    private static func makeParents(
+        of path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        var prefix = path.hasPrefix("/") ? "/" : ""
+        for component in path.split(separator: "/").dropLast() {
+            prefix += prefix.isEmpty || prefix.hasSuffix("/") ? component : "/" + component
+            do throws(StoreError) {
+                try fileSystem.makeDirectoryIfAbsent(POSIXFileSystem.workingDirectory, prefix)
+            } catch {
+                // An existing directory in which we may not write answers EACCES or EROFS.
+                let status = try fileSystem.status(POSIXFileSystem.workingDirectory, prefix)
+                guard let status, status.kind != .regular else { throw error }
+            }
+        }
+    }
+
+    // A directory is durable once its parent's entry is.
+    private func syncParent(of path: String) throws(StoreError) {
+        let parent = try fileSystem.open(
+            directories.root.raw, "..", .directoryFollowingLinks, mode: 0)
+        try sync(directories.root.raw)
+        try sync(parent.raw)
+    }
+
+    // MARK: The reserve: space set aside so that collecting works on a completely full disk
+
+    static let reserveByteCount: Int64 = 2 << 20
+
+    /// Sets the reserve aside if it is not there; a disk too full for it goes without.
+    package func makeReserve() throws(StoreError) {
+        if let status = try fileSystem.status(directories.root.raw, StoreLayout.reserve),
+            status.byteCount >= Self.reserveByteCount
+        {
+            return
+        }
+        do throws(StoreError) {
+            let file = try fileSystem.open(
+                directories.root.raw, StoreLayout.reserve, .updating, mode: 0o600)
+            try fileSystem.reserve(file.raw, Self.reserveByteCount)
+        } catch {
+            guard error.code == .outOfSpace else { throw error }
+            try releaseReserve()
+        }
+    }
+
+    /// Gives the reserve's space back to the file system for the work at hand.
+    package func releaseReserve() throws(StoreError) {
+        try fileSystem.removeIfPresent(directories.root.raw, StoreLayout.reserve)
+    }
+
+    /// Runs work that frees space; on a full disk it runs with the reserve released.
+    package func withReserve<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+        let space = try fileSystem.freeSpace(directories.root.raw)
+        guard space.available < Self.reserveByteCount * 2 else { return try body() }
+        try releaseReserve()
+        let result = try body()
+        try makeReserve()
+        return result
+    }
+}

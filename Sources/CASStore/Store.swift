@@ -1,0 +1,177 @@
+import Synchronization
+
+/// A content-addressed store of immutable objects: the front door.
+///
+/// Synchronous and thread-safe; any number of processes may use one store at once. What a call has
+/// acknowledged survives a power cut, unless the store was opened with `isDurable` off.
+public final class Store: Sendable {
+    /// The store's directory, as it was given.
+    public let path: String
+    /// How the store was opened.
+    public let options: StoreOptions
+
+    package let fileSystem: any FileSystem
+    package let directories: StoreDirectories
+    private let indexLock: Mutex<Index>
+    private let hasSyncFailed = Atomic<Bool>(false)
+
+    init(
+        path: String, options: StoreOptions, fileSystem: any FileSystem,
+        directories: StoreDirectories, manifests: any ManifestReading
+    ) {
+        self.path = path
+        self.options = options
+        self.fileSystem = fileSystem
+        self.directories = directories
+        indexLock = Mutex(
+            Index(
+                fileSystem, directories, path: path + "/" + StoreLayout.index, options, manifests))
+    }
+
+    /// The objects on disk.
+    package var objects: ObjectDirectory { ObjectDirectory(fileSystem, directories) }
+
+    /// Uses the index, one thread at a time.
+    package func index<R>(
+        _ body: (Index) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        // Mutex.withLock is generic over its error; a result keeps the compiler out of a
+        // reabstraction that it does not survive (6.3).
+        let outcome: Result<R, StoreError> = indexLock.withLock { index in
+            let index = index
+            do throws(StoreError) { return .success(try body(index)) } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    // MARK: Reading. Needs neither the index nor a write, so a full or read-only disk still reads.
+
+    /// Opens an object; `nil` if the store does not hold it.
+    /// - Throws: `.damagedObject` if something that is not a file stands in its place.
+    public func open(_ address: ObjectID) throws(StoreError) -> ObjectReader? {
+        guard let file = try objects.open(address) else { return nil }
+        return try ObjectReader(address, file, fileSystem)
+    }
+
+    /// Returns whether the store holds the object. Its bytes are not read.
+    public func contains(_ address: ObjectID) throws(StoreError) -> Bool {
+        try objects.contains(address)
+    }
+
+    /// The whole content of an object, verified; `nil` if the store does not hold it.
+    /// - Throws: `.tooLarge` beyond `limit` bytes; `.damagedObject` if the bytes do not match.
+    public func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]? {
+        guard let reader = try open(address) else { return nil }
+        guard reader.byteCount <= Int64(limit) else {
+            throw StoreError(
+                .tooLarge,
+                "object \(address) has \(reader.byteCount) bytes, more than the \(limit) asked for",
+                object: address)
+        }
+        let bytes = try reader.read(at: 0, count: limit)
+        var hasher = try ObjectHasher()
+        let found = bytes.withUnsafeBytes { hasher.hash($0).address }
+        guard found == address else {
+            throw StoreError(
+                .damagedObject,
+                "the bytes of object \(address) do not match its address; "
+                    + "run castree fsck --repair, then add or pull the content again",
+                object: address)
+        }
+        return bytes
+    }
+
+    // MARK: Durability
+
+    var interruption: StoreError {
+        StoreError(.interrupted, "interrupted; what was acknowledged is kept")
+    }
+
+    /// Throws `.interrupted` if the caller asked to stop.
+    package func checkInterruption() throws(StoreError) {
+        if options.isInterrupted() { throw interruption }
+    }
+
+    /// Throws `.writesRefused` after a failed sync: the kernel has dropped the pages and a second
+    /// sync that succeeds proves nothing. Opening the store again looks at what is really there.
+    package func checkWritable() throws(StoreError) {
+        guard !hasSyncFailed.load(ordering: .acquiring) else {
+            throw StoreError(
+                .writesRefused,
+                "an earlier sync of the store failed, so nothing more is written to it; "
+                    + "check the disk, then open the store again and run castree fsck")
+        }
+    }
+
+    /// Makes one file or directory durable.
+    package func sync(_ file: Int32) throws(StoreError) {
+        guard options.isDurable else { return }
+        try checkWritable()
+        do throws(StoreError) { try fileSystem.sync(file) } catch { throw refuseWrites(error) }
+    }
+
+    /// Makes everything in the store durable.
+    package func syncAll() throws(StoreError) {
+        try syncAll(orEach: directories.root.raw, EmptyCollection())
+    }
+
+    /// Makes everything on the file system durable, or where the system cannot, the named files.
+    func syncAll(
+        orEach directory: Int32, _ names: some Sequence<ObjectID>
+    ) throws(StoreError) {
+        guard options.isDurable else { return }
+        try checkWritable()
+        do throws(StoreError) {
+            if try fileSystem.syncAll(directories.root.raw) { return }
+            for name in names {
+                let file = try fileSystem.open(
+                    directory, name.description, .reading, mode: 0)
+                try fileSystem.sync(file.raw)
+            }
+            for shard in try objects.shards() {
+                let opened = try fileSystem.open(
+                    directories.objects.raw, shard, .directory, mode: 0)
+                try fileSystem.sync(opened.raw)
+            }
+            try fileSystem.sync(directory)
+        } catch {
+            throw refuseWrites(error)
+        }
+    }
+
+    /// Whether one call can make everything durable here; otherwise files are synced one by one.
+    package var canSyncAll: Bool {
+        #if os(Linux)
+            true
+        #else
+            false
+        #endif
+    }
+
+    /// Notes an error of a composed write: after a failed sync the store refuses writes.
+    package func noteFailure(_ error: StoreError) -> StoreError {
+        if case .systemCall("fsync", _, _) = error.cause { return refuseWrites(error) }
+        return error
+    }
+
+    private func refuseWrites(_ error: StoreError) -> StoreError {
+        hasSyncFailed.store(true, ordering: .releasing)
+        return error
+    }
+
+    // MARK: Free space
+
+    /// Throws `.outOfSpace` unless `byteCount` more bytes leave the reserve free.
+    package func checkSpace(for byteCount: Int64) throws(StoreError) {
+        let space = try fileSystem.freeSpace(directories.root.raw)
+        let reserve =
+            options.reservedByteCount ?? min(max(space.total / 100, 1 << 20), 64 << 20)
+        guard space.available - byteCount < reserve else { return }
+        throw StoreError(
+            .outOfSpace,
+            "not enough free space in \(path): \(space.available) bytes are free and "
+                + "\(reserve) of them are kept for collecting; retire versions and run castree gc")
+    }
+}

@@ -1,0 +1,92 @@
+/// What went wrong: a code for programs, a sentence for people, and the cause beneath.
+///
+/// Every throwing function of castree throws this type. `VersionTree` adds codes of its own to
+/// ``Code``, so one `catch` sees the whole engine and typed throws compose without wrapping.
+public struct StoreError: Error, Sendable, CustomStringConvertible {
+    /// What programs branch on.
+    public var code: Code
+    /// What people read: what failed, on what, what to do.
+    public var message: String
+    /// The object concerned, if one is.
+    public var object: ObjectID?
+    /// What lies beneath, if anything.
+    public var cause: Cause?
+
+    /// What lies beneath an error.
+    public enum Cause: Sendable, Hashable {
+        /// A system call failed with this errno on this path.
+        case systemCall(String, errno: Int32, path: String)
+        /// SQLite returned this extended result code (sqlite.org/rescode.html).
+        case sqlite(code: Int32, message: String)
+    }
+
+    /// A code; open to additions, so switch over it with a default.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The code's name, as in the `code` field of JSON errors.
+        public let description: String
+        /// Makes a code. Codes with equal names are equal.
+        public init(_ name: String) { description = name }
+    }
+
+    /// Makes an error.
+    public init(
+        _ code: Code, _ message: String, object: ObjectID? = nil, cause: Cause? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.object = object
+        self.cause = cause
+    }
+
+    /// The message and the code.
+    public var description: String { "\(message) [\(code)]" }
+
+    /// The errno beneath, or 0.
+    package var errno: Int32 {
+        if case .systemCall(_, let errno, _) = cause { errno } else { 0 }
+    }
+}
+
+extension StoreError.Code {
+    /// There is no store at the path.
+    public static let noStore = Self("noStore")
+    /// A store exists where none may.
+    public static let storeExists = Self("storeExists")
+    /// The store was written by a newer castree, or its FORMAT file is not one.
+    public static let unsupportedFormat = Self("unsupportedFormat")
+    /// Something that was asked for by name is not there.
+    public static let notFound = Self("notFound")
+    /// Bytes do not match the address, label or size that was promised.
+    public static let mismatch = Self("mismatch")
+    /// An object's bytes on disk are not what its address says.
+    public static let damagedObject = Self("damagedObject")
+    /// An object that a version needs is not there.
+    public static let missingObject = Self("missingObject")
+    /// The disk or a quota is full.
+    public static let outOfSpace = Self("outOfSpace")
+    /// Permission is missing.
+    public static let permission = Self("permission")
+    /// The file system is read-only.
+    public static let readOnly = Self("readOnly")
+    /// A system call failed in a way that has no code of its own.
+    public static let io = Self("io")
+    /// An earlier sync failed: this store takes no more writes until it is opened again.
+    public static let writesRefused = Self("writesRefused")
+    /// The index cannot be used and could not be rebuilt.
+    public static let index = Self("index")
+    /// Another process held the index or a lock for too long.
+    public static let busy = Self("busy")
+    /// Something is over a stated limit.
+    public static let tooLarge = Self("tooLarge")
+    /// The system or a library here cannot do this.
+    public static let unsupported = Self("unsupported")
+    /// Memory ran out.
+    public static let outOfMemory = Self("outOfMemory")
+    /// The caller asked to stop (SIGINT, cancellation).
+    public static let interrupted = Self("interrupted")
+}
+
+/// Lets a `catch` or an `if` match by code: `if .outOfSpace ~= error`.
+public func ~= (code: StoreError.Code, error: any Error) -> Bool {
+    (error as? StoreError)?.code == code
+}

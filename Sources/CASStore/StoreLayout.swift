@@ -1,0 +1,104 @@
+/// Every path inside a store. This file builds them, and no other does.
+///
+/// ```
+/// STORE/
+///   FORMAT                 "castree 1\n"
+///   objects/ab/cdef…       62 digits, mode 0444; cdef….x is the same object with mode 0555
+///   staging/<lease>/…      what a running writer has not published yet
+///   staging/<address>      partial objects, resumable
+///   quarantine/<address>   damaged objects that fsck --repair took away
+///   manifests/<version>.json
+///   lifecycle.json
+///   versions/<version>/…   trees;  versions/.<version>.<lease>  trees under construction or removal
+///   current -> versions/…
+///   index.sqlite           derived;  stamp  what the index must agree with
+///   leases/<lease>         lock files of running writers
+///   reserve                space set aside for collecting on a full disk
+/// ```
+package enum StoreLayout {
+    package static let format = "FORMAT"
+    package static let objects = "objects"
+    package static let staging = "staging"
+    package static let quarantine = "quarantine"
+    package static let manifests = "manifests"
+    package static let versions = "versions"
+    package static let leases = "leases"
+    package static let lifecycle = "lifecycle.json"
+    package static let current = "current"
+    package static let index = "index.sqlite"
+    package static let stamp = "stamp"
+    package static let reserve = "reserve"
+
+    /// The directories of a store, made with it.
+    package static let directories = [
+        objects, staging, quarantine, manifests, versions, leases,
+    ]
+    /// All names that castree itself puts at the top of a store.
+    package static let topLevelNames: Set<String> = Set(
+        directories + [format, lifecycle, current, index, stamp, reserve, "index.sqlite-journal"])
+
+    /// The end of a manifest's file name.
+    package static let manifestSuffix = ".json"
+
+    /// The file name of a version's manifest, inside `manifests/`.
+    package static func manifest(_ version: String) -> String { version + manifestSuffix }
+
+    /// The name beside a tree under which it is built or taken down, inside `versions/`.
+    /// A version's name never begins with a dot, so the two cannot meet.
+    package static func hiddenTree(_ version: String, _ token: String) -> String {
+        ".\(version).\(token)"
+    }
+
+    /// The end of the name of an object's executable twin.
+    package static let twinSuffix = ".x"
+
+    /// Calls `body` with an address's 64 digits as a C string, on the stack.
+    @inline(__always)
+    package static func withDigits<R: ~Copyable>(
+        _ address: ObjectID, _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        // "ab/cdef…" with the slash moved out: the digits stand behind the third byte.
+        try withObjectPath(address) { (path) throws(StoreError) -> R in
+            var digits:
+                (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
+                    (0, 0, 0, 0, 0, 0, 0, 0, 0)
+            return try withUnsafeMutableBytes(of: &digits) { (buffer) throws(StoreError) -> R in
+                let target = UnsafeMutableRawBufferPointer(rebasing: buffer[2..<64])
+                buffer[0] = UInt8(bitPattern: path[0])
+                buffer[1] = UInt8(bitPattern: path[1])
+                target.copyMemory(from: UnsafeRawBufferPointer(start: path + 3, count: 62))
+                guard let start = buffer.baseAddress else {
+                    preconditionFailure("a tuple has an address")
+                }
+                return try body(UnsafePointer(start.assumingMemoryBound(to: CChar.self)))
+            }
+        }
+    }
+
+    /// Calls `body` with an object's path inside `objects/`, on the stack.
+    @inline(__always)
+    package static func withObjectPath<R: ~Copyable>(
+        _ address: ObjectID, executable: Bool = false,
+        _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        // "ab/" + 62 digits + ".x" + NUL
+        var storage: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
+            (0, 0, 0, 0, 0, 0, 0, 0, 0)
+        return try withUnsafeMutableBytes(of: &storage) { buffer throws(StoreError) -> R in
+            guard let start = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                preconditionFailure("a tuple has an address")
+            }
+            address.writeDigits(to: start + 1)
+            start[0] = start[1]
+            start[1] = start[2]
+            start[2] = 47
+            if executable {
+                start[65] = 46
+                start[66] = 120
+            }
+            return try start.withMemoryRebound(to: CChar.self, capacity: 72) {
+                path throws(StoreError) -> R in try body(path)
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+/// How a store is opened.
+public struct StoreOptions: Sendable {
+    /// Whether what a call acknowledges survives a power cut. Only a user who says so turns it off.
+    public var isDurable: Bool
+    /// Free space, in bytes, that new content must leave on the file system, so that collecting,
+    /// switching and the rest of the machine go on. `nil`: one per cent, between 1 and 64 MiB.
+    public var reservedByteCount: Int64?
+    /// Where to say what was done without being asked, such as rebuilding the index.
+    public var notice: @Sendable (String) -> Void
+    /// Asked now and then during long work; `true` stops it with `.interrupted`.
+    public var isInterrupted: @Sendable () -> Bool
+
+    /// Durable, with the default reserve, silent, never interrupted.
+    public init(
+        isDurable: Bool = true, reservedByteCount: Int64? = nil,
+        notice: @escaping @Sendable (String) -> Void = { _ in },
+        isInterrupted: @escaping @Sendable () -> Bool = { false }
+    ) {
+        self.isDurable = isDurable
+        self.reservedByteCount = reservedByteCount
+        self.notice = notice
+        self.isInterrupted = isInterrupted
+    }
+}

@@ -1,0 +1,3 @@
+// libcrypto's message digests, nothing else.
+#pragma once
+#include <openssl/evp.h>

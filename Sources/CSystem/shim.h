@@ -1,0 +1,70 @@
+// System calls and constants that Swift's C library overlays leave out: GNU extensions, variadic
+// functions, function-like macros. One typed inline function each; no logic.
+//
+// _GNU_SOURCE must not be defined here: it changes the layout of types (fd_set) that the overlay has
+// imported without it, and the modules would no longer agree.
+#pragma once
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/fs.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+
+// syncfs(2), declared by the C library for _GNU_SOURCE only.
+extern int syncfs(int fd);
+// syncfs(2): all data and metadata of the file system that holds fd.
+static inline int castree_syncfs(int fd) { return syncfs(fd); }
+// ioctl_ficlone(2): target becomes a copy-on-write clone of source.
+static inline int castree_clone(int target, int source) { return ioctl(target, FICLONE, source); }
+static inline int castree_fsync(int fd) { return fsync(fd); }
+// renameat2(2) with RENAME_NOREPLACE: EEXIST if the new name is taken.
+static inline int castree_rename_new(int oldfd, const char *old, int newfd, const char *name) {
+    return (int)syscall(SYS_renameat2, oldfd, old, newfd, name, RENAME_NOREPLACE);
+}
+static inline int castree_random(void *bytes, size_t count) {
+    return getrandom(bytes, count, 0) == (ssize_t)count ? 0 : -1;
+}
+static inline int64_t castree_mtime_ns(const struct stat *s) {
+    return (int64_t)s->st_mtim.tv_sec * 1000000000 + s->st_mtim.tv_nsec;
+}
+static inline int64_t castree_ctime_ns(const struct stat *s) {
+    return (int64_t)s->st_ctim.tv_sec * 1000000000 + s->st_ctim.tv_nsec;
+}
+#else
+#include <sys/random.h>
+// Darwin has no syncfs(2); callers sync file by file instead.
+static inline int castree_syncfs(int fd) { (void)fd; errno = ENOSYS; return -1; }
+static inline int castree_clone(int target, int source) {
+    (void)target; (void)source; errno = ENOTSUP; return -1;
+}
+// fsync(2) on Darwin leaves data in the drive's cache; F_FULLFSYNC does not.
+static inline int castree_fsync(int fd) {
+    int r = fcntl(fd, F_FULLFSYNC);
+    return r == -1 && (errno == ENOTSUP || errno == EINVAL) ? fsync(fd) : r;
+}
+static inline int castree_rename_new(int oldfd, const char *old, int newfd, const char *name) {
+    return renameatx_np(oldfd, old, newfd, name, RENAME_EXCL);
+}
+static inline int castree_random(void *bytes, size_t count) { return getentropy(bytes, count); }
+static inline int64_t castree_mtime_ns(const struct stat *s) {
+    return (int64_t)s->st_mtimespec.tv_sec * 1000000000 + s->st_mtimespec.tv_nsec;
+}
+static inline int64_t castree_ctime_ns(const struct stat *s) {
+    return (int64_t)s->st_ctimespec.tv_sec * 1000000000 + s->st_ctimespec.tv_nsec;
+}
+#endif
+
+static inline int castree_openat(int dir, const char *path, int flags, mode_t mode) {
+    return openat(dir, path, flags, mode);
+}
+static inline unsigned castree_file_type(mode_t mode) { return mode & S_IFMT; }

@@ -1,0 +1,3 @@
+// xxHash's C API, nothing else.
+#pragma once
+#include <xxhash.h>

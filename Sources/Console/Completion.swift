@@ -1,0 +1,189 @@
+/// What a shell offers for a value or an argument.
+public enum Completion: Sendable {
+    /// Nothing.
+    case nothing
+    /// Names of files.
+    case files
+    /// Names of directories.
+    case directories
+    /// Words that the program finds out. It MUST be quick and MUST NOT print.
+    case words(@Sendable (CompletionContext) -> [String])
+}
+
+/// What stands on the command line before the word that is being completed.
+public struct CompletionContext: Sendable {
+    /// The program.
+    public let program: Program
+    /// The operands so far, the command word left out.
+    public let operands: [String]
+    /// Looks up an environment variable.
+    public let environment: @Sendable (String) -> String?
+    let given: [String: String]
+    let options: [Option]
+
+    /// Returns the value of an option: given, else from its variable, else its fallback.
+    public func value(_ name: String) -> String? {
+        let option = options.first { $0.name == name }
+        let variable = option?.environment.flatMap(environment).flatMap { $0.isEmpty ? nil : $0 }
+        return given[name] ?? variable ?? option?.fallback
+    }
+}
+
+/// What a completion answers: words with their explanations, or the names of files.
+enum CompletionAnswer: Hashable, Sendable {
+    case words([CompletionWord])
+    case files
+    case directories
+}
+
+/// A word that a shell may complete to.
+struct CompletionWord: Hashable, Sendable {
+    let text: String
+    let summary: String
+}
+
+/// Answers completions by the table.
+///
+/// Pure, but for the words that programs find out themselves.
+struct Completer {
+    let program: Program
+    let environment: @Sendable (String) -> String?
+
+    /// - Parameter words: the words after the program's name; the last one is being completed.
+    func answer(to words: [String]) -> CompletionAnswer {
+        let current = words.last ?? ""
+        let line = Line(program: program, words: Array(words.dropLast()))
+        let context = CompletionContext(
+            program: program, operands: line.operands, environment: environment,
+            given: line.given, options: line.options)
+        if let option = line.awaiting {
+            return values(of: option, context).matching(current)
+        }
+        if !line.optionsEnded, current.utf8.first == UInt8(ascii: "-") {
+            if let spelled = SpelledOption(current), spelled.value != nil {
+                guard let option = spelled.option(in: line.options), option.takesValue else {
+                    return .words([])
+                }
+                return values(of: option, context).prefixed(spelled.text + "=").matching(current)
+            }
+            return options(of: line).matching(current)
+        }
+        return operands(of: line, context).matching(current)
+    }
+
+    private func options(of line: Line) -> CompletionAnswer {
+        let extra = line.command == nil ? [Option.help, .version] : [.help]
+        return .words(
+            (line.options + extra)
+                .filter { $0.repeats || !line.seen.contains($0.name) }
+                .map { CompletionWord(text: "--\($0.name)", summary: $0.summary) })
+    }
+
+    private func operands(of line: Line, _ context: CompletionContext) -> CompletionAnswer {
+        let commands = program.commands.filter { !$0.isHidden }
+            .map { CompletionWord(text: $0.name, summary: $0.summary) }
+        guard let command = line.command else {
+            guard let name = program.defaultCommand, let command = program.command(named: name),
+                line.operands.isEmpty
+            else { return .words(commands) }
+            // The word may be a command or the first operand of the default one; a shell shows
+            // either words or files, and the words are what nobody remembers.
+            let first = command.arguments.first.map { values(of: $0, context) }
+            guard case .words(let words)? = first else { return .words(commands) }
+            return .words(commands + words)
+        }
+        let index = line.operands.count
+        let last = command.arguments.last.flatMap {
+            $0.arity == .any || $0.arity == .some ? $0 : nil
+        }
+        guard let argument = command.arguments.dropFirst(index).first ?? last else {
+            return .words([])
+        }
+        return values(of: argument, context)
+    }
+
+    private func values(of option: Option, _ context: CompletionContext) -> CompletionAnswer {
+        if case .choice(let words) = option.shape { return .words(plain(words)) }
+        return values(of: option.completion, context)
+    }
+
+    private func values(of argument: Argument, _ context: CompletionContext) -> CompletionAnswer {
+        if let choices = argument.choices { return .words(plain(choices)) }
+        return values(of: argument.completion, context)
+    }
+
+    private func values(
+        of completion: Completion, _ context: CompletionContext
+    ) -> CompletionAnswer {
+        switch completion {
+        case .nothing: .words([])
+        case .files: .files
+        case .directories: .directories
+        case .words(let words): .words(plain(words(context)))
+        }
+    }
+
+    private func plain(_ words: [String]) -> [CompletionWord] {
+        words.map { CompletionWord(text: $0, summary: "") }
+    }
+}
+
+extension CompletionAnswer {
+    fileprivate func matching(_ prefix: String) -> CompletionAnswer {
+        guard case .words(let words) = self else { return self }
+        return .words(words.filter { $0.text.utf8.starts(with: prefix.utf8) })
+    }
+
+    fileprivate func prefixed(_ prefix: String) -> CompletionAnswer {
+        guard case .words(let words) = self else { return self }
+        return .words(words.map { CompletionWord(text: prefix + $0.text, summary: $0.summary) })
+    }
+}
+
+/// The words before the one that is completed, read with good will: nothing is an error.
+private struct Line {
+    var command: Command?
+    var options: [Option]
+    var given: [String: String] = [:]
+    var seen: Set<String> = []
+    var operands: [String] = []
+    var awaiting: Option?
+    var optionsEnded = false
+
+    init(program: Program, words: [String]) {
+        let fallback = program.defaultCommand.flatMap(program.command(named:))
+        options = program.options + (fallback?.options ?? [])
+        for word in words {
+            if let option = awaiting {
+                given[option.name] = word
+                awaiting = nil
+            } else if optionsEnded {
+                operands.append(word)
+            } else if word == "--" {
+                optionsEnded = true
+            } else if let spelled = SpelledOption(word) {
+                read(spelled)
+            } else if command == nil, operands.isEmpty {
+                readFirst(word, program, fallback)
+            } else {
+                operands.append(word)
+            }
+        }
+    }
+
+    private mutating func read(_ spelled: SpelledOption) {
+        guard let option = spelled.option(in: options) else { return }
+        seen.insert(option.name)
+        if let value = spelled.value {
+            given[option.name] = value
+        } else if option.takesValue {
+            awaiting = option
+        }
+    }
+
+    private mutating func readFirst(_ word: String, _ program: Program, _ fallback: Command?) {
+        command = program.command(named: word) ?? fallback
+        options = (command?.options ?? []) + program.options
+        if command?.name != word { operands.append(word) }
+    }
+}

@@ -1,0 +1,63 @@
+import StrictJSON
+
+/// What a program says besides its results, on standard error.
+///
+/// With `--json`, errors and warnings are JSON, one document a line, and there are no notes.
+public struct Diagnostics: Sendable {
+    let program: String
+    let errors: Output
+    let isJSON: Bool
+    let isQuiet: Bool
+
+    /// Prints a note, unless `--quiet` or `--json` is given.
+    public func note(_ text: DisplayText) {
+        guard !isQuiet && !isJSON else { return }
+        errors.print(text)
+        deliver()
+    }
+
+    /// Prints a warning: something that a person should know although the command goes on.
+    public func warn(code: String, _ message: String) {
+        report("warning", code: code, message: message, .yellow)
+    }
+
+    /// Prints an error.
+    func report(_ error: ErrorReport) {
+        report("error", code: error.code, message: error.message, .red)
+    }
+
+    /// Prints the usage line and where to learn more, after a usage error.
+    func explain(_ usage: String, help: String) {
+        // Nobody is left to be told that standard error cannot be written.
+        try? errors.write(trusted: "\(usage)\n\(help)\n")
+        deliver()
+    }
+
+    private func report(
+        _ severity: String, code: String, message: String, _ style: DisplayText.Style
+    ) {
+        if isJSON {
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.key(severity)
+            writer.beginObject()
+            writer.key("code")
+            writer.string(code)
+            writer.key("message")
+            writer.string(message)
+            writer.endObject()
+            writer.endObject()
+            // Nobody is left to be told that standard error cannot be written.
+            try? errors.write(json: writer.drain())
+        } else {
+            let label = severity == "error" ? "" : "\(severity): "
+            errors.print("\(program): \(label, style)\(message)")
+        }
+        deliver()
+    }
+
+    private func deliver() {
+        // Nobody is left to be told that standard error cannot be written.
+        try? errors.flush()
+    }
+}

@@ -1,0 +1,105 @@
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Whether SIGINT or SIGTERM has asked the program to stop.
+///
+/// The first signal asks; long work looks at `isRequested`, keeps what is staged and ends. The
+/// second signal ends the process at once.
+public enum Interruption {
+    /// Whether a signal has come.
+    ///
+    /// Any thread may ask, as often as it likes: it costs a load.
+    public static var isRequested: Bool {
+        signalCount.load(ordering: .relaxed) > 0
+    }
+
+    /// Stops the work if a signal has come.
+    ///
+    /// - Throws: `interrupted`.
+    public static func check() throws(CommandError) {
+        if isRequested { throw .interrupted }
+    }
+
+    /// A descriptor that becomes readable when a signal comes, for poll(2) and its relatives.
+    ///
+    /// A signal interrupts a call in one thread only, perhaps another one. Nobody reads from it, so
+    /// it stays readable. Nil if handlers are not installed.
+    public static var wakeDescriptor: Int32? {
+        let descriptor = wakeSource.load(ordering: .relaxed)
+        return descriptor < 0 ? nil : descriptor
+    }
+
+    private static let signalCount = Atomic<Int>(0)
+    private static let wakeSource = Atomic<Int32>(-1)
+    private static let wakeTarget = Atomic<Int32>(-1)
+
+    /// Installs the handlers, and ignores the signals that would kill a writer.
+    ///
+    /// With SIGPIPE and SIGXFSZ ignored, a closed pipe and a file that is too large are errors of
+    /// write(2), which are handled where they occur.
+    static func install() {
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
+        // Touches every variable once: the handler must not be the one that initializes them.
+        guard signalCount.load(ordering: .relaxed) == 0, wakeDescriptor == nil,
+            wakeTarget.load(ordering: .relaxed) < 0
+        else { return }
+        // Without a pipe, which takes a process without descriptors, `isRequested` still works.
+        if let ends = try? System.makePipe() {
+            wakeSource.store(ends.source, ordering: .relaxed)
+            wakeTarget.store(ends.target, ordering: .relaxed)
+        }
+        for number in [SIGINT, SIGTERM] { handle(number) }
+    }
+
+    private static func handle(_ number: Int32) {
+        var action = sigaction()
+        // A shell starts background work with SIGINT ignored; nohup-like programs do the same.
+        if sigaction(number, nil, &action) == 0, isIgnoring(action) { return }
+        action = sigaction()
+        // SA_RESTART: libraries need not expect EINTR; poll(2) and nanosleep(2) return it all the
+        // same (signal(7)).
+        action.sa_flags = Int32(SA_RESTART)
+        setHandler(of: &action) { _ in Interruption.noteSignal() }
+        sigaction(number, &action, nil)
+    }
+
+    /// Runs inside the signal handler: atomics, write(2) and _exit(2) only (signal-safety(7)).
+    private static func noteSignal() {
+        if signalCount.add(1, ordering: .relaxed).newValue > 1 {
+            _exit(ExitStatus.interrupted.rawValue)
+        }
+        let savedError = errno
+        System.wake(wakeTarget.load(ordering: .relaxed))
+        errno = savedError
+    }
+}
+
+private typealias SignalHandler = @convention(c) (Int32) -> Void
+
+#if canImport(Darwin)
+    private func setHandler(of action: inout sigaction, _ handler: @escaping SignalHandler) {
+        action.__sigaction_u.__sa_handler = handler
+    }
+
+    private func isIgnoring(_ action: sigaction) -> Bool {
+        unsafeBitCast(action.__sigaction_u.__sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+#else
+    private func setHandler(of action: inout sigaction, _ handler: @escaping SignalHandler) {
+        action.__sigaction_handler.sa_handler = handler
+    }
+
+    private func isIgnoring(_ action: sigaction) -> Bool {
+        unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+#endif

@@ -1,0 +1,118 @@
+/// What a command line asks for.
+enum Request: Sendable {
+    case run(Command, given: [String: [String]], operands: [String])
+    case help(Command?)
+    case version
+}
+
+/// A command line that does not fit the table.
+struct UsageError: ProgramError {
+    let code = "usage"
+    let kind = ErrorKind.usage
+    let message: String
+    /// The command whose usage line belongs to the report, if the word was known.
+    let command: Command?
+}
+
+/// Reads command lines by the table of a program.
+///
+/// Pure: no output, no environment. Two passes: the first finds the command word, the second reads
+/// everything by that command's own options, so that options may stand before and after the word.
+struct Parser {
+    let program: Program
+
+    func parse(_ arguments: [String]) throws(UsageError) -> Request {
+        let word = try commandWord(in: arguments)
+        var reader = Reader(program: program, command: word?.command, arguments: arguments)
+        return try reader.read(wordIndex: word?.index)
+    }
+
+    private typealias Word = (command: Command, index: Int?)
+
+    /// Finds the command; nil if no word names one, which only `--help` and `--version` excuse.
+    private func commandWord(in arguments: [String]) throws(UsageError) -> Word? {
+        let fallback = program.defaultCommand.flatMap(program.command(named:))
+        let leading = program.options + (fallback?.options ?? [])
+        var index = 0
+        while index < arguments.count {
+            let argument = arguments[index]
+            if argument == "--" {
+                if let fallback { return (fallback, nil) }
+                index += 1
+                break
+            }
+            guard let spelled = SpelledOption(argument) else { break }
+            if spelled.asksForHelp || spelled.asksForVersion {
+                index += 1
+                continue
+            }
+            guard let option = spelled.option(in: leading) else {
+                throw unknownLeadingOption(spelled, among: leading)
+            }
+            index += option.takesValue && spelled.value == nil ? 2 : 1
+        }
+        guard index < arguments.count else { return fallback.map { ($0, nil) } }
+        if let command = program.command(named: arguments[index]) { return (command, index) }
+        if let fallback { return (fallback, nil) }
+        throw UsageError(
+            message: "unknown command '\(arguments[index])'"
+                + suggestion(for: arguments[index], among: program.visibleNames),
+            command: nil)
+    }
+
+    private func unknownLeadingOption(
+        _ spelled: SpelledOption, among known: [Option]
+    ) -> UsageError {
+        let owners = program.commands.filter { !$0.isHidden }.filter { command in
+            command.options.contains { $0.name == spelled.name }
+        }
+        if let owner = owners.first {
+            return UsageError(
+                message: "--\(spelled.name) is an option of '\(program.name) \(owner.name)';"
+                    + " write it after the command",
+                command: owners.count == 1 ? owner : nil)
+        }
+        return .unknown(spelled, among: known + [.help, .version], of: nil)
+    }
+}
+
+extension UsageError {
+    static func unknown(
+        _ spelled: SpelledOption, among known: [Option], of command: Command?
+    ) -> UsageError {
+        UsageError(
+            message: "unknown option '\(spelled.text)'"
+                + suggestion(for: spelled.name, among: known.map(\.name), prefix: "--"),
+            command: command)
+    }
+}
+
+/// An argument that is spelled like an option: `--name`, `--name=value`, `-h`.
+struct SpelledOption {
+    /// The option as it was given, without its value.
+    let text: String
+    let name: String
+    let value: String?
+    private let isLong: Bool
+
+    /// Returns nil for operands; a lone hyphen is one.
+    init?(_ argument: String) {
+        // Bytes, not characters: a combining mark after a hyphen must not hide it.
+        let bytes = argument.utf8
+        guard bytes.first == UInt8(ascii: "-"), bytes.count > 1 else { return nil }
+        isLong = bytes.starts(with: "--".utf8)
+        let equals = bytes.firstIndex(of: UInt8(ascii: "="))
+        text = String(argument.unicodeScalars[..<(equals ?? argument.endIndex)])
+        name = String(text.unicodeScalars.dropFirst(isLong ? 2 : 1))
+        value = equals.map { String(argument.unicodeScalars[bytes.index(after: $0)...]) }
+    }
+
+    var asksForHelp: Bool { isLong ? name == Option.help.name : name == "h" }
+
+    var asksForVersion: Bool { isLong && name == Option.version.name }
+
+    /// Returns the option it names; single hyphens name none but `-h`.
+    func option(in known: [Option]) -> Option? {
+        isLong ? known.first { $0.name == name } : nil
+    }
+}

@@ -1,0 +1,136 @@
+import StrictJSON
+
+extension Program {
+    /// Runs the command line of this process and ends the process.
+    ///
+    /// Catches whatever is thrown and reports it. `@main` code is isolated to the main actor even
+    /// where it says otherwise: let it call this and nothing else.
+    public func main() -> Never {
+        main(arguments: System.arguments())
+    }
+
+    /// - Parameter arguments: those after the program's name; nil in the place of one that is not
+    ///   UTF-8, which is refused: repaired, it would name something else.
+    func main(arguments: [String?]) -> Never {
+        System.reserveStandardDescriptors()
+        Interruption.install()
+        let surroundings = Surroundings.process()
+        let words = arguments.compactMap { $0 }
+        let status: ExitStatus
+        if let index = arguments.firstIndex(of: nil) {
+            let error = UsageError(
+                message: "argument \(index + 1) is not valid UTF-8", command: nil)
+            status = report(error, to: diagnostics(for: words, surroundings), command: nil)
+        } else {
+            status = run(words, in: surroundings)
+        }
+        System.exit(closed(surroundings, status, diagnostics(for: words, surroundings)))
+    }
+
+    /// Runs a command line in the surroundings given and returns its exit status.
+    public func run(_ arguments: [String], in surroundings: Surroundings) -> ExitStatus {
+        if arguments.first == CompletionShell.command {
+            return answerCompletion(Array(arguments.dropFirst()), in: surroundings)
+        }
+        let diagnostics = diagnostics(for: arguments, surroundings)
+        var running: Command?
+        let status: ExitStatus
+        do {
+            let request = try Parser(program: self).parse(arguments)
+            if case .run(let command, _, _) = request { running = command }
+            status = try perform(request, in: surroundings, diagnostics)
+        } catch let error as OutputError {
+            return report(error, to: diagnostics, command: running)
+        } catch {
+            status = report(error, to: diagnostics, command: running)
+        }
+        do {
+            try surroundings.output.flush()
+            return status
+        } catch {
+            let failed = report(error, to: diagnostics, command: running)
+            // What the command found out is worth more than that nobody could be told.
+            return status == .done ? failed : status
+        }
+    }
+
+    private func perform(
+        _ request: Request, in surroundings: Surroundings, _ diagnostics: Diagnostics
+    ) throws -> ExitStatus {
+        switch request {
+        case .run(let command, let given, let operands):
+            return try command.run(
+                invocation(of: command, given, operands, surroundings, diagnostics))
+        case .help(let subject):
+            let call = invocation(of: .help, [:], [], surroundings, diagnostics)
+            try call.reportText(help(of: subject), key: "help")
+            return .done
+        case .version:
+            let call = invocation(of: .help, [:], [], surroundings, diagnostics)
+            try call.report { writer in
+                writer.beginObject()
+                writer.key("name")
+                writer.string(name)
+                writer.key("version")
+                writer.string(version)
+                writer.endObject()
+            } text: { output in
+                output.print("\(name) \(version)")
+            }
+            return .done
+        }
+    }
+
+    private func invocation(
+        of command: Command, _ given: [String: [String]], _ operands: [String],
+        _ surroundings: Surroundings, _ diagnostics: Diagnostics
+    ) -> Invocation {
+        Invocation(
+            program: self, command: command, given: given, operands: operands,
+            surroundings: surroundings, diagnostics: diagnostics)
+    }
+
+    /// Looks for `--json` and `--quiet` before anything is parsed, because that may fail.
+    private func diagnostics(
+        for arguments: [String], _ surroundings: Surroundings
+    ) -> Diagnostics {
+        let words = arguments.prefix { $0 != "--" }
+        let names = Set(options.map(\.name))
+        return Diagnostics(
+            program: name, errors: surroundings.errors,
+            isJSON: names.contains("json") && words.contains("--json"),
+            isQuiet: names.contains("quiet") && words.contains("--quiet"))
+    }
+
+    /// Prints an error and returns its exit status.
+    private func report(
+        _ error: any Error, to diagnostics: Diagnostics, command: Command?
+    ) -> ExitStatus {
+        let report = ErrorReport(error)
+        let subject = (error as? UsageError)?.command ?? command
+        diagnostics.report(report)
+        if report.kind == .usage && !diagnostics.isJSON {
+            diagnostics.explain(usage(of: subject), help: helpHint(for: subject))
+        }
+        // Whatever broke when work was stopped, the signal is why the program ends.
+        let kind = Interruption.isRequested ? .interrupted : report.kind
+        return status(for: kind, in: subject)
+    }
+
+    private func helpHint(for command: Command?) -> String {
+        let word = command.map { $0.name == defaultCommand ? "" : " \($0.name)" } ?? ""
+        return "Try '\(name)\(word) --help'."
+    }
+
+    private func closed(
+        _ surroundings: Surroundings, _ status: ExitStatus, _ diagnostics: Diagnostics
+    ) -> ExitStatus {
+        do {
+            try surroundings.output.close()
+            return status
+        } catch {
+            let failed = report(error, to: diagnostics, command: nil)
+            return status == .done ? failed : status
+        }
+    }
+}

@@ -1,0 +1,49 @@
+// What is wrong with a JSON text, for programs and for people.
+
+/// Describes why a text was refused, and where.
+public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// Names what is wrong, for programs to branch on.
+    public enum Reason: String, Sendable, Hashable, CaseIterable {
+        /// The input ends inside the value: everything so far could still become valid.
+        case unexpectedEnd
+        /// A byte stands where the grammar allows none like it (RFC 8259 §2).
+        case unexpectedByte
+        /// An object has the same key twice, compared after decoding escapes (RFC 8259 §4).
+        case duplicateKey
+        /// A number breaks the grammar, such as `01`, `1.` or `+1` (RFC 8259 §6).
+        case invalidNumber
+        /// An integer does not fit 64 bits.
+        case integerOutOfRange
+        /// A string has a bad escape, a raw control character, a lone surrogate or U+0000.
+        case invalidString
+        /// A string is not UTF-8: overlong, a surrogate, above U+10FFFF or cut (RFC 3629 §3).
+        case invalidUTF8
+        /// The input begins with a byte order mark (RFC 8259 §8.1).
+        case byteOrderMark
+        /// Arrays and objects are nested deeper than ``JSONLimits/depth``.
+        case tooDeep
+        /// The input is longer than ``JSONLimits/byteCount``.
+        case tooLong
+        /// Something other than white space follows the value.
+        case trailingBytes
+        /// The text is valid, but holds another type than the one asked for.
+        case wrongType
+    }
+
+    /// What is wrong, for programs.
+    public var reason: Reason
+    /// The byte of the input at which it is wrong, counted from zero.
+    public var offset: Int
+    /// What is wrong and where, as one sentence for people; bytes of the input are escaped in it.
+    public var message: String
+
+    /// Makes an error, for decoders that find something wrong above the grammar.
+    public init(reason: Reason, offset: Int, message: String) {
+        self.reason = reason
+        self.offset = offset
+        self.message = message
+    }
+
+    /// The message.
+    public var description: String { message }
+}

@@ -1,0 +1,106 @@
+// Errors, and how they name the place. Nothing here runs while the text is right.
+
+extension JSONReader {
+    /// Makes a `wrongType` error, for decoders that refuse what they read.
+    ///
+    /// The sentence gets the place appended: write it without a full stop.
+    ///
+    /// - Parameters:
+    ///   - message: What is wrong.
+    ///   - offset: Where; the reader's ``offset`` unless told otherwise. Save the offset before
+    ///     reading a value to name its beginning.
+    /// - Returns: The error, to be thrown; the reader itself goes on as if nothing had happened.
+    public func failure(_ message: String, at offset: Int? = nil) -> JSONError {
+        let place = offset ?? position
+        return JSONError(
+            reason: .wrongType, offset: place, message: located(message, at: place))
+    }
+
+    /// Makes an error and lets every later verb throw it again.
+    mutating func fail(_ reason: JSONError.Reason, at offset: Int, _ message: String) -> JSONError {
+        let error = JSONError(
+            reason: reason, offset: offset, message: located(message, at: offset))
+        state = .failed
+        firstError = error
+        return error
+    }
+
+    /// Returns the error thrown before, or stops the program if the caller makes a mistake.
+    func misuse(_ message: StaticString) -> JSONError {
+        guard let firstError else { preconditionFailure("JSONReader: \(message)") }
+        return firstError
+    }
+
+    /// Explains that a value of another type is due than `expectation`, or none at all.
+    mutating func mismatch(_ expectation: StaticString) -> JSONError {
+        do {
+            let kind = try peekKind()
+            return failure("\(expectation) is expected, but \(kind) is here")
+        } catch {
+            return error
+        }
+    }
+
+    /// Explains why no value begins with the byte at the position.
+    mutating func failNoValue() -> JSONError {
+        switch bytes[position] {
+        case ASCII.plus, ASCII.period:
+            fail(.invalidNumber, at: position, "A number begins with a digit or '-'")
+        case UInt8(ascii: "'"):
+            fail(.unexpectedByte, at: position, "Strings are written in double quotes")
+        case UInt8(ascii: "/"), UInt8(ascii: "#"):
+            fail(.unexpectedByte, at: position, "Comments are not JSON")
+        case 0:
+            fail(.unexpectedByte, at: position, "A byte 0x00 is here; is the text UTF-16?")
+        default:
+            fail(
+                .unexpectedByte, at: position,
+                "\(describeByte(at: position)) begins no value")
+        }
+    }
+
+    func located(_ message: String, at offset: Int) -> String {
+        var line = 1
+        var column = 1
+        for byte in bytes[..<min(offset, bytes.count)] {
+            if byte == ASCII.lineFeed {
+                line += 1
+                column = 1
+            } else if byte & 0xC0 != 0x80 {  // Continuation bytes are not characters.
+                column += 1
+            }
+        }
+        return "\(message) at byte \(offset) (line \(line), column \(column))."
+    }
+
+    func describeByte(at index: Int) -> String {
+        let byte = bytes[index]
+        if byte > 0x20 && byte < 0x7F { return "'\(Unicode.Scalar(byte))'" }
+        return "byte 0x" + hexadecimal(UInt32(byte), digitCount: 2)
+    }
+
+    /// Returns a key in quotes, in printable ASCII only and cut where it gets long.
+    func quote(_ token: StringToken) -> String {
+        var result = "\""
+        for scalar in token.text(in: bytes).unicodeScalars {
+            guard result.utf8.count < 64 else { return result + "…\"" }
+            switch scalar {
+            case "\"", "\\": result += "\\\(scalar)"
+            case " "..."~": result.unicodeScalars.append(scalar)
+            default:
+                for unit in String(scalar).utf16 {
+                    result += "\\u" + hexadecimal(UInt32(unit), digitCount: 4)
+                }
+            }
+        }
+        return result + "\""
+    }
+
+    private func hexadecimal(_ value: UInt32, digitCount: UInt32) -> String {
+        var digits: [UInt8] = []
+        for place in (0..<digitCount).reversed() {
+            digits.append(UInt8(hexDigit: value >> (4 * place)))
+        }
+        return String(decoding: digits, as: UTF8.self)
+    }
+}

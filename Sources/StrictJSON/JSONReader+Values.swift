@@ -1,0 +1,115 @@
+// Whole values: as a tree, or proved and passed over. Neither recurses.
+
+extension JSONReader {
+    /// Reads the value that is due, of any type, as a tree; numbers keep their spelling.
+    ///
+    /// A tree can take some twenty times the memory of its text, so a stranger's text deserves a
+    /// low ``JSONLimits/byteCount`` here. Reading one value after the other takes next to none.
+    ///
+    /// - Throws: whatever is wrong inside it.
+    public mutating func readValue() throws(JSONError) -> JSONValue {
+        var open: [PartialValue] = []
+        while true {
+            var complete = try readScalarOrEnter(&open)
+            repeat {
+                if let value = complete {
+                    guard !open.isEmpty else { return value }
+                    open[open.count - 1].append(value)
+                }
+                complete = try advance(&open)
+            } while complete != nil
+        }
+    }
+
+    /// Passes over the value that is due after proving it as strictly as if it were read.
+    ///
+    /// - Throws: whatever is wrong inside it, duplicate keys included.
+    public mutating func skipValue() throws(JSONError) {
+        let depth = containers.count
+        repeat {
+            try skipScalarOrEnter()
+            while containers.count > depth {
+                let isValueDue =
+                    containers.last == .object ? try nextKeyToken() != nil : try nextElement()
+                if isValueDue { break }
+            }
+        } while containers.count > depth
+    }
+
+    private mutating func skipScalarOrEnter() throws(JSONError) {
+        switch try peekKind() {
+        case .object: try enterObject()
+        case .array: try enterArray()
+        case .string: _ = try readStringToken()
+        case .number: completeValue(at: try scanNumber().end)
+        case .bool: _ = try readBool()
+        case .null: try readNull()
+        }
+    }
+
+    /// Returns a scalar, or enters a container, adds it to `open` and returns nil.
+    private mutating func readScalarOrEnter(
+        _ open: inout [PartialValue]
+    ) throws(JSONError) -> JSONValue? {
+        switch try peekKind() {
+        case .object:
+            try enterObject()
+            open.append(PartialValue(container: .object))
+            return nil
+        case .array:
+            try enterArray()
+            open.append(PartialValue(container: .array))
+            return nil
+        case .string:
+            return .string(try readString())
+        case .number:
+            let token = try scanNumber()
+            completeValue(at: token.end)
+            return .number(String(decoding: bytes[token.start..<token.end], as: UTF8.self))
+        case .bool:
+            return .bool(try readBool())
+        case .null:
+            try readNull()
+            return .null
+        }
+    }
+
+    /// Goes on in the innermost open container and returns nil, or returns it if it ends here.
+    private mutating func advance(_ open: inout [PartialValue]) throws(JSONError) -> JSONValue? {
+        let last = open.count - 1
+        switch open[last].container {
+        case .object:
+            if let key = try nextKey() {
+                open[last].key = key
+                return nil
+            }
+        case .array:
+            if try nextElement() { return nil }
+        }
+        return open.removeLast().value
+    }
+}
+
+/// An object or array of which the end was not yet read.
+private struct PartialValue {
+    var container: JSONReader.Container
+    /// The key whose value comes next; of objects only.
+    var key = ""
+    var members: [JSONValue.Member] = []
+    var elements: [JSONValue] = []
+
+    mutating func append(_ value: JSONValue) {
+        switch container {
+        case .object: members.append(JSONValue.Member(key: key, value: value))
+        case .array: elements.append(value)
+        }
+    }
+
+    var value: JSONValue {
+        container == .object ? .object(members) : .array(elements)
+    }
+
+    init(container: JSONReader.Container) {
+        self.container = container
+    }
+}

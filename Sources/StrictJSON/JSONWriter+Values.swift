@@ -1,0 +1,75 @@
+// Trees, as they are or with their keys sorted.
+
+extension JSONWriter {
+    /// Writes a value alone.
+    ///
+    /// - Parameters:
+    ///   - value: What to write.
+    ///   - sortedKeys: Whether the members of every object are ordered by the UTF-16 code units of
+    ///     their keys (RFC 8785 §3.2.3), so that equal values have equal texts. Numbers keep their
+    ///     spelling.
+    /// - Returns: The UTF-8 text, without white space.
+    public static func serialize(_ value: JSONValue, sortedKeys: Bool) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.write(value, sortedKeys: sortedKeys)
+        return writer.drain()
+    }
+
+    /// Writes a tree, members in their order.
+    ///
+    /// A number whose spelling is not JSON stops the program. Goes as deep on the stack as the tree
+    /// is nested.
+    public mutating func value(_ value: JSONValue) {
+        write(value, sortedKeys: false)
+    }
+
+    private mutating func write(_ value: JSONValue, sortedKeys: Bool) {
+        switch value {
+        case .null: null()
+        case .bool(let value): bool(value)
+        case .number(let text): number(text)
+        case .string(let text): string(text)
+        case .array(let elements):
+            beginArray()
+            for element in elements { write(element, sortedKeys: sortedKeys) }
+            endArray()
+        case .object(let members):
+            beginObject()
+            for member in sortedKeys ? Self.sorted(members) : members {
+                key(member.key)
+                write(member.value, sortedKeys: sortedKeys)
+            }
+            endObject()
+        }
+    }
+
+    private mutating func number(_ text: String) {
+        let spelling = Array(text.utf8)
+        let token = try? NumberToken(in: spelling, at: 0)  // Refused in the next line.
+        precondition(token?.end == spelling.count, "JSONWriter: the number is not valid JSON")
+        beginValue()
+        bytes.append(contentsOf: spelling)
+        endValue()
+    }
+
+    private static func sorted(_ members: [JSONValue.Member]) -> [JSONValue.Member] {
+        members.sorted { keyPrecedes($0.key, $1.key) }
+    }
+
+    /// Returns whether RFC 8785 §3.2.3 puts one key before the other: by their UTF-16 code units.
+    public static func keyPrecedes(_ left: String, _ right: String) -> Bool {
+        var leftBytes = left.utf8.makeIterator()
+        var rightBytes = right.utf8.makeIterator()
+        while let rightByte = rightBytes.next() {
+            guard let leftByte = leftBytes.next() else { return true }
+            guard leftByte == rightByte else { return utf16Rank(leftByte) < utf16Rank(rightByte) }
+        }
+        return false
+    }
+
+    /// The order of UTF-8 is that of UTF-16 but for one thing: U+E000…U+FFFF, which begin with 0xEE
+    /// or 0xEF, come after the surrogates that spell what begins with 0xF0…0xF4.
+    private static func utf16Rank(_ byte: UInt8) -> UInt8 {
+        byte == 0xEE || byte == 0xEF ? byte + 0x10 : byte
+    }
+}

@@ -1,0 +1,124 @@
+// The writer: layout, commas and colons.
+
+/// Writes one JSON text without white space, in the layout of RFC 8785 §3.2.1.
+///
+/// ```swift
+/// var writer = JSONWriter()
+/// writer.beginObject()
+/// writer.key("size")
+/// writer.integer(42)
+/// writer.endObject()
+/// let bytes = writer.drain()  // {"size":42}
+/// ```
+///
+/// Commas and colons are the writer's business. The order of keys and that they differ is the
+/// caller's. To call a verb where its text cannot stand is a programmer's mistake and stops the
+/// program.
+public struct JSONWriter: Sendable {
+    private enum Level {
+        case object, array
+    }
+
+    private enum State {
+        /// A value is due: the outermost, or that of a key.
+        case value
+        /// A container was begun.
+        case first
+        /// A value inside a container was written.
+        case next
+        /// The outermost value is complete.
+        case done
+    }
+
+    /// What was written and not yet drained.
+    public internal(set) var bytes: [UInt8] = []
+    private var levels: [Level] = []
+    private var state = State.value
+
+    /// Makes a writer that has written nothing.
+    public init() {}
+
+    /// Whether one whole value was written, so that the text is valid.
+    public var isComplete: Bool { state == .done }
+
+    /// Begins an object, as a value.
+    public mutating func beginObject() {
+        beginValue()
+        bytes.append(ASCII.openBrace)
+        levels.append(.object)
+        state = .first
+    }
+
+    /// Ends the object begun last.
+    public mutating func endObject() {
+        end(.object, with: ASCII.closeBrace)
+    }
+
+    /// Begins an array, as a value.
+    public mutating func beginArray() {
+        beginValue()
+        bytes.append(ASCII.openBracket)
+        levels.append(.array)
+        state = .first
+    }
+
+    /// Ends the array begun last.
+    public mutating func endArray() {
+        end(.array, with: ASCII.closeBracket)
+    }
+
+    /// Writes the key of the next value.
+    public mutating func key(_ key: String) {
+        precondition(
+            levels.last == .object && state != .value,
+            "JSONWriter: a key stands in an object, not after another key")
+        if state == .next { bytes.append(ASCII.comma) }
+        appendString(key)
+        bytes.append(ASCII.colon)
+        state = .value
+    }
+
+    /// Prepares for a value: its comma, and a check that a value may stand here.
+    mutating func beginValue() {
+        switch state {
+        case .value: break
+        case .first, .next:
+            precondition(levels.last == .array, "JSONWriter: a key is due, not a value")
+            if state == .next { bytes.append(ASCII.comma) }
+        case .done: preconditionFailure("JSONWriter: the text is complete")
+        }
+    }
+
+    /// Notes that a value was written.
+    mutating func endValue() {
+        state = levels.isEmpty ? .done : .next
+    }
+
+    private mutating func end(_ level: Level, with closing: UInt8) {
+        precondition(
+            levels.last == level && state != .value,
+            "JSONWriter: what ends here was not begun, or a key has no value")
+        bytes.append(closing)
+        levels.removeLast()
+        endValue()
+    }
+
+    /// Takes the bytes written so far, so that a long text can be passed on in pieces.
+    public mutating func drain() -> [UInt8] {
+        var drained: [UInt8] = []
+        swap(&drained, &bytes)
+        return drained
+    }
+
+    /// Passes on the bytes written so far and forgets them, but keeps their memory for the next.
+    ///
+    /// - Throws: what `body` throws; the bytes are then kept.
+    public mutating func drain<Failure: Error>(
+        into body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    ) throws(Failure) {
+        try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in
+            try body(UnsafeRawBufferPointer(buffer))
+        }
+        bytes.removeAll(keepingCapacity: true)
+    }
+}

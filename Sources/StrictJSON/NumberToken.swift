@@ -1,0 +1,76 @@
+// The grammar of numbers, RFC 8259 §6: -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
+
+/// Where a number ends and whether it is spelled as an integer.
+struct NumberToken {
+    var start: Int
+    var end: Int
+    /// Whether it has neither fraction nor exponent, and is not `-0`.
+    var isInteger: Bool
+
+    /// Why a text is not a number.
+    struct Refusal: Error {
+        var offset: Int
+        /// Whether the text could become a number if it went on.
+        var isCut: Bool
+        var expectation: StaticString
+    }
+
+    /// Reads the longest number at `start`; what follows it is the caller's business, except that
+    /// a digit after a leading zero is refused here.
+    init(in bytes: [UInt8], at start: Int) throws(Refusal) {
+        var index = start
+        let isNegative = index < bytes.count && bytes[index] == ASCII.minus
+        if isNegative { index += 1 }
+
+        let first = index
+        try Self.skipDigits(in: bytes, at: &index, "a digit is due")
+        if index - first > 1 && bytes[first] == ASCII.zero {
+            throw Refusal(
+                offset: first, isCut: false, expectation: "a number has no leading zeros")
+        }
+        isInteger = !(isNegative && bytes[first] == ASCII.zero)
+
+        if index < bytes.count && bytes[index] == ASCII.period {
+            index += 1
+            isInteger = false
+            try Self.skipDigits(in: bytes, at: &index, "a digit is due after the point")
+        }
+        if index < bytes.count && bytes[index] | 0x20 == UInt8(ascii: "e") {
+            index += 1
+            isInteger = false
+            if index < bytes.count, bytes[index] == ASCII.plus || bytes[index] == ASCII.minus {
+                index += 1
+            }
+            try Self.skipDigits(in: bytes, at: &index, "a digit is due in the exponent")
+        }
+        self.start = start
+        self.end = index
+    }
+
+    private static func skipDigits(
+        in bytes: [UInt8], at index: inout Int, _ expectation: StaticString
+    ) throws(Refusal) {
+        let first = index
+        while index < bytes.count, bytes[index].isDigit { index += 1 }
+        guard index == first else { return }
+        throw Refusal(offset: index, isCut: index == bytes.count, expectation: expectation)
+    }
+
+    /// Returns the value if it fits 64 bits; only asked of integers.
+    func value(in bytes: [UInt8]) -> Int64? {
+        assert(isInteger)
+        let isNegative = bytes[start] == ASCII.minus
+        // Counts downwards, because the negative side has one value more.
+        var negated: Int64 = 0
+        for index in (isNegative ? start + 1 : start)..<end {
+            let (product, overflowed) = negated.multipliedReportingOverflow(by: 10)
+            if overflowed { return nil }
+            let digit = Int64(bytes[index] - ASCII.zero)
+            let (difference, underflowed) = product.subtractingReportingOverflow(digit)
+            if underflowed { return nil }
+            negated = difference
+        }
+        if isNegative { return negated }
+        return negated == .min ? nil : -negated
+    }
+}

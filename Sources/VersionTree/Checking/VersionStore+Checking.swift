@@ -1,0 +1,202 @@
+public import CASStore
+
+extension VersionStore {
+    /// Checks everything: objects against addresses, the index against the manifests, trees against
+    /// both, the lifecycle, and what writers that died have left.
+    ///
+    /// Safe beside everything else. Repairs only what can be repaired without guessing: a damaged
+    /// object goes to quarantine and every version that has it becomes incomplete, until the same
+    /// content is added or pulled again.
+    /// - Throws: what keeps the check from being made; what is wrong is in the report.
+    public func check(
+        _ options: CheckOptions = CheckOptions(), repairing: Bool = false
+    ) throws(StoreError) -> CheckReport {
+        var report = CheckReport()
+        report.findings += try store.checkLeftovers(repairing: repairing)
+        let manifests = try readManifests(&report)
+        report.findings += try checkIndex(manifests, repairing: repairing)
+        try checkObjects(options, manifests, repairing: repairing, &report)
+        try checkTrees(manifests, repairing: repairing, &report)
+        report.findings += try checkLifecycle(manifests, repairing: repairing)
+        return report
+    }
+
+    /// Names of the readable manifests. They are read one at a time, where they are needed.
+    private func readManifests(_ report: inout CheckReport) throws(StoreError) -> [String] {
+        var readable: [String] = []
+        for name in try store.manifestNames() {
+            do throws(StoreError) {
+                _ = try VersionName(name)
+                readable.append(name)
+            } catch {
+                report.findings.append(
+                    Finding(
+                        .damagedManifest, path: "manifests/\(printable(name)).json",
+                        error.message))
+            }
+        }
+        return readable
+    }
+
+    private func checkIndex(
+        _ names: [String], repairing: Bool
+    ) throws(StoreError) -> [Finding] {
+        var damaged: [Finding] = []
+        let known = Set(names)
+        var found = try store.checkIndex { (name) throws(StoreError) -> Registration? in
+            guard known.contains(name) else { return nil }
+            do throws(StoreError) {
+                return try ManifestFile.registration(of: name, in: self)
+            } catch {
+                guard error.code == .badManifest || error.code == .noVersion
+                    || error.code == .tooLarge
+                else { throw error }
+                damaged.append(
+                    Finding(
+                        .damagedManifest, version: name, path: "manifests/\(name).json",
+                        error.message))
+                return nil
+            }
+        }
+        if repairing, let first = found.first {
+            try store.rebuildIndex(because: first.message)
+            for position in found.indices { found[position].isRepaired = true }
+        }
+        return damaged + found
+    }
+
+    private func checkObjects(
+        _ options: CheckOptions, _ names: [String], repairing: Bool, _ report: inout CheckReport
+    ) throws(StoreError) {
+        let confirmed = try store.checkObjects(options, &report)
+        var findings = confirmed.map(\.finding)
+        var places: [ObjectID: [(version: String, path: String)]] = [:]
+        let lost = Set(
+            findings.filter { [.damagedObject, .missingObject, .notAFile].contains($0.kind) }
+                .compactMap(\.object))
+        if !lost.isEmpty { places = try self.places(of: lost, in: names) }
+        if repairing {
+            let (repaired, affected) = try store.repairObjects(confirmed)
+            findings = repaired
+            // A tree that shows a damaged inode must go: it is complete or not served.
+            for name in affected { try removeTree(of: name) }
+            if findings.contains(where: { $0.kind == .damagedTwin }) {
+                try rebuildExecutables(names)
+            }
+        }
+        for finding in findings {
+            guard let object = finding.object, let shown = places[object], !shown.isEmpty else {
+                report.findings.append(finding)
+                continue
+            }
+            for place in shown {
+                var here = finding
+                here.version = place.version
+                here.path = place.path
+                here.message += ", which is \(place.version):\(printable(place.path))"
+                report.findings.append(here)
+            }
+        }
+    }
+
+    /// Every version and path that shows one of the objects.
+    private func places(
+        of objects: Set<ObjectID>, in names: [String]
+    ) throws(StoreError) -> [ObjectID: [(version: String, path: String)]] {
+        var result: [ObjectID: [(version: String, path: String)]] = [:]
+        for name in names {
+            guard let manifest = try readable(name) else { continue }
+            for position in 0..<manifest.count {
+                let address = manifest.records[position].address
+                guard objects.contains(address) else { continue }
+                result[address, default: []].append((name, manifest.path(position)))
+            }
+        }
+        return result
+    }
+
+    /// A manifest, or `nil` for one that is named by a finding of its own.
+    func readable(_ name: String) throws(StoreError) -> Manifest? {
+        do throws(StoreError) {
+            return try manifest(of: name)
+        } catch {
+            guard error.code == .badManifest || error.code == .noVersion || error.code == .tooLarge
+            else { throw error }
+            return nil
+        }
+    }
+
+    private func rebuildExecutables(_ names: [String]) throws(StoreError) {
+        for name in names {
+            guard let manifest = try readable(name),
+                manifest.records.contains(where: \.isExecutable),
+                try isMaterialized(name)
+            else { continue }
+            try removeTree(of: name)
+            if try row(of: name).isComplete { try materialize(name) }
+        }
+    }
+
+    // MARK: Trees
+
+    private func checkTrees(
+        _ names: [String], repairing: Bool, _ report: inout CheckReport
+    ) throws(StoreError) {
+        let running = Set(try store.leases().running)
+        let registered = Set(names)
+        for name in try treeNames() {
+            var finding: Finding?
+            if name.hasPrefix(".") {
+                let isOwned = running.contains { name.hasSuffix(".\($0)") }
+                if isOwned { continue }
+                finding = Finding(
+                    .leftover, path: "versions/\(printable(name))",
+                    "a tree that was being built or removed was left")
+            } else if !registered.contains(name) {
+                // A writer renames its manifest before its tree: look again.
+                if try store.versionRow(name) != nil { continue }
+                finding = Finding(
+                    .strayTree, path: "versions/\(printable(name))",
+                    "the tree \(printable(name)) belongs to no registered version")
+            } else if let row = try store.versionRow(name), !row.isComplete {
+                finding = Finding(
+                    .strayTree, version: name, path: "versions/\(name)",
+                    "version \(name) is incomplete and still has a tree")
+            }
+            if var finding {
+                if repairing {
+                    try store.removeTree(directories.versions.raw, name)
+                    finding.isRepaired = true
+                }
+                report.findings.append(finding)
+                continue
+            }
+            try checkTree(name, repairing: repairing, &report)
+        }
+    }
+
+    private func checkTree(
+        _ name: String, repairing: Bool, _ report: inout CheckReport
+    ) throws(StoreError) {
+        guard let manifest = try readable(name) else { return }
+        var found = try TreeCheck(store: store, manifest: manifest).run()
+        report.checkedTrees += 1
+        // Retired meanwhile: the tree went first, and nothing is wrong.
+        guard !found.isEmpty, try store.versionRow(name) != nil else { return }
+        if repairing {
+            try removeTree(of: name)
+            try materialize(name)
+            for position in found.indices { found[position].isRepaired = true }
+        }
+        report.findings += found
+    }
+
+    private func treeNames() throws(StoreError) -> [String] {
+        var names: [String] = []
+        try fileSystem.list(directories.versions.raw) { (entry, _) throws(StoreError) in
+            names.append(String(cString: entry))
+            return true
+        }
+        return names.sorted()
+    }
+}

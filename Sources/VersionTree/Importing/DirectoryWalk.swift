@@ -1,0 +1,181 @@
+import CASStore
+
+/// Lists the regular files below a directory, and refuses what a version cannot hold.
+struct DirectoryWalk {
+    let store: Store
+    let followsLinks: Bool
+    private(set) var found = SourceFiles()
+    private var path: [UInt8] = []
+    /// The directories on the way down, to notice a loop of symbolic links.
+    private var ancestors: [FileStatus] = []
+    private var storeRoot: FileStatus
+
+    init(_ store: Store, followsLinks: Bool) throws(StoreError) {
+        self.store = store
+        self.followsLinks = followsLinks
+        storeRoot = try store.fileSystem.status(store.directories.root.raw)
+    }
+
+    private var fileSystem: any FileSystem { store.fileSystem }
+
+    /// Walks everything below an open directory.
+    mutating func walk(_ root: Int32) throws(StoreError) {
+        try refuseInsideStore(root)
+        try enter(root)
+        found.sort()
+    }
+
+    private mutating func enter(_ directory: Int32) throws(StoreError) {
+        let status = try fileSystem.status(directory)
+        if status.isSameFile(as: storeRoot) {
+            throw refuse("the directory holds the store itself; add another, or move the store")
+        }
+        if ancestors.contains(where: { $0.isSameFile(as: status) }) {
+            throw refuse("symbolic links lead in a circle here")
+        }
+        ancestors.append(status)
+        defer { ancestors.removeLast() }
+        if ancestors.count > TreePath.depthMax { throw refuse("the directory is too deep") }
+        try store.checkInterruption()
+        var names: [[UInt8]] = []
+        var links: [[UInt8]] = []
+        let length = path.count
+        try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
+            let name = Self.bytes(entry)
+            if kind == .directory {
+                names.append(name)
+            } else if kind == .regular {
+                guard let status = try self.fileSystem.status(directory, entry) else {
+                    return true
+                }
+                try self.take(name, status, directory)
+                self.path.removeLast(self.path.count - length)
+            } else {
+                links.append(name)
+            }
+            return true
+        }
+        for name in links { try other(name, directory, &names) }
+        for name in names {
+            try push(name)
+            let inner = try fileSystem.open(
+                directory, String(decoding: name, as: UTF8.self),
+                followsLinks ? .directoryFollowingLinks : .directory, mode: 0)
+            try enter(inner.raw)
+            path.removeLast(path.count - length)
+        }
+    }
+
+    // Not a plain file or directory by its entry: links, devices, or a file system that does not say.
+    private mutating func other(
+        _ name: [UInt8], _ directory: Int32, _ directories: inout [[UInt8]]
+    ) throws(StoreError) {
+        let length = path.count
+        let text = String(decoding: name, as: UTF8.self)
+        guard let status = try fileSystem.status(directory, text) else { return }
+        switch status.kind {
+        case .regular:
+            try take(name, status, directory)
+            path.removeLast(path.count - length)
+        case .directory: directories.append(name)
+        case .symbolicLink where followsLinks:
+            try push(name)
+            let file = try openTarget(directory, text)
+            let target = try fileSystem.status(file.raw)
+            path.removeLast(path.count - length)
+            if target.kind == .directory {
+                directories.append(name)
+            } else {
+                try take(name, target, directory)
+                path.removeLast(path.count - length)
+            }
+        case .symbolicLink:
+            try push(name)
+            throw refuse(
+                "it is a symbolic link; versions hold regular files: "
+                    + "give --follow to take what it points to, or remove it")
+        default:
+            try push(name)
+            throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
+        }
+    }
+
+    private func openTarget(
+        _ directory: Int32, _ name: String
+    ) throws(StoreError) -> Descriptor {
+        do throws(StoreError) {
+            return try fileSystem.open(directory, name, .readingFollowingLinks, mode: 0)
+        } catch {
+            if error.isNotDirectory { throw refuse("symbolic links lead in a circle here") }
+            throw error
+        }
+    }
+
+    private mutating func take(
+        _ name: [UInt8], _ status: FileStatus, _ directory: Int32
+    ) throws(StoreError) {
+        try push(name)
+        guard status.kind == .regular else {
+            throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
+        }
+        guard found.files.count < Manifest.countMax else {
+            throw refuse("the directory has more than \(Manifest.countMax) files")
+        }
+        found.append(path, status)
+    }
+
+    private mutating func push(_ name: [UInt8]) throws(StoreError) {
+        if !path.isEmpty { path.append(47) }
+        path.append(contentsOf: name)
+        guard let text = String(validating: path, as: UTF8.self) else {
+            throw refuse("its name is not UTF-8; rename it")
+        }
+        if let problem = path.withUnsafeBufferPointer({ TreePath.problem($0) }) {
+            throw StoreError(.badPath, "\"\(printable(text))\" cannot be a path: \(problem)")
+        }
+    }
+
+    private func refuse(_ problem: String) -> StoreError {
+        let shown = path.isEmpty ? "." : String(decoding: path, as: UTF8.self)
+        return StoreError(
+            .unsupportedFile, "unable to add \"\(printable(shown))\": \(problem)")
+    }
+
+    private func refuseInsideStore(_ root: Int32) throws(StoreError) {
+        var current = try fileSystem.open(root, ".", .directory, mode: 0)
+        for _ in 0..<TreePath.depthMax * 8 {
+            let here = try fileSystem.status(current.raw)
+            if here.isSameFile(as: storeRoot) {
+                throw refuse("the directory is inside the store; check a version out instead")
+            }
+            let above: Descriptor
+            do throws(StoreError) {
+                above = try fileSystem.open(current.raw, "..", .directory, mode: 0)
+            } catch {
+                // A parent that may not be entered is not the store, which is open.
+                return
+            }
+            if try fileSystem.status(above.raw).isSameFile(as: here) { return }
+            current = above
+        }
+    }
+
+    private static func bytes(_ entry: UnsafePointer<CChar>) -> [UInt8] {
+        var count = 0
+        while entry[count] != 0 { count += 1 }
+        return entry.withMemoryRebound(to: UInt8.self, capacity: count) {
+            Array(UnsafeBufferPointer(start: $0, count: count))
+        }
+    }
+
+    private static func word(_ kind: FileStatus.Kind) -> String {
+        switch kind {
+        case .fifo: "named pipe"
+        case .socket: "socket"
+        case .device: "device"
+        case .symbolicLink: "symbolic link"
+        case .directory: "directory"
+        default: "special file"
+        }
+    }
+}

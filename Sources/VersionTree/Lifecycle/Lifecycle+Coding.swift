@@ -1,0 +1,133 @@
+import CASStore
+import StrictJSON
+
+// lifecycle.json: JSON without white space, keys sorted; replaced as a whole.
+
+extension Lifecycle {
+    /// The version of the file's format.
+    static let formatVersion: Int64 = 1
+
+    /// The bytes of the file.
+    func serialized() -> [UInt8] {
+        func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+        let bans = bad.map { ban in
+            JSONValue.object([
+                .init(key: "at", value: .integer(ban.at)),
+                .init(key: "content", value: .string(ban.content.description)),
+                .init(key: "count", value: .integer(Int64(ban.count))),
+                .init(key: "reason", value: .string(ban.reason)),
+                .init(key: "version", value: .string(ban.version)),
+            ])
+        }
+        let boot = boot.map { boot in
+            JSONValue.object([
+                .init(key: "startedAt", value: .integer(boot.startedAt)),
+                .init(key: "token", value: .string(boot.token)),
+                .init(key: "version", value: .string(boot.version)),
+            ])
+        }
+        let confirmed = confirmed.map { confirmed in
+            JSONValue.object([
+                .init(key: "token", value: .string(confirmed.token)),
+                .init(key: "version", value: .string(confirmed.version)),
+            ])
+        }
+        let document = JSONValue.object([
+            .init(key: "bad", value: .array(bans)),
+            .init(key: "boot", value: boot ?? .null),
+            .init(key: "confirmed", value: confirmed ?? .null),
+            .init(key: "current", value: optional(current)),
+            .init(key: "embedded", value: optional(embedded)),
+            .init(key: "format", value: .integer(Self.formatVersion)),
+            .init(key: "knownGood", value: .array(knownGood.map { .string($0) })),
+            .init(key: "pending", value: optional(pending)),
+        ])
+        return JSONWriter.serialize(document, sortedKeys: true) + [10]
+    }
+
+    /// Reads the file.
+    /// - Throws: `.badLifecycle` with what is wrong; `.unsupportedFormat` if it is newer.
+    init(parsing bytes: [UInt8]) throws(StoreError) {
+        let document: JSONValue
+        do throws(JSONError) {
+            document = try JSONValue.parse(bytes, limits: JSONLimits(byteCount: 1 << 20))
+        } catch {
+            throw Self.refuse(error.message)
+        }
+        guard let format = document["format"]?.asInt64, format > 0 else {
+            throw Self.refuse("it has no format number")
+        }
+        guard format <= Self.formatVersion else {
+            throw StoreError(
+                .unsupportedFormat,
+                "lifecycle.json has format \(format); this castree knows up to "
+                    + "\(Self.formatVersion), use a newer one")
+        }
+        current = try Self.name(document["current"], "current")
+        pending = try Self.name(document["pending"], "pending")
+        embedded = try Self.name(document["embedded"], "embedded")
+        knownGood = try Self.list(document["knownGood"], "knownGood") {
+            (value) throws(StoreError) in try Self.name(value, "knownGood")
+        }
+        bad = try Self.list(document["bad"], "bad") { (value) throws(StoreError) in
+            try Self.ban(value)
+        }
+        if let value = document["boot"], !value.isNull {
+            guard let version = try Self.name(value["version"], "boot"),
+                let token = value["token"]?.asString,
+                let startedAt = value["startedAt"]?.asInt64
+            else { throw Self.refuse("\"boot\" lacks a field") }
+            boot = Boot(version: version, token: token, startedAt: startedAt)
+        }
+        if let value = document["confirmed"], !value.isNull {
+            guard let version = try Self.name(value["version"], "confirmed"),
+                let token = value["token"]?.asString
+            else { throw Self.refuse("\"confirmed\" lacks a field") }
+            confirmed = Confirmation(version: version, token: token)
+        }
+    }
+
+    private static func ban(_ value: JSONValue) throws(StoreError) -> Ban {
+        guard let version = try name(value["version"], "bad"),
+            let content = value["content"]?.asString.flatMap({ ObjectID($0) }),
+            let reason = value["reason"]?.asString, let count = value["count"]?.asInt64,
+            count > 0, count < Int32.max, let at = value["at"]?.asInt64
+        else { throw refuse("a ban lacks a field") }
+        return Ban(
+            version: version, content: content, reason: reason, count: Int(count), at: at)
+    }
+
+    // Names become paths: each is held to the rules, whoever wrote the file.
+    private static func name(_ value: JSONValue?, _ field: String) throws(StoreError) -> String? {
+        guard let value, !value.isNull else { return nil }
+        guard let text = value.asString else { throw refuse("\"\(field)\" is not a name") }
+        do throws(StoreError) {
+            return try VersionName(text).description
+        } catch {
+            throw refuse("\"\(field)\": \(error.message)")
+        }
+    }
+
+    private static func list<Element>(
+        _ value: JSONValue?, _ field: String,
+        _ element: (JSONValue) throws(StoreError) -> Element?
+    ) throws(StoreError) -> [Element] {
+        guard let value, !value.isNull else { return [] }
+        guard let array = value.asArray else { throw refuse("\"\(field)\" is not a list") }
+        var result: [Element] = []
+        for value in array {
+            guard let found = try element(value) else {
+                throw refuse("\"\(field)\" holds a null")
+            }
+            result.append(found)
+        }
+        return result
+    }
+
+    private static func refuse(_ problem: String) -> StoreError {
+        StoreError(
+            .badLifecycle,
+            "lifecycle.json cannot be read: \(problem); castree fsck --repair sets it aside and "
+                + "begins a new one")
+    }
+}

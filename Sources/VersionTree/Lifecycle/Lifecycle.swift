@@ -1,0 +1,117 @@
+public import CASStore
+
+/// Which version is current, pending, known good, bad, embedded: a value, with pure transitions.
+///
+/// Whoever changes it writes it to `lifecycle.json` before anybody acts on it.
+public struct Lifecycle: Sendable, Hashable {
+    /// A version that is banned, by what it contains: the same content under another name is banned
+    /// too, other content under the same name is not.
+    public struct Ban: Sendable, Hashable {
+        /// The name it had.
+        public var version: String
+        /// The address of its content.
+        public var content: ObjectID
+        /// Why.
+        public var reason: String
+        /// How often it was banned.
+        public var count: Int
+        /// When last, in seconds since 1970.
+        public var at: Int64
+    }
+
+    /// A start that nobody has vouched for yet.
+    public struct Boot: Sendable, Hashable {
+        /// What started.
+        public var version: String
+        /// What a confirmation must present.
+        public var token: String
+        /// When, in seconds since 1970.
+        public var startedAt: Int64
+    }
+
+    /// Who vouched for what last: the same confirmation twice is no error.
+    public struct Confirmation: Sendable, Hashable {
+        /// What was vouched for.
+        public var version: String
+        /// With which token.
+        public var token: String
+    }
+
+    /// The version that is shown.
+    public var current: String?
+    /// The version that the next boot switches to.
+    public var pending: String?
+    /// Versions that started well, the newest first.
+    public var knownGood: [String] = []
+    /// The version that was shipped with the app.
+    public var embedded: String?
+    /// What is banned, the newest ban first.
+    public var bad: [Ban] = []
+    /// The start that waits for its confirmation.
+    public var boot: Boot?
+    /// The last confirmation.
+    public var confirmed: Confirmation?
+
+    /// How many known good versions are remembered.
+    static let knownGoodMax = 16
+
+    /// Nothing is current.
+    public init() {}
+
+    /// The ban that holds for a content.
+    public func ban(of content: ObjectID) -> Ban? { bad.first { $0.content == content } }
+
+    /// The version to go back to: the newest known good one that is usable, else the embedded one.
+    public func fallback(besides version: String?, isUsable: (String) -> Bool) -> String? {
+        let candidates = knownGood + [embedded].compactMap { $0 }
+        return candidates.first { $0 != version && isUsable($0) }
+    }
+
+    // MARK: Transitions
+
+    /// Shows a version from now on. A start of another version is no longer waited for.
+    mutating func activate(_ version: String) {
+        current = version
+        if pending == version { pending = nil }
+        if boot?.version != version { boot = nil }
+    }
+
+    /// Forgets a ban.
+    mutating func forgive(_ content: ObjectID) { bad.removeAll { $0.content == content } }
+
+    mutating func ban(_ version: String, content: ObjectID, reason: String, at time: Int64) {
+        let count = (ban(of: content)?.count ?? 0) + 1
+        forgive(content)
+        bad.insert(
+            Ban(version: version, content: content, reason: reason, count: count, at: time),
+            at: 0)
+        knownGood.removeAll { $0 == version }
+        if pending == version { pending = nil }
+    }
+
+    /// Vouches for a version.
+    mutating func confirm(_ version: String, token: String) {
+        knownGood.removeAll { $0 == version }
+        knownGood.insert(version, at: 0)
+        knownGood = Array(knownGood.prefix(Self.knownGoodMax))
+        boot = nil
+        confirmed = Confirmation(version: version, token: token)
+    }
+
+    /// Why a version cannot be retired; `nil` if it can.
+    func need(of version: String) -> String? {
+        if current == version { return "it is the current version" }
+        if pending == version { return "it is pending" }
+        if embedded == version { return "it is the embedded version" }
+        if knownGood == [version] { return "it is the last known good version" }
+        return nil
+    }
+
+    /// Forgets a version that is retired. Its ban stays: the content may come back.
+    mutating func retire(_ version: String) { knownGood.removeAll { $0 == version } }
+
+    /// The versions that something is to be served from, or gone back to.
+    public var needed: Set<String> {
+        Set(knownGood + [current, pending, embedded].compactMap { $0 })
+    }
+}

@@ -1,0 +1,55 @@
+import CASStore
+
+// The file of the lifecycle and the link that follows it.
+
+extension VersionStore {
+    /// Changes the lifecycle: alone, durably, and as a whole. If `body` throws, nothing changes.
+    func changeLifecycle<R>(
+        _ body: (inout Lifecycle) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        try store.checkWritable()
+        return try store.withReserve { () throws(StoreError) -> R in
+            let file = try self.fileSystem.open(
+                self.directories.leases.raw, ".lifecycle", .updating, mode: 0o644)
+            _ = try self.fileSystem.lock(file.raw, exclusive: true, waiting: true)
+            let before = try self.lifecycle()
+            var lifecycle = before
+            let result = try body(&lifecycle)
+            if lifecycle != before { try self.write(lifecycle) }
+            try self.pointCurrent(at: lifecycle.current)
+            return result
+        }
+    }
+
+    private func write(_ lifecycle: Lifecycle) throws(StoreError) {
+        do throws(StoreError) {
+            try fileSystem.replaceFile(
+                directories.root.raw, StoreLayout.lifecycle, with: lifecycle.serialized(),
+                token: "new", durably: store.options.isDurable)
+        } catch {
+            throw store.noteFailure(error)
+        }
+    }
+
+    /// Where `current` should point.
+    static func linkTarget(of version: String) -> String { StoreLayout.versions + "/" + version }
+
+    /// Makes the link `current` follow the lifecycle, by renaming a new link over the old one.
+    /// A crash in between leaves the old version shown; the next change of the lifecycle mends it.
+    func pointCurrent(at version: String?) throws(StoreError) {
+        let root = directories.root.raw
+        guard let version else {
+            if try fileSystem.symbolicLink(root, StoreLayout.current) != nil {
+                try fileSystem.removeIfPresent(root, StoreLayout.current)
+            }
+            return
+        }
+        let target = Self.linkTarget(of: version)
+        if try fileSystem.symbolicLink(root, StoreLayout.current) == target { return }
+        let aside = ".current.new"
+        try fileSystem.removeIfPresent(root, aside)
+        try fileSystem.makeSymbolicLink(root, aside, to: target)
+        try fileSystem.rename(root, aside, to: root, StoreLayout.current)
+        try store.sync(root)
+    }
+}

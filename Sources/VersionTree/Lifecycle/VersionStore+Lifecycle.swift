@@ -1,0 +1,183 @@
+public import CASStore
+
+/// What a boot decided.
+public struct BootReport: Sendable, Hashable {
+    /// What to start.
+    public var version: String
+    /// What the confirmation must present.
+    public var token: String
+    /// The version that had not been confirmed and was rolled back.
+    public var rolledBackFrom: String?
+}
+
+extension VersionStore {
+    /// Where things stand. Needs neither index nor write.
+    /// - Throws: `.badLifecycle` if the file is damaged.
+    public func lifecycle() throws(StoreError) -> Lifecycle {
+        do throws(StoreError) {
+            return try Lifecycle(
+                parsing: fileSystem.contents(
+                    directories.root.raw, StoreLayout.lifecycle, limit: 1 << 20))
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return Lifecycle()
+        }
+    }
+
+    /// Makes a version current, in one step: its tree is complete and there before anyone is sent to
+    /// it.
+    /// - Returns: the version that was current before.
+    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`.
+    @discardableResult
+    public func activate(_ name: String) throws(StoreError) -> String? {
+        try materialize(name)
+        return try changeLifecycle { (lifecycle) throws(StoreError) in
+            try self.refuseBanned(name, lifecycle)
+            let previous = lifecycle.current
+            lifecycle.activate(name)
+            return previous
+        }
+    }
+
+    /// Makes a version the one that the next ``boot()`` switches to.
+    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`.
+    public func activateAtNextBoot(_ name: String) throws(StoreError) {
+        try materialize(name)
+        try changeLifecycle { (lifecycle) throws(StoreError) in
+            try self.refuseBanned(name, lifecycle)
+            lifecycle.pending = name == lifecycle.current ? nil : name
+        }
+    }
+
+    private func refuseBanned(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
+        guard let ban = lifecycle.ban(of: try row(of: name).content) else { return }
+        throw StoreError(
+            .bannedVersion,
+            "version \(name) is banned (\(printable(ban.reason))); castree forgive \(name) lifts it")
+    }
+
+    /// The app starts. Counts the attempt durably before it is made, switches to a pending version,
+    /// and rolls back from one that started before and was never confirmed.
+    ///
+    /// A version that is known good needs no confirmation again: the user may have closed the app
+    /// early. A version with nothing to go back to is tried again.
+    /// - Throws: `.noVersion` when there is nothing to start.
+    public func boot() throws(StoreError) -> BootReport {
+        let token = try randomToken()
+        return try changeLifecycle { (lifecycle) throws(StoreError) in
+            var rolledBackFrom: String?
+            if let boot = lifecycle.boot, boot.version == lifecycle.current,
+                !lifecycle.knownGood.contains(boot.version),
+                try self.rollBack(&lifecycle, reason: "it was started and never confirmed") != nil
+            {
+                rolledBackFrom = boot.version
+            }
+            if let pending = lifecycle.pending {
+                if try self.isUsable(pending, lifecycle) {
+                    lifecycle.activate(pending)
+                } else {
+                    lifecycle.pending = nil
+                }
+            }
+            guard let version = lifecycle.current ?? self.fallback(besides: nil, lifecycle) else {
+                throw StoreError(
+                    .noVersion, "there is nothing to start: no version is current; "
+                        + "castree activate makes one so")
+            }
+            if lifecycle.current == version, !(try self.isMaterialized(version)) {
+                try self.materialize(version)
+            }
+            lifecycle.current = version
+            lifecycle.boot = .init(version: version, token: token, startedAt: secondsNow())
+            return BootReport(version: version, token: token, rolledBackFrom: rolledBackFrom)
+        }
+    }
+
+    /// Vouches for exactly the version that started. A second, equal confirmation changes nothing.
+    /// - Returns: the version, known good from here on.
+    /// - Throws: `.wrongToken` when another version or another start is the one that runs.
+    @discardableResult
+    public func confirm(_ name: String, token: String) throws(StoreError) -> String {
+        try changeLifecycle { (lifecycle) throws(StoreError) in
+            if lifecycle.confirmed == .init(version: name, token: token),
+                lifecycle.current == name
+            {
+                return name
+            }
+            guard let boot = lifecycle.boot, boot.version == name, boot.token == token,
+                lifecycle.current == name
+            else {
+                throw StoreError(
+                    .wrongToken,
+                    "version \(printable(name)) did not start with this token, or no longer runs; "
+                        + "a confirmation must name the version and token that castree boot printed")
+            }
+            lifecycle.confirm(name, token: token)
+            return name
+        }
+    }
+
+    /// Goes back to the newest known good version, else to the embedded one, and bans the current.
+    /// - Throws: `.nothingToRollBackTo`.
+    public func rollback(
+        reason: String = "rolled back by request"
+    ) throws(StoreError) -> (current: String, from: String) {
+        try changeLifecycle { (lifecycle) throws(StoreError) -> (current: String, from: String) in
+            guard let from = lifecycle.current,
+                let target = try self.rollBack(&lifecycle, reason: reason)
+            else {
+                throw StoreError(
+                    .nothingToRollBackTo,
+                    "there is no version to go back to: none but the current is known good, and "
+                        + "none is embedded; castree activate chooses one")
+            }
+            return (current: target, from: from)
+        }
+    }
+
+    /// Lifts the ban of a version.
+    /// - Throws: `.noVersion` if no such version is banned.
+    public func forgive(_ name: String) throws(StoreError) {
+        let content = try store.versionRow(name)?.content
+        try changeLifecycle { (lifecycle) throws(StoreError) in
+            let before = lifecycle.bad.count
+            lifecycle.bad.removeAll { $0.version == name || $0.content == content }
+            guard lifecycle.bad.count < before else {
+                throw StoreError(
+                    .noVersion, "version \"\(printable(name))\" is not banned")
+            }
+        }
+    }
+
+    /// - Returns: the version gone back to; `nil` if there is none, and then nothing changes.
+    private func rollBack(
+        _ lifecycle: inout Lifecycle, reason: String
+    ) throws(StoreError) -> String? {
+        guard let from = lifecycle.current else { return nil }
+        guard let target = fallback(besides: from, lifecycle) else { return nil }
+        // A current version whose row is gone cannot be banned by content; going back matters more.
+        if let content = try store.versionRow(from)?.content {
+            lifecycle.ban(from, content: content, reason: reason, at: secondsNow())
+        }
+        lifecycle.knownGood.removeAll { $0 == from }
+        lifecycle.activate(target)
+        lifecycle.boot = nil
+        return target
+    }
+
+    private func fallback(besides version: String?, _ lifecycle: Lifecycle) -> String? {
+        lifecycle.fallback(besides: version) {
+            // A candidate that cannot be examined is no candidate; the next one may be.
+            (try? isUsable($0, lifecycle)) ?? false
+        }
+    }
+
+    /// Whether a version can be shown: registered, complete, not banned, with its tree.
+    private func isUsable(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
+        guard let row = try store.versionRow(name), row.isComplete,
+            lifecycle.ban(of: row.content) == nil
+        else { return false }
+        try materialize(name)
+        return true
+    }
+}

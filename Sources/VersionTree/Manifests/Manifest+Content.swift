@@ -1,0 +1,50 @@
+public import CASStore
+
+extension Manifest {
+    /// The address of what the version contains, whatever the version is called and whenever it was
+    /// made: bans are kept by it, and adding the same content again is recognized by it.
+    ///
+    /// SHA-256 over `castree-content 1\n` and for each entry, in order: the path, NUL, `x` or `-`,
+    /// the 32 bytes of the address, then each route and NUL, sorted by bytes, then NUL.
+    public func contentAddress() throws(StoreError) -> ObjectID {
+        var digester = try Digester(.sha256)
+        var buffer = Array("castree-content 1\n".utf8)
+        func flush() {
+            buffer.withUnsafeBytes { digester.update($0) }
+            buffer.removeAll(keepingCapacity: true)
+        }
+        for position in 0..<count {
+            withPath(position) { buffer.append(contentsOf: $0) }
+            buffer.append(0)
+            buffer.append(records[position].isExecutable ? 120 : 45)
+            records[position].address.withBytes { buffer.append(contentsOf: $0) }
+            if let routes = details[position]?.routes {
+                for route in routes.map({ Array($0.utf8) }).sorted(by: {
+                    $0.lexicographicallyPrecedes($1)
+                }) {
+                    buffer.append(contentsOf: route)
+                    buffer.append(0)
+                }
+            }
+            buffer.append(0)
+            if buffer.count > 32 * 1024 { flush() }
+        }
+        flush()
+        return digester.finish { ObjectID(unchecked: $0) }
+    }
+
+    /// What the index needs to know.
+    /// - Parameter manifest: the address of the canonical bytes.
+    package func registration(manifest: ObjectID) throws(StoreError) -> Registration {
+        let order = distinctPositions()
+        let records = records
+        return Registration(
+            name: version.description, manifest: manifest, content: try contentAddress(),
+            fileCount: Int64(count), byteCount: byteCount, createdAt: createdAt,
+            ordinal: ordinal,
+            references: References(count: order.count) { position in
+                let record = records[Int(order[position])]
+                return Reference(address: record.address, byteCount: record.byteCount)
+            })
+    }
+}

@@ -1,0 +1,86 @@
+import CASStore
+
+// What a set of entries must fulfil to be a version.
+
+extension Manifest {
+    /// - Throws: `.badManifest`, naming the rule and the path.
+    func validate() throws(StoreError) {
+        if count > Self.countMax {
+            throw refuse("it has \(count) entries, more than \(Self.countMax)")
+        }
+        if createdAt < 0 || ordinal < 0 { throw refuse("it has a negative number or time") }
+        var total: Int64 = 0
+        for position in 0..<count {
+            let bytes = records[position].byteCount
+            if bytes < 0 { throw refuse("the size of \(shown(position)) is negative") }
+            let (sum, isTooLarge) = total.addingReportingOverflow(bytes)
+            if isTooLarge { throw refuse("its sizes add up to more than any disk holds") }
+            total = sum
+            if position > 0 { try validatePair(position - 1, position) }
+        }
+        try validateSizes()
+        try validateRoutes()
+    }
+
+    // Sorted by bytes, "a/b" need not follow "a" directly ("a!" stands between), but the directory
+    // of a path that is also a file is found by bisection.
+    private func validatePair(_ left: Int, _ right: Int) throws(StoreError) {
+        let isSame = withPath(left) { first in withPath(right) { first.elementsEqual($0) } }
+        if isSame { throw refuse("it has the path \(shown(left)) twice") }
+        let path = path(right)
+        for end in path.utf8.indices where path.utf8[end] == 47 {
+            // Only directories that the entry before does not share can be new conflicts.
+            let prefix = path[..<end]
+            let isShared = withPath(left) { before in
+                let bytes = prefix.utf8
+                return before.count > bytes.count && before[bytes.count] == 47
+                    && before.starts(with: bytes)
+            }
+            if isShared { continue }
+            if position(of: String(prefix)) != nil {
+                throw refuse(
+                    "\"\(printable(String(prefix)))\" is a file and the directory of "
+                        + shown(right))
+            }
+        }
+    }
+
+    private func validateSizes() throws(StoreError) {
+        var order = (0..<UInt32(count)).map { $0 }
+        order.sort { records[Int($0)].address < records[Int($1)].address }
+        for (left, right) in zip(order, order.dropFirst()) {
+            let (first, second) = (records[Int(left)], records[Int(right)])
+            if first.address == second.address, first.byteCount != second.byteCount {
+                throw refuse(
+                    "\(shown(Int(left))) and \(shown(Int(right))) have one address and two sizes")
+            }
+        }
+    }
+
+    private func validateRoutes() throws(StoreError) {
+        var seen: Set<[UInt8]> = []
+        for (position, details) in details {
+            for route in details.routes {
+                guard route.utf8.first == 47, !route.utf8.contains(0), route.utf8.count <= 8192
+                else {
+                    throw refuse(
+                        "the route \"\(printable(route))\" of \(shown(position)) must begin with "
+                            + "\"/\", have no NUL and at most 8192 bytes")
+                }
+                if !seen.insert(Array(route.utf8)).inserted {
+                    throw refuse("it has the route \"\(printable(route))\" twice")
+                }
+            }
+            let algorithms = details.labels.map(\.algorithm)
+            if Set(algorithms).count != algorithms.count {
+                throw refuse("\(shown(position)) has two labels of one algorithm")
+            }
+        }
+    }
+
+    private func shown(_ position: Int) -> String { "\"\(printable(path(position)))\"" }
+
+    private func refuse(_ problem: String) -> StoreError {
+        StoreError(.badManifest, "the manifest of version \(version) is refused: \(problem)")
+    }
+}

@@ -1,0 +1,187 @@
+public import CASStore
+public import StrictJSON
+
+/// What a version consists of: paths, and for each the address, size and ways to reach it.
+///
+/// Immutable; sorted by path, byte by byte. Kept compactly (about 50 bytes an entry and the path),
+/// since a manifest may have a million entries.
+public struct Manifest: Sendable {
+    /// One file of a version.
+    public struct Entry: Sendable, Hashable {
+        /// Where the file stands in the tree.
+        public var path: TreePath
+        /// The address of its bytes.
+        public var address: ObjectID
+        /// Their number.
+        public var byteCount: Int64
+        /// Whether the file is materialized with mode 0555 instead of 0444.
+        public var isExecutable: Bool
+        /// URL paths besides "/" and the path.
+        public var routes: [String]
+        /// Digests by which the publisher names or checks the bytes.
+        public var labels: [Label]
+        /// Fields that castree does not know, kept as they came.
+        public var foreign: [JSONValue.Member]
+
+        /// Makes an entry.
+        public init(
+            path: TreePath, address: ObjectID, byteCount: Int64, isExecutable: Bool = false,
+            routes: [String] = [], labels: [Label] = [], foreign: [JSONValue.Member] = []
+        ) {
+            self.path = path
+            self.address = address
+            self.byteCount = byteCount
+            self.isExecutable = isExecutable
+            self.routes = routes
+            self.labels = labels
+            self.foreign = foreign
+        }
+    }
+
+    /// The most entries a manifest may have.
+    public static let countMax = 4_000_000
+
+    /// The version's name.
+    public internal(set) var version: VersionName
+    /// Orders versions: a larger one is newer. Clocks decide nothing.
+    public internal(set) var ordinal: Int64
+    /// When the version was registered, in seconds since 1970; for people.
+    public internal(set) var createdAt: Int64
+    /// Fields that castree does not know, kept as they came.
+    public internal(set) var foreign: [JSONValue.Member] = []
+
+    // Parallel to each other, sorted by path.
+    private(set) var records: [Record] = []
+    private(set) var paths: [UInt8] = []
+    // What few entries have.
+    private(set) var details: [Int: Details] = [:]
+
+    struct Record: Sendable {
+        var pathStart: UInt32
+        var pathLength: UInt16
+        var isExecutable: Bool
+        var byteCount: Int64
+        var address: ObjectID
+    }
+
+    struct Details: Sendable {
+        var routes: [String] = []
+        var labels: [Label] = []
+        var foreign: [JSONValue.Member] = []
+        var isEmpty: Bool { routes.isEmpty && labels.isEmpty && foreign.isEmpty }
+    }
+
+    /// Makes a manifest of entries in any order.
+    /// - Throws: `.badManifest` for a path that occurs twice, a file in place of a directory, a
+    ///   negative size, one object with two sizes, a route that occurs twice.
+    public init(
+        version: VersionName, ordinal: Int64, createdAt: Int64, entries: [Entry],
+        foreign: [JSONValue.Member] = []
+    ) throws(StoreError) {
+        var paths: [UInt8] = []
+        var records: [Record] = []
+        var details: [Int: Details] = [:]
+        for (position, entry) in entries.sorted(by: { $0.path < $1.path }).enumerated() {
+            let utf8 = entry.path.description.utf8
+            records.append(
+                Record(
+                    pathStart: UInt32(paths.count), pathLength: UInt16(utf8.count),
+                    isExecutable: entry.isExecutable, byteCount: entry.byteCount,
+                    address: entry.address))
+            paths.append(contentsOf: utf8)
+            let more = Details(
+                routes: entry.routes, labels: entry.labels, foreign: entry.foreign)
+            if !more.isEmpty { details[position] = more }
+        }
+        try self.init(
+            version: version, ordinal: ordinal, createdAt: createdAt, records: records,
+            paths: paths, details: details, foreign: foreign)
+    }
+
+    /// Makes a manifest of records that are sorted already.
+    init(
+        version: VersionName, ordinal: Int64, createdAt: Int64, records: [Record], paths: [UInt8],
+        details: [Int: Details], foreign: [JSONValue.Member]
+    ) throws(StoreError) {
+        self.version = version
+        self.ordinal = ordinal
+        self.createdAt = createdAt
+        self.records = records
+        self.paths = paths
+        self.details = details
+        self.foreign = foreign
+        try validate()
+    }
+
+    /// The number of files.
+    public var count: Int { records.count }
+
+    /// The sum of their sizes.
+    public var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }
+
+    /// The entry at a position.
+    public subscript(position: Int) -> Entry {
+        let record = records[position]
+        let more = details[position]
+        return Entry(
+            path: TreePath(validated: path(position)), address: record.address,
+            byteCount: record.byteCount, isExecutable: record.isExecutable,
+            routes: more?.routes ?? [], labels: more?.labels ?? [],
+            foreign: more?.foreign ?? [])
+    }
+
+    /// The entries, sorted by path.
+    public var entries: some RandomAccessCollection<Entry> {
+        (0..<count).lazy.map { self[$0] }
+    }
+
+    /// The entry of a path; `nil` if the version has no such file.
+    public subscript(path: TreePath) -> Entry? {
+        position(of: path.description).map { self[$0] }
+    }
+
+    /// The position of a path, found by bisection.
+    func position(of path: String) -> Int? {
+        let wanted = Array(path.utf8)
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if withPath(middle, { $0.lexicographicallyPrecedes(wanted) }) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low < count && withPath(low, { $0.elementsEqual(wanted) }) ? low : nil
+    }
+
+    /// The path at a position, or its first `prefix` bytes.
+    func path(_ position: Int, prefix: Int? = nil) -> String {
+        withPath(position) { path in
+            String(decoding: path.prefix(prefix ?? path.count), as: UTF8.self)
+        }
+    }
+
+    @inline(__always)
+    func withPath<R>(_ position: Int, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
+        let record = records[position]
+        return paths.withUnsafeBufferPointer { bytes in
+            let start = Int(record.pathStart)
+            return body(
+                UnsafeBufferPointer(rebasing: bytes[start..<start + Int(record.pathLength)]))
+        }
+    }
+
+    /// Positions sorted by address, one for each distinct address.
+    func distinctPositions() -> [UInt32] {
+        var order = (0..<UInt32(count)).map { $0 }
+        order.sort { records[Int($0)].address < records[Int($1)].address }
+        var last: ObjectID?
+        order.removeAll { position in
+            defer { last = records[Int(position)].address }
+            return records[Int(position)].address == last
+        }
+        return order
+    }
+}

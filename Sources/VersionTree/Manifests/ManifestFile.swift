@@ -1,0 +1,87 @@
+import CASStore
+
+/// The file of a version's manifest, on its way into `manifests/`.
+struct ManifestFile {
+    private let versions: VersionStore
+    private let manifest: Manifest
+    private let aside: String
+    private let name: String
+
+    init(_ versions: VersionStore, _ manifest: Manifest, lease: String) {
+        self.versions = versions
+        self.manifest = manifest
+        name = StoreLayout.manifest(manifest.version.description)
+        aside = ".\(name).\(lease)"
+    }
+
+    private var directory: Int32 { versions.directories.manifests.raw }
+
+    /// The registration in the file of a registered version.
+    static func registration(
+        of name: String, in versions: VersionStore
+    ) throws(StoreError) -> Registration {
+        let bytes: [UInt8]
+        do throws(StoreError) {
+            bytes = try versions.fileSystem.contents(
+                versions.directories.manifests.raw, StoreLayout.manifest(name), limit: 1 << 30)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            throw VersionStore.noVersion(name)
+        }
+        return try StoredManifests().registration(of: name, from: bytes)
+    }
+
+    /// What the index needs to know, with the address of the canonical bytes.
+    func registration() throws(StoreError) -> Registration {
+        var digester = try Digester(.sha256)
+        try manifest.serialize { (piece) throws(StoreError) in
+            piece.withUnsafeBytes { digester.update($0) }
+        }
+        return try manifest.registration(manifest: digester.finish { ObjectID(unchecked: $0) })
+    }
+
+    /// Writes the canonical bytes beside their place. The caller makes them durable.
+    func write() throws(StoreError) {
+        let fileSystem = versions.fileSystem
+        try fileSystem.removeIfPresent(directory, aside)
+        do throws(StoreError) {
+            let file = try fileSystem.open(directory, aside, .creating, mode: 0o444)
+            try manifest.serialize { (piece) throws(StoreError) in
+                try fileSystem.write(file.raw, piece)
+            }
+            try fileSystem.setMode(file.raw, 0o444)
+            if !versions.store.canSyncAll { try versions.store.sync(file.raw) }
+        } catch {
+            // The error to report is the first; a leftover is hidden and swept by the next write.
+            try? fileSystem.removeIfPresent(directory, aside)
+            throw error
+        }
+    }
+
+    /// Whether the file that is there says what this one does.
+    private func isSound() throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            let there = try versions.manifest(of: manifest.version.description)
+            return try there.contentAddress() == manifest.contentAddress()
+        } catch {
+            guard error.code == .badManifest || error.code == .tooLarge else { throw error }
+            return false
+        }
+    }
+
+    /// Puts the manifest in its place, durably: the version is registered on disk.
+    func publish() throws(StoreError) {
+        do throws(StoreError) {
+            try versions.fileSystem.renameNew(directory, aside, to: directory, name)
+        } catch {
+            guard error.isExisting else { throw error }
+            if try isSound() {
+                // The same version with the same content was registered before: it keeps its file.
+                try versions.fileSystem.removeIfPresent(directory, aside)
+            } else {
+                try versions.fileSystem.rename(directory, aside, to: directory, name)
+            }
+        }
+        try versions.store.sync(directory)
+    }
+}

@@ -1,0 +1,128 @@
+public import CASStore
+import StrictJSON
+
+// Manifest → canonical bytes: JSON without white space, keys sorted (RFC 8785), entries sorted by
+// path. Equal manifests have equal bytes. Written piece by piece: a large manifest is never whole
+// in memory.
+
+extension Manifest {
+    /// The version of the manifest format.
+    public static let formatVersion: Int64 = 1
+
+    /// Calls `body` with the canonical bytes, in pieces of about 32 KiB.
+    package func serialize(
+        _ body: ([UInt8]) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var writer = JSONWriter()
+        writer.beginObject()
+        // The four fields of ours, and whatever came with them, in order.
+        let known = ["castree", "createdAt", "entries", "order", "version"]
+        for key in Self.merged(known, foreign) {
+            writer.key(key)
+            switch key {
+            case "castree": writer.integer(Self.formatVersion)
+            case "createdAt": writer.integer(createdAt)
+            case "order": writer.integer(ordinal)
+            case "version": writer.string(version.description)
+            case "entries":
+                writer.beginArray()
+                for position in 0..<count {
+                    write(position, &writer)
+                    if writer.bytes.count > 32 * 1024 { try body(writer.drain()) }
+                }
+                writer.endArray()
+            default: Self.write(key, of: foreign, &writer)
+            }
+        }
+        writer.endObject()
+        try body(writer.drain())
+    }
+
+    /// The canonical bytes.
+    public func serialized() throws(StoreError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        try serialize { (piece) throws(StoreError) in bytes += piece }
+        return bytes
+    }
+
+    private func write(_ position: Int, _ writer: inout JSONWriter) {
+        let record = records[position]
+        writer.beginObject()
+        guard let more = details[position] else {
+            // Nearly all entries; the keys are in order.
+            writer.key("address")
+            writeAddress(record.address, &writer)
+            writer.key("bytes")
+            writer.integer(record.byteCount)
+            if record.isExecutable {
+                writer.key("executable")
+                writer.bool(true)
+            }
+            writer.key("path")
+            withPath(position) { writer.string(utf8: $0) }
+            return writer.endObject()
+        }
+        var known = ["address", "bytes", "path"]
+        if record.isExecutable { known.append("executable") }
+        if !more.labels.isEmpty { known.append("labels") }
+        if !more.routes.isEmpty { known.append("routes") }
+        for key in Self.merged(known, more.foreign) {
+            writer.key(key)
+            switch key {
+            case "address": writeAddress(record.address, &writer)
+            case "bytes": writer.integer(record.byteCount)
+            case "executable": writer.bool(true)
+            case "path": withPath(position) { writer.string(utf8: $0) }
+            case "labels":
+                writer.beginObject()
+                for label in more.labels.sorted(by: {
+                    $0.algorithm.rawValue < $1.algorithm.rawValue
+                }) {
+                    writer.key(label.algorithm.rawValue)
+                    writer.string(Hex.string(label.bytes))
+                }
+                writer.endObject()
+            case "routes":
+                writer.beginArray()
+                for route in more.routes { writer.string(route) }
+                writer.endArray()
+            default: Self.write(key, of: more.foreign, &writer)
+            }
+        }
+        writer.endObject()
+    }
+
+    private func writeAddress(_ address: ObjectID, _ writer: inout JSONWriter) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { digits in
+            guard let start = digits.baseAddress else { return }
+            address.writeDigits(to: start)
+            writer.string(utf8: UnsafeBufferPointer(digits))
+        }
+    }
+
+    // RFC 8785 sorts keys by UTF-16 code units.
+    private static func merged(_ known: [String], _ foreign: [JSONValue.Member]) -> [String] {
+        (known + foreign.map(\.key)).sorted {
+            $0.utf16.lexicographicallyPrecedes($1.utf16)
+        }
+    }
+
+    private static func write(
+        _ key: String, of members: [JSONValue.Member], _ writer: inout JSONWriter
+    ) {
+        // Foreign values are canonical inside, too.
+        let value = members.first { $0.key == key }?.value ?? .null
+        writer.value(sorted(value))
+    }
+
+    private static func sorted(_ value: JSONValue) -> JSONValue {
+        switch value {
+        case .array(let elements): .array(elements.map { sorted($0) })
+        case .object(let members):
+            .object(
+                members.sorted { $0.key.utf16.lexicographicallyPrecedes($1.key.utf16) }
+                    .map { .init(key: $0.key, value: sorted($0.value)) })
+        default: value
+        }
+    }
+}

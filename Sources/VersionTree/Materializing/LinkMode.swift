@@ -1,0 +1,28 @@
+/// How the files of a tree come to be.
+public enum LinkMode: String, Sendable, CaseIterable {
+    /// Hard links to the objects: no bytes, read-only. Where a link cannot be had, a reflink or copy.
+    case link
+    /// Copy-on-write clones, where the file system has them; else copies. Writable.
+    case reflink
+    /// Copies. Writable.
+    case copy
+}
+
+/// What a materialization did, file by file.
+public struct TreeReport: Sendable, Hashable {
+    /// Files in the tree.
+    public var files = 0
+    /// Hard links.
+    public var linked = 0
+    /// Copies, and empty files, which are made and not linked.
+    public var copied = 0
+    /// Copy-on-write clones.
+    public var reflinked = 0
+
+    mutating func add(_ other: TreeReport) {
+        files += other.files
+        linked += other.linked
+        copied += other.copied
+        reflinked += other.reflinked
+    }
+}

@@ -1,0 +1,188 @@
+import CASStore
+import Synchronization
+
+/// Builds a tree from addresses, in a directory of its own that nobody sees yet.
+///
+/// Never from "the same path in the version before": two files that swap contents come out right.
+/// Everything is done relative to open directories, so a directory that somebody swaps for a link
+/// leads nowhere.
+struct TreeBuilder: Sendable {
+    let store: Store
+    let manifest: Manifest
+    let mode: LinkMode
+    /// Directories of version trees are read-only, like the files; a checkout's are the user's.
+    let directoryMode: UInt32
+
+    private var fileSystem: any FileSystem { store.fileSystem }
+
+    /// Fills the empty directory `root` with the manifest's files, on all processors.
+    func build(_ root: Int32) throws(StoreError) -> TreeReport {
+        let plan = TreePlan(manifest)
+        for directory in plan.directories.dropFirst() {
+            try fileSystem.makeDirectory(root, directory.path, mode: 0o755)
+        }
+        let jobs = Self.jobs(plan)
+        let total = Mutex(TreeReport())
+        let spares = SpareCopies()
+        let builder = self
+        try Parallel.run(workers: Parallel.workerCount, count: jobs.count, chunk: 1) {
+            (work) throws(StoreError) in
+            var report = TreeReport()
+            while let chunk = work.nextChunk() {
+                for position in chunk {
+                    try builder.store.checkInterruption()
+                    try builder.fill(jobs[position], plan, root, spares, &report)
+                }
+            }
+            total.withLock { $0.add(report) }
+        }
+        // Bottom up, and after the last file: a read-only directory takes no entries.
+        if directoryMode != 0o755 {
+            for directory in plan.directories.reversed() {
+                let path = directory.path.isEmpty ? "." : directory.path
+                try fileSystem.setMode(root, path, directoryMode)
+            }
+        }
+        return total.withLock { $0 }
+    }
+
+    /// A part of a directory's files: small enough that a flat tree keeps all workers busy.
+    private struct Job: Sendable {
+        var directory: Int
+        var files: Range<Int>
+    }
+
+    private static func jobs(_ plan: TreePlan) -> [Job] {
+        var jobs: [Job] = []
+        for (index, directory) in plan.directories.enumerated() {
+            var start = directory.files.lowerBound
+            while start < directory.files.upperBound {
+                let end = min(start + 512, directory.files.upperBound)
+                jobs.append(Job(directory: index, files: start..<end))
+                start = end
+            }
+        }
+        return jobs
+    }
+
+    private func fill(
+        _ job: Job, _ plan: TreePlan, _ root: Int32, _ spares: SpareCopies,
+        _ report: inout TreeReport
+    ) throws(StoreError) {
+        let path = plan.directories[job.directory].path
+        let directory = try fileSystem.open(
+            root, path.isEmpty ? "." : path, .directory, mode: 0)
+        let skipped = path.isEmpty ? 0 : path.utf8.count + 1
+        for index in job.files {
+            let position = Int(plan.order[index])
+            try withName(position, skipping: skipped) { (name) throws(StoreError) in
+                try place(position, directory.raw, name, root, spares, &report)
+            }
+        }
+    }
+
+    /// Calls `body` with the last component of a path as a C string, on the stack.
+    private func withName(
+        _ position: Int, skipping: Int,
+        _ body: (UnsafePointer<CChar>) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var failure: StoreError?
+        manifest.withPath(position) { path in
+            withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+                let count = path.count - skipping
+                for index in 0..<count {
+                    buffer[index] = CChar(bitPattern: path[skipping + index])
+                }
+                buffer[count] = 0
+                guard let start = buffer.baseAddress else { return }
+                do throws(StoreError) { try body(start) } catch { failure = error }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func place(
+        _ position: Int, _ directory: Int32, _ name: UnsafePointer<CChar>, _ root: Int32,
+        _ spares: SpareCopies, _ report: inout TreeReport
+    ) throws(StoreError) {
+        let record = manifest.records[position]
+        report.files += 1
+        if mode != .link {
+            return try copy(record, directory, name, &report)
+        }
+        if record.byteCount == 0 {
+            // Everybody's empty file would be one inode with thousands of links, and one writer
+            // through any of them would fill them all.
+            _ = try fileSystem.open(
+                directory, name, .creating, mode: record.isExecutable ? 0o555 : 0o444)
+            report.copied += 1
+            return
+        }
+        do throws(StoreError) {
+            let objects = store.directories.objects.raw
+            try StoreLayout.withObjectPath(record.address, executable: record.isExecutable) {
+                (path) throws(StoreError) in
+                try fileSystem.link(objects, path, to: directory, name)
+            }
+            report.linked += 1
+        } catch {
+            if error.isTooManyLinks {
+                return try linkToSpare(record, position, directory, name, root, spares, &report)
+            }
+            if error.isLinkRefused { return try copy(record, directory, name, &report) }
+            if error.code == .notFound { throw store.missingObject(record.address) }
+            throw error
+        }
+    }
+
+    // Files of a tree that its owner writes into get a mode that lets him.
+    private func copy(
+        _ record: Manifest.Record, _ directory: Int32, _ name: UnsafePointer<CChar>,
+        _ report: inout TreeReport
+    ) throws(StoreError) {
+        let isWritable = mode != .link
+        let permissions: UInt32 =
+            record.isExecutable ? (isWritable ? 0o755 : 0o555) : (isWritable ? 0o644 : 0o444)
+        let method = try store.copyObject(
+            record.address, to: directory, name, mode: permissions,
+            allowingReflink: mode != .copy)
+        switch method {
+        case .reflinked: report.reflinked += 1
+        case .copied: report.copied += 1
+        }
+    }
+
+    /// The file system allows no more links to the object (65,000 on ext4): a second physical copy,
+    /// inside this tree, takes the next ones.
+    private func linkToSpare(
+        _ record: Manifest.Record, _ position: Int, _ directory: Int32,
+        _ name: UnsafePointer<CChar>, _ root: Int32, _ spares: SpareCopies,
+        _ report: inout TreeReport
+    ) throws(StoreError) {
+        let key = SpareCopies.Key(address: record.address, isExecutable: record.isExecutable)
+        if let spare = spares.path(for: key) {
+            do throws(StoreError) {
+                try fileSystem.link(root, spare, to: directory, name)
+                report.linked += 1
+                return
+            } catch {
+                guard error.isTooManyLinks else { throw error }
+            }
+        }
+        try copy(record, directory, name, &report)
+        spares.set(manifest.path(position), for: key)
+    }
+}
+
+/// Where in the tree the second copies of objects with too many links stand.
+private final class SpareCopies: Sendable {
+    struct Key: Hashable, Sendable {
+        var address: ObjectID
+        var isExecutable: Bool
+    }
+
+    private let paths = Mutex<[Key: String]>([:])
+
+    func path(for key: Key) -> String? { paths.withLock { $0[key] } }
+    func set(_ path: String, for key: Key) { paths.withLock { $0[key] = path } }
+}

@@ -1,0 +1,176 @@
+public import CASStore
+
+/// A tree that is built and not yet seen.
+struct HiddenTree {
+    var name: String
+    var report: TreeReport
+}
+
+extension VersionStore {
+    /// Builds the version's tree in `versions/` if it is not there. In one step it is visible.
+    /// - Throws: `.noVersion`; `.incompleteVersion` if objects are missing; `.outOfSpace`.
+    public func materialize(_ name: String) throws(StoreError) {
+        let row = try row(of: name)
+        guard try !isMaterialized(name) else { return }
+        guard row.isComplete else { throw try incomplete(name) }
+        let manifest = try manifest(of: name)
+        _ = try refuseMergedTwins(of: manifest)
+        let lease = try store.makeLease()
+        let tree = try buildTree(of: manifest, lease: lease)
+        try store.syncAll()
+        try publishTree(tree, of: name)
+    }
+
+    func incomplete(_ name: String) throws(StoreError) -> StoreError {
+        let missing = try store.missingObjects(of: name)?.count ?? 0
+        return StoreError(
+            .incompleteVersion,
+            "version \(name) lacks \(missing) objects; castree missing \(name) lists them, "
+                + "add or pull it again")
+    }
+
+    /// Builds a tree beside its place. The caller makes it durable and publishes it.
+    func buildTree(
+        of manifest: Manifest, lease: borrowing Lease
+    ) throws(StoreError) -> HiddenTree {
+        for position in 0..<manifest.count where manifest.records[position].isExecutable {
+            let record = manifest.records[position]
+            if record.byteCount > 0 { try store.makeTwin(of: record.address, lease: lease) }
+        }
+        let name = StoreLayout.hiddenTree(manifest.version.description, lease.name)
+        try store.removeTree(directories.versions.raw, name)
+        let report = try fillDirectory(
+            directories.versions.raw, name, manifest, .link, directoryMode: 0o555)
+        return HiddenTree(name: name, report: report)
+    }
+
+    private func fillDirectory(
+        _ parent: Int32, _ name: String, _ manifest: Manifest, _ mode: LinkMode,
+        directoryMode: UInt32
+    ) throws(StoreError) -> TreeReport {
+        do throws(StoreError) {
+            try fileSystem.makeDirectory(parent, name, mode: 0o755)
+            let root = try fileSystem.open(parent, name, .directory, mode: 0)
+            let builder = TreeBuilder(
+                store: store, manifest: manifest, mode: mode, directoryMode: directoryMode)
+            return try builder.build(root.raw)
+        } catch {
+            // The error to report is the first; what is left is hidden and swept with the lease.
+            if !error.isExisting { try? store.removeTree(parent, name) }
+            throw error
+        }
+    }
+
+    /// Puts a built tree in its place, durably.
+    func publishTree(_ tree: HiddenTree, of name: String) throws(StoreError) {
+        let parent = directories.versions.raw
+        do throws(StoreError) {
+            try fileSystem.renameNew(parent, tree.name, to: parent, name)
+        } catch {
+            guard error.isExisting else { throw error }
+            // Trees are made of addresses: the one that is there shows the same.
+            try store.removeTree(parent, tree.name)
+        }
+        try store.sync(parent)
+    }
+
+    /// Takes a version's tree away: in one step it is invisible, then it is deleted.
+    func removeTree(of name: String) throws(StoreError) {
+        let parent = directories.versions.raw
+        let hidden = StoreLayout.hiddenTree(name, try randomToken())
+        do throws(StoreError) {
+            try fileSystem.rename(parent, name, to: parent, hidden)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return
+        }
+        try store.removeTree(parent, hidden)
+    }
+
+    /// Builds the trees of versions that have become complete again.
+    func restoreTrees(
+        of names: [String], except own: String
+    ) throws(StoreError) -> [String] {
+        let others = names.filter { $0 != own }
+        for name in others { try materialize(name) }
+        return others
+    }
+
+    /// Builds the version's tree elsewhere. The target must not exist; in one step it is there.
+    ///
+    /// With mode `.link` its files are the store's own: do not write to them. Where links cannot be
+    /// had (another file system), files are cloned or copied instead, one by one.
+    /// - Throws: `.targetExists`; `.noVersion`; `.incompleteVersion`; `.pathTwins`; `.outOfSpace`.
+    public func checkout(
+        _ name: String, to target: String, mode: LinkMode = .link
+    ) throws(StoreError) -> TreeReport {
+        guard try row(of: name).isComplete else { throw try incomplete(name) }
+        let manifest = try manifest(of: name)
+        let (parent, base) = try split(target)
+        let directory = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, parent, .directoryFollowingLinks, mode: 0)
+        if try fileSystem.status(directory.raw, base) != nil { throw Self.targetExists(target) }
+        _ = try refuseMergedTwins(of: manifest, in: directory.raw)
+        let hidden = ".\(base.prefix(200)).\(try randomToken())"
+        if mode == .link { try makeTwins(of: manifest) }
+        let report = try fillDirectory(
+            directory.raw, hidden, manifest, mode, directoryMode: 0o755)
+        do throws(StoreError) {
+            if store.options.isDurable { try syncTree(directory.raw, hidden) }
+            try fileSystem.renameNew(directory.raw, hidden, to: directory.raw, base)
+            try store.sync(directory.raw)
+        } catch {
+            // The error to report is the first.
+            try? store.removeTree(directory.raw, hidden)
+            throw error.isExisting ? Self.targetExists(target) : error
+        }
+        return report
+    }
+
+    private func makeTwins(of manifest: Manifest) throws(StoreError) {
+        var lacking: [ObjectID] = []
+        for record in manifest.records where record.isExecutable && record.byteCount > 0 {
+            if try store.objects.status(record.address, executable: true) == nil {
+                lacking.append(record.address)
+            }
+        }
+        // A lease only when there is something to write: a read-only store can be checked out too.
+        guard !lacking.isEmpty else { return }
+        let lease = try store.makeLease()
+        for address in lacking { try store.makeTwin(of: address, lease: lease) }
+    }
+
+    // The target may lie on another file system than the store.
+    private func syncTree(_ parent: Int32, _ name: String) throws(StoreError) {
+        if try fileSystem.syncAll(parent) { return }
+        let directory = try fileSystem.open(parent, name, .directory, mode: 0)
+        var inner: [String] = []
+        try fileSystem.list(directory.raw) { (entry, kind) throws(StoreError) in
+            if kind == .directory {
+                inner.append(String(cString: entry))
+            } else {
+                let file = try fileSystem.open(directory.raw, entry, .reading, mode: 0)
+                try fileSystem.sync(file.raw)
+            }
+            return true
+        }
+        for entry in inner { try syncTree(directory.raw, entry) }
+        try fileSystem.sync(directory.raw)
+    }
+
+    private static func targetExists(_ target: String) -> StoreError {
+        StoreError(
+            .targetExists,
+            "\(printable(target)) is there already; give a target that does not exist")
+    }
+
+    /// The parent and the last component of a target.
+    private func split(_ target: String) throws(StoreError) -> (parent: String, base: String) {
+        var parts = target.split(separator: "/", omittingEmptySubsequences: true)
+        guard let base = parts.popLast(), base != ".", base != ".." else {
+            throw Self.targetExists(target)
+        }
+        let root = target.hasPrefix("/") ? "/" : parts.isEmpty ? "." : ""
+        return (root + parts.joined(separator: "/"), String(base))
+    }
+}

@@ -1,0 +1,88 @@
+public import CASStore
+
+/// A path inside a tree: relative, canonical, unable to escape.
+///
+/// Components are separated by `/`. Any UTF-8 is allowed in them but NUL and backslash; no component
+/// is empty, `.` or `..`. Compared byte by byte: two spellings that Unicode holds equal are two paths
+/// here (see ``PathTwins``).
+public struct TreePath: Sendable, Comparable, CustomStringConvertible {
+    /// The longest path in bytes: the smallest PATH_MAX among the supported systems (macOS).
+    public static let byteCountMax = 1024
+    /// The longest component in bytes (NAME_MAX).
+    public static let componentByteCountMax = 255
+    /// The deepest path in components: directories are held open on the way down.
+    public static let depthMax = 128
+
+    /// The path as text.
+    public let description: String
+
+    /// Makes a path.
+    /// - Throws: `.badPath` with the rule that `text` breaks.
+    public init(_ text: String) throws(StoreError) {
+        let problem = text.utf8.withContiguousStorageIfAvailable { Self.problem($0) }
+        if let problem = problem ?? Self.slowProblem(text) {
+            throw StoreError(.badPath, "\"\(printable(text))\" cannot be a path: \(problem)")
+        }
+        description = text
+    }
+
+    /// Makes a path of bytes that a manifest has validated already.
+    init(validated text: String) { description = text }
+
+    private static func slowProblem(_ text: String) -> String? {
+        Array(text.utf8).withUnsafeBufferPointer { problem($0) }
+    }
+
+    /// The rule that UTF-8 `bytes` break; `nil` for a path.
+    static func problem(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
+        if bytes.isEmpty { return "it is empty" }
+        if bytes.count > byteCountMax {
+            return "it has \(bytes.count) bytes, more than \(byteCountMax)"
+        }
+        if bytes[0] == slash { return "it is absolute" }
+        var start = 0
+        var depth = 1
+        for position in 0...bytes.count {
+            let byte = position < bytes.count ? bytes[position] : slash
+            if byte == 0 { return "it contains NUL" }
+            if byte == backslash { return "it contains a backslash" }
+            guard byte == slash else { continue }
+            let length = position - start
+            if length == 0 { return "it has an empty component" }
+            if length > componentByteCountMax {
+                return "it has a component of \(length) bytes, more than \(componentByteCountMax)"
+            }
+            if bytes[start] == dot, length == 1 || (length == 2 && bytes[start + 1] == dot) {
+                return "it contains \"\(length == 1 ? "." : "..")\""
+            }
+            start = position + 1
+            if position < bytes.count { depth += 1 }
+        }
+        return depth > depthMax ? "it is \(depth) deep, more than \(depthMax)" : nil
+    }
+
+    private static let slash: UInt8 = 47
+    private static let backslash: UInt8 = 92
+    private static let dot: UInt8 = 46
+
+    /// The last component.
+    public var name: String {
+        String(description.split(separator: "/").last ?? "")
+    }
+
+    // String compares by canonical equivalence; paths are bytes.
+    public static func == (left: TreePath, right: TreePath) -> Bool {
+        left.description.utf8.elementsEqual(right.description.utf8)
+    }
+
+    public static func < (left: TreePath, right: TreePath) -> Bool {
+        left.description.utf8.lexicographicallyPrecedes(right.description.utf8)
+    }
+}
+
+extension TreePath: Hashable {
+    /// Hashes the bytes of the path.
+    public func hash(into hasher: inout Hasher) {
+        for byte in description.utf8 { hasher.combine(byte) }
+    }
+}

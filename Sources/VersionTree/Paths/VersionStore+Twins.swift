@@ -1,0 +1,36 @@
+import CASStore
+
+extension VersionStore {
+    /// Finds the paths of a version that some file systems would merge, and refuses the version if
+    /// this one does.
+    /// - Returns: the twins, which this file system keeps apart.
+    /// - Throws: `.pathTwins`, naming the first two.
+    func refuseMergedTwins(
+        of manifest: Manifest, in directory: Int32? = nil
+    ) throws(StoreError) -> [PathTwins] {
+        let twins = PathTwins.find(in: manifest)
+        guard let first = twins.first else { return [] }
+        if try mergesNames(directory ?? directories.versions.raw) {
+            throw StoreError(
+                .pathTwins,
+                "\"\(printable(first.first))\" and \"\(printable(first.second))\" would be one "
+                    + "file on this file system; rename one of them")
+        }
+        return twins
+    }
+
+    /// Whether the file system holds names equal that differ in case or in Unicode form: tried out.
+    private func mergesNames(_ directory: Int32) throws(StoreError) -> Bool {
+        let token = try randomToken()
+        // "É" as one code point and as two.
+        let pairs = [("case", "CASE"), ("\u{e9}", "e\u{301}")]
+        for (made, asked) in pairs {
+            let probe = ".probe-\(token)-\(made)"
+            _ = try fileSystem.open(directory, probe, .creating, mode: 0o600)
+            let isMerged = try fileSystem.status(directory, ".probe-\(token)-\(asked)") != nil
+            try fileSystem.removeIfPresent(directory, probe)
+            if isMerged { return true }
+        }
+        return false
+    }
+}

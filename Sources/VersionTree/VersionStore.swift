@@ -1,0 +1,91 @@
+public import CASStore
+
+/// Versions over a store: the front door of the module.
+///
+/// Synchronous and thread-safe; any number of processes may use one store at once.
+public final class VersionStore: Sendable {
+    /// The objects beneath.
+    public let store: Store
+
+    init(_ store: Store) { self.store = store }
+
+    /// Opens the store in a directory.
+    /// - Throws: `.noStore` if there is none; `.unsupportedFormat` if it is newer than this castree;
+    ///   `.permission`, `.io`.
+    public static func open(
+        _ path: String, options: StoreOptions = StoreOptions()
+    ) throws(StoreError) -> VersionStore {
+        VersionStore(
+            try Store.open(path, options: options, manifests: StoredManifests()))
+    }
+
+    /// Makes a store, or opens the one that is there.
+    /// - Returns: the store, and whether it was made now.
+    /// - Throws: `.storeExists` if the directory holds something else; what opening throws.
+    public static func create(
+        at path: String, options: StoreOptions = StoreOptions()
+    ) throws(StoreError) -> (versions: VersionStore, isNew: Bool) {
+        let (store, isNew) = try Store.create(
+            at: path, options: options, manifests: StoredManifests())
+        return (VersionStore(store), isNew)
+    }
+
+    /// For tests: a store over another file system.
+    package static func create(
+        at path: String, options: StoreOptions, fileSystem: any FileSystem
+    ) throws(StoreError) -> VersionStore {
+        VersionStore(
+            try Store.create(
+                at: path, options: options, manifests: StoredManifests(), fileSystem: fileSystem
+            ).store)
+    }
+
+    /// For tests: a store over another file system.
+    package static func open(
+        _ path: String, options: StoreOptions, fileSystem: any FileSystem
+    ) throws(StoreError) -> VersionStore {
+        VersionStore(
+            try Store.open(
+                path, options: options, manifests: StoredManifests(), fileSystem: fileSystem))
+    }
+
+    package var fileSystem: any FileSystem { store.fileSystem }
+    package var directories: StoreDirectories { store.directories }
+
+    /// The manifest of a registered version, read from its file: needs neither index nor write.
+    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged.
+    public func manifest(of name: String) throws(StoreError) -> Manifest {
+        let version = try VersionName(name)
+        let bytes: [UInt8]
+        do throws(StoreError) {
+            bytes = try fileSystem.contents(
+                directories.manifests.raw, StoreLayout.manifest(version.description),
+                limit: 1 << 30)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            throw Self.noVersion(name)
+        }
+        let manifest = try Manifest(parsing: bytes)
+        guard manifest.version == version else {
+            throw StoreError(
+                .badManifest, "the manifest file of version \(name) is that of \(manifest.version)")
+        }
+        return manifest
+    }
+
+    static func noVersion(_ name: String) -> StoreError {
+        StoreError(
+            .noVersion, "there is no version \"\(printable(name))\"; castree versions lists them")
+    }
+
+    /// The row of a registered version.
+    func row(of name: String) throws(StoreError) -> VersionRow {
+        guard let row = try store.versionRow(name) else { throw Self.noVersion(name) }
+        return row
+    }
+
+    /// Whether the version's tree stands in `versions/`.
+    public func isMaterialized(_ name: String) throws(StoreError) -> Bool {
+        try fileSystem.status(directories.versions.raw, name)?.kind == .directory
+    }
+}

@@ -1,0 +1,31 @@
+public import CASStore
+
+// The codes that versions and trees add to the engine's one error type.
+extension StoreError.Code {
+    /// A path cannot be one of a tree.
+    public static let badPath = Self("badPath")
+    /// A name cannot be a version's.
+    public static let badName = Self("badName")
+    /// A manifest is not one, or breaks its rules.
+    public static let badManifest = Self("badManifest")
+    /// Two paths of a version would be one on this file system.
+    public static let pathTwins = Self("pathTwins")
+    /// A version lacks objects.
+    public static let incompleteVersion = Self("incompleteVersion")
+    /// The version is banned.
+    public static let bannedVersion = Self("bannedVersion")
+    /// The lifecycle needs the version, or another process does.
+    public static let versionInUse = Self("versionInUse")
+    /// There is no version to go back to.
+    public static let nothingToRollBackTo = Self("nothingToRollBackTo")
+    /// A confirmation is not for the version that started.
+    public static let wrongToken = Self("wrongToken")
+    /// `lifecycle.json` cannot be read.
+    public static let badLifecycle = Self("badLifecycle")
+    /// A source directory holds something that a version cannot.
+    public static let unsupportedFile = Self("unsupportedFile")
+    /// A source file changed while it was read.
+    public static let changedWhileRead = Self("changedWhileRead")
+    /// The target of a checkout is there already.
+    public static let targetExists = Self("targetExists")
+}

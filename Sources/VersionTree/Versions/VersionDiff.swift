@@ -1,0 +1,94 @@
+public import CASStore
+
+/// What changed between two versions: decided from their manifests alone.
+public struct VersionDiff: Sendable, Hashable {
+    /// A file that has another path now.
+    public struct Move: Sendable, Hashable {
+        /// Where it was.
+        public var from: String
+        /// Where it is.
+        public var to: String
+    }
+
+    /// Paths that only the second version has.
+    public var added: [String] = []
+    /// Paths that only the first version has.
+    public var removed: [String] = []
+    /// Paths whose content or executable bit differs.
+    public var changed: [String] = []
+    /// Content that left one path and stands at another.
+    public var moved: [Move] = []
+    /// Bytes of objects that the first version does not have.
+    public var newBytes: Int64 = 0
+
+    /// Compares two versions.
+    public init(from old: Manifest, to new: Manifest) {
+        var addedPositions: [Int] = []
+        var removedPositions: [Int] = []
+        var (left, right) = (0, 0)
+        while left < old.count || right < new.count {
+            let order = Self.order(old, left, new, right)
+            if order < 0 {
+                removedPositions.append(left)
+                left += 1
+            } else if order > 0 {
+                addedPositions.append(right)
+                right += 1
+            } else {
+                let (before, after) = (old.records[left], new.records[right])
+                if before.address != after.address || before.isExecutable != after.isExecutable {
+                    changed.append(new.path(right))
+                }
+                left += 1
+                right += 1
+            }
+        }
+        pair(old, removedPositions, new, addedPositions)
+        let known = Set(old.records.map(\.address))
+        var seen: Set<ObjectID> = []
+        for record in new.records
+        where !known.contains(record.address) && seen.insert(record.address).inserted {
+            newBytes += record.byteCount
+        }
+    }
+
+    // Each path is in at most one move; equal content pairs up in path order.
+    private mutating func pair(
+        _ old: Manifest, _ removedPositions: [Int], _ new: Manifest, _ addedPositions: [Int]
+    ) {
+        var sources: [ObjectID: [Int]] = [:]
+        // Empty files are alike by chance, not moved.
+        for position in removedPositions.reversed() where old.records[position].byteCount > 0 {
+            sources[old.records[position].address, default: []].append(position)
+        }
+        var isMoved: Set<Int> = []
+        for position in addedPositions {
+            guard let source = sources[new.records[position].address]?.popLast() else {
+                added.append(new.path(position))
+                continue
+            }
+            isMoved.insert(source)
+            moved.append(Move(from: old.path(source), to: new.path(position)))
+        }
+        removed = removedPositions.filter { !isMoved.contains($0) }.map { old.path($0) }
+    }
+
+    private static func order(_ old: Manifest, _ left: Int, _ new: Manifest, _ right: Int) -> Int {
+        guard left < old.count else { return 1 }
+        guard right < new.count else { return -1 }
+        return old.withPath(left) { first in
+            new.withPath(right) { second in
+                if first.elementsEqual(second) { return 0 }
+                return first.lexicographicallyPrecedes(second) ? -1 : 1
+            }
+        }
+    }
+}
+
+extension VersionStore {
+    /// What changed from one version to another.
+    /// - Throws: `.noVersion`.
+    public func diff(from old: String, to new: String) throws(StoreError) -> VersionDiff {
+        VersionDiff(from: try manifest(of: old), to: try manifest(of: new))
+    }
+}

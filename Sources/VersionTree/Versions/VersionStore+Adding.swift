@@ -1,0 +1,89 @@
+public import CASStore
+
+/// How to add a directory.
+public struct AddOptions: Sendable {
+    /// Take what symbolic links point to; otherwise they are refused.
+    public var followsLinks = false
+    /// Believe the stat cache about files that have not changed since they were last read.
+    public var usesCache = true
+    /// Seconds since 1970 that the manifest records.
+    public var createdAt: Int64?
+    /// Called now and then, from any thread.
+    public var progress: @Sendable (AddProgress) -> Void = { _ in }
+
+    /// Links refused, cache believed, silent.
+    public init() {}
+}
+
+/// How far an add is.
+public struct AddProgress: Sendable, Hashable {
+    /// Files read, of those that must be.
+    public var files: Int
+    /// All files that must be read.
+    public var filesTotal: Int
+    /// Bytes read.
+    public var bytes: Int64
+    /// All bytes that must be read.
+    public var bytesTotal: Int64
+}
+
+/// What an add did.
+public struct AddReport: Sendable {
+    /// The version.
+    public let version: String
+    /// Its files.
+    public let files: Int
+    /// Their bytes.
+    public let bytes: Int64
+    /// Objects that the store did not hold before.
+    public let newObjects: Int
+    /// Their bytes.
+    public let newBytes: Int64
+    /// Paths that a file system that folds case or Unicode would merge. This one does not.
+    public let twins: [PathTwins]
+    /// Versions that lacked objects and are complete now, besides this one.
+    public let healed: [String]
+}
+
+extension VersionStore {
+    /// Imports a directory as a version: stores what is new, registers the manifest, materializes
+    /// the tree. When it returns, all of it survives a power cut; when it throws, the version is not
+    /// there and what was staged is gone.
+    ///
+    /// Adding the same content again under the same name changes nothing, and brings back what was
+    /// lost of it. Interrupted or killed, it can simply be repeated.
+    /// - Throws: `.versionExists` if the name is taken by other content; `.unsupportedFile`,
+    ///   `.badPath`, `.pathTwins`, `.changedWhileRead` with the path; `.outOfSpace`, `.permission`,
+    ///   `.interrupted`, and what the index throws.
+    public func add(
+        directory path: String, version name: String, options: AddOptions = AddOptions()
+    ) throws(StoreError) -> AddReport {
+        let version = try VersionName(name)
+        let root = try openSource(path)
+        let lease = try store.makeLease()
+        var walk = try DirectoryWalk(store, followsLinks: options.followsLinks)
+        try walk.walk(root.raw)
+        var importing = Import(
+            self, walk.found, root: root.raw, version: version, options: options)
+        return try importing.run(lease)
+    }
+
+    private func openSource(_ path: String) throws(StoreError) -> Descriptor {
+        do throws(StoreError) {
+            return try fileSystem.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            if error.isNotDirectory {
+                throw StoreError(
+                    .unsupportedFile,
+                    "\(printable(path)) is not a directory; give the directory of a release",
+                    cause: error.cause)
+            }
+            if error.code == .notFound {
+                throw StoreError(
+                    .notFound, "there is no directory \(printable(path))", cause: error.cause)
+            }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,40 @@
+public import CASStore
+
+extension VersionStore {
+    /// Forgets a version: its manifest, its tree, its references. The objects that only it used are
+    /// garbage from here on.
+    ///
+    /// Deletes in the opposite order of adding, so that a crash in between leaves a version without
+    /// its tree or garbage without a version, never a version without its objects.
+    /// - Returns: how many objects it referenced.
+    /// - Throws: `.noVersion`; `.versionInUse` for the current, pending, embedded and last known good
+    ///   version.
+    @discardableResult
+    public func retire(_ name: String) throws(StoreError) -> Int {
+        let version = try VersionName(name).description
+        // Under the lock of the lifecycle: nobody makes it current meanwhile.
+        return try changeLifecycle { (lifecycle) throws(StoreError) -> Int in
+            guard try self.isRegistered(version) else { throw Self.noVersion(name) }
+            if let need = lifecycle.need(of: version) {
+                throw StoreError(
+                    .versionInUse, "version \(version) cannot be retired: \(need); "
+                        + "activate another one first")
+            }
+            let references = try self.store.referenceCount(of: version)
+            try self.removeTree(of: version)
+            try self.fileSystem.removeIfPresent(
+                self.directories.manifests.raw, StoreLayout.manifest(version))
+            try self.store.sync(self.directories.manifests.raw)
+            try self.store.forgetVersion(version)
+            lifecycle.retire(version)
+            return references
+        }
+    }
+
+    // A manifest that cannot be read still names a version that can be retired.
+    private func isRegistered(_ name: String) throws(StoreError) -> Bool {
+        if try store.versionRow(name) != nil { return true }
+        return try fileSystem.status(
+            directories.manifests.raw, StoreLayout.manifest(name)) != nil
+    }
+}

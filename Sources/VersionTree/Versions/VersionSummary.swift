@@ -1,0 +1,123 @@
+public import CASStore
+
+/// Where a version stands.
+public enum VersionState: String, Sendable, CaseIterable {
+    /// Objects are missing.
+    case incomplete
+    /// All objects are there; the tree is not.
+    case complete
+    /// The tree is there.
+    case materialized
+}
+
+/// One line of `castree versions`.
+public struct VersionSummary: Sendable, Hashable {
+    /// The version's name.
+    public var version: String
+    /// Where it stands.
+    public var state: VersionState
+    /// Its files.
+    public var files: Int
+    /// Their bytes.
+    public var bytes: Int64
+    /// What retiring it would free.
+    public var uniqueBytes: Int64
+    /// Objects it lacks.
+    public var missingObjects: Int
+    /// When it was registered, in seconds since 1970.
+    public var createdAt: Int64
+    /// Whether it is shown.
+    public var isCurrent: Bool
+    /// Whether the next boot switches to it.
+    public var isPending: Bool
+    /// Whether it started well once.
+    public var isKnownGood: Bool
+    /// Whether it is banned.
+    public var isBad: Bool
+    /// Whether it was shipped with the app.
+    public var isEmbedded: Bool
+
+    /// The bytes that it shares with other versions.
+    public var sharedBytes: Int64 { bytes - uniqueBytes }
+}
+
+/// An object that a version lacks.
+public struct MissingEntry: Sendable, Hashable {
+    /// Its address.
+    public var address: ObjectID
+    /// What the publisher calls it, if it has a name of its own.
+    public var label: Label?
+    /// Its size.
+    public var bytes: Int64
+    /// Where the version shows it.
+    public var paths: [String]
+}
+
+extension VersionStore {
+    /// The registered versions, newest first.
+    public func versions() throws(StoreError) -> [VersionSummary] {
+        let lifecycle = try lifecycle()
+        var result: [VersionSummary] = []
+        for (row, missing) in try store.versionRows() {
+            let state: VersionState =
+                !row.isComplete
+                ? .incomplete : try isMaterialized(row.name) ? .materialized : .complete
+            result.append(
+                VersionSummary(
+                    version: row.name, state: state, files: Int(row.fileCount),
+                    bytes: row.byteCount, uniqueBytes: row.uniqueByteCount,
+                    missingObjects: missing, createdAt: row.createdAt,
+                    isCurrent: lifecycle.current == row.name,
+                    isPending: lifecycle.pending == row.name,
+                    isKnownGood: lifecycle.knownGood.contains(row.name),
+                    isBad: lifecycle.ban(of: row.content) != nil,
+                    isEmbedded: lifecycle.embedded == row.name))
+        }
+        return result
+    }
+
+    /// What a version lacks: what is still to be downloaded.
+    /// - Throws: `.noVersion`.
+    public func missing(of name: String) throws(StoreError) -> [MissingEntry] {
+        guard let objects = try store.missingObjects(of: name) else { throw Self.noVersion(name) }
+        guard !objects.isEmpty else { return [] }
+        var entries: [ObjectID: MissingEntry] = [:]
+        for object in objects {
+            entries[object.address] = MissingEntry(
+                address: object.address, label: nil, bytes: object.byteCount, paths: [])
+        }
+        for entry in try manifest(of: name).entries where entries[entry.address] != nil {
+            entries[entry.address]?.paths.append(entry.path.description)
+            if let label = entry.labels.first { entries[entry.address]?.label = label }
+        }
+        return entries.values.sorted {
+            ($0.paths.first ?? "", $0.address) < ($1.paths.first ?? "", $1.address)
+        }
+    }
+
+    /// Registers a version whose content may still be missing. From here on the store keeps what the
+    /// version names, and ``missing(of:)`` says what must come.
+    ///
+    /// - Returns: whether the version is complete.
+    /// - Throws: `.versionExists` if the name is taken by other content; `.outOfSpace`.
+    @discardableResult
+    public func register(_ manifest: Manifest) throws(StoreError) -> Bool {
+        let lease = try store.makeLease()
+        var manifest = manifest
+        if manifest.ordinal == 0 { manifest.ordinal = try store.nextOrdinal() }
+        if manifest.createdAt == 0 { manifest.createdAt = secondsNow() }
+        let file = ManifestFile(self, manifest, lease: lease.name)
+        let registration = try file.registration()
+        while true {
+            let (claim, _) = try store.claim(registration, lease: lease)
+            try file.write()
+            try store.syncAll()
+            try file.publish()
+            let outcome = try store.settle(
+                claim, registration, published: EmptyCollection(), cached: EmptyCollection(),
+                lease: lease)
+            if case .settled = outcome { break }
+        }
+        return try row(of: manifest.version.description).isComplete
+    }
+}

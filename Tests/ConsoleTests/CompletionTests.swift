@@ -1,0 +1,119 @@
+import Testing
+
+@testable import Console
+
+@Suite struct CompletionTests {
+    private let program = Fixture.program
+
+    @Test(arguments: [
+        (["ch"], ["checkout"]),
+        (["--store", "s", "ad"], ["add"]),
+        (["--j"], ["--json"]),
+        (["help", "fs"], ["fsck"]),
+        (["checkout", "--mode", ""], ["link", "reflink", "copy"]),
+        (["checkout", "--mode", "l"], ["link"]),
+        (["checkout", "--mode=re"], ["--mode=reflink"]),
+        (["checkout", "--json=re"], []),
+        (["checkout", "--m"], ["--mode"]),
+        (["checkout", "2"], ["2.0", "2.1"]),
+        (["--store=here", "checkout", "he"], ["here"]),
+        (["checkout", ".c"], [".castree"]),
+        (["completions", ""], ["bash", "zsh", "fish"]),
+        (["add", "d", "e"], []),
+        (["nonsense", "x", "--js"], ["--json"]),
+        (["versions", "--", "--j"], []),
+    ])
+    func `candidates come from the table`(words: [String], candidates: [String]) {
+        #expect(self.candidates(words) == candidates)
+    }
+
+    @Test func `every command that is not hidden is offered, with its summary`() {
+        let output = program.outcome(of: ["__complete", "fish", ""]).output
+        for command in program.commands {
+            let line = "\(command.name)\t\(command.summary)\n"
+            #expect(output.contains(line) != command.isHidden)
+        }
+    }
+
+    @Test func `an option is offered once, unless it repeats`() {
+        #expect(candidates(["add", "--activate", "--a"]) == [])
+        #expect(candidates(["serve", "--header", "x", "--he"]) == ["--header", "--help"])
+    }
+
+    @Test(arguments: [
+        (["add", ""], ":directories"), (["--store", "x"], ":directories"),
+        (["du", "--html", ""], ":files"), (["du", "--html="], ":files"),
+    ])
+    func `names of files are left to the shell`(words: [String], answer: String) {
+        #expect(candidates(words) == [answer])
+    }
+
+    @Test func `a default command offers its options before its name`() {
+        let words = ["__complete", "zsh", "--d"]
+        #expect(Fixture.checker.outcome(of: words).output == "--deep\thashes everything\n")
+        let commands = Fixture.checker.outcome(of: ["__complete", "zsh", "re"]).output
+        #expect(commands == "repair\tdoes repair\n")
+    }
+
+    @Test func `words that would move the cursor are not offered`() {
+        #expect(!candidates(["checkout", ""]).contains { $0.contains("\u{1B}") })
+    }
+
+    @Test func `words that bash has split are joined, and the part before the break is left out`() {
+        #expect(bash(["checkout", "--mode", "=", "l"]) == ["link"])
+        #expect(bash(["checkout", "--mode", "="]) == ["link", "reflink", "copy"])
+        #expect(bash(["--store", "=", "a", "checkout", "--mo"]) == ["--mode"])
+        #expect(bash(["checkout", "a", ":", "b", ""]) == [":directories"])
+    }
+
+    @Test func `an unknown shell gets no answer`() {
+        #expect(program.outcome(of: ["__complete", "tcsh", ""]).status == 2)
+        #expect(program.outcome(of: ["__complete"]).output == "")
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func `there is a script for every shell`(shell: String) {
+        let outcome = Fixture.checker.outcome(of: ["completions", shell])
+        #expect(outcome.status == 0)
+        #expect(outcome.output.contains("__complete \(shell)"))
+        #expect(!outcome.output.contains("PROGRAM"))
+        #expect(!outcome.output.contains("FUNCTION"))
+        #expect(outcome.output.contains("_castree_fsck_complete"))
+    }
+
+    @Test func `bash runs the script and quotes what it would obey`() throws {
+        let stub = #"castree() { printf '%s|' "$@" >&2; printf 'a b\tx\n$(false)\t\nv1\t\n'; }"#
+        let call = "COMP_WORDS=(castree checkout v); COMP_CWORD=2; _castree_complete"
+        let script = program.outcome(of: "completions bash").output
+        let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
+            separator: "\n")
+        let result = try Shell.run("bash", source)
+        #expect(result == "a\\ b\n\\$\\(false\\)\nv1\n")
+    }
+
+    @Test func `bash passes the words up to the cursor`() throws {
+        let stub = #"castree() { printf '%s' "$#" "$3" "$4"; }"#
+        let call = "COMP_WORDS=(castree add 'x y' z); COMP_CWORD=2; _castree_complete"
+        let script = program.outcome(of: "completions bash").output
+        let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
+            separator: "\n")
+        // The stub ends its line like a program does.
+        let result = try Shell.run(
+            "bash", source.replacing(#""$4"; }"#, with: #""$4"; echo; }"#))
+        #expect(result == "4addx\\ y\n")
+    }
+
+    private func candidates(_ words: [String]) -> [String] {
+        lines(["__complete", "zsh"] + words)
+    }
+
+    private func bash(_ words: [String]) -> [String] {
+        lines(["__complete", "bash"] + words)
+    }
+
+    private func lines(_ arguments: [String]) -> [String] {
+        program.outcome(of: arguments).output.split(separator: "\n").map { line in
+            String(line.prefix { $0 != "\t" })
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import Testing
+
+@testable import Console
+
+@Suite struct InvocationTests {
+    @Test(arguments: [
+        (["--store", "given"], ["CASTREE_STORE": "variable"], "given"),
+        ([], ["CASTREE_STORE": "variable"], "variable"),
+        ([], ["CASTREE_STORE": ""], ".castree"),
+        ([], [:], ".castree"),
+    ])
+    func `an option falls back to its variable and then to its default`(
+        arguments: [String], environment: [String: String], expected: String
+    ) throws {
+        #expect(try value(of: "store", arguments, environment) == expected)
+    }
+
+    @Test func `a number is a number`() throws {
+        #expect(try call("serve --port 8080").integer("port") == 8080)
+        #expect(try call("serve").integer("port") == 0)
+    }
+
+    @Test func `a variable with a wrong value is a usage error that names it`() throws {
+        let option = Option(
+            name: "jobs", shape: .integer(placeholder: "N", 1...16), summary: "",
+            environment: "JOBS")
+        let command = Command("run", summary: "", options: [option]) { invocation in
+            _ = try invocation.integer("jobs")
+            return .done
+        }
+        let program = Program("p", version: "1", summary: "", commands: [command])
+        let outcome = program.outcome(of: "run", environment: ["JOBS": "many"])
+        #expect(outcome.status == 2)
+        #expect(
+            outcome.errors.hasPrefix(
+                "p: the environment variable JOBS takes a whole number from 1 to 16, not 'many'\n"))
+        #expect(program.outcome(of: "run --jobs 3", environment: ["JOBS": "many"]).status == 0)
+    }
+
+    @Test func `operands belong to arguments in order`() throws {
+        let command = Command(
+            "c", summary: "",
+            arguments: [Argument("A", ""), Argument("B", "", .optional), Argument("C", "", .any)]
+        ) { call in
+            call.output.print("\(call.argument("A")),\(call.optionalArgument("B") ?? "none"),")
+            call.output.print("\(call.arguments("C").joined(separator: "+"))")
+            return .done
+        }
+        let program = Program("p", version: "1", summary: "", commands: [command])
+        #expect(program.outcome(of: "c 1").output == "1,none,\n\n")
+        #expect(program.outcome(of: "c 1 2 3 4").output == "1,2,\n3+4\n")
+    }
+
+    @Test func `an option without a value has none`() throws {
+        let plain = try call("du")
+        #expect(try plain.value("html") == nil)
+        #expect(throws: CommandError.usage("missing option --html FILE")) {
+            try plain.requiredValue("html")
+        }
+        #expect(try call("du --html page").requiredValue("html") == "page")
+    }
+
+    @Test func `sizes are exact with --bytes and in JSON`() {
+        #expect(Fixture.program.outcome(of: "du").output == "12.3 MiB\n")
+        #expect(Fixture.program.outcome(of: "du --bytes").output == "12897485 B\n")
+        #expect(Fixture.program.outcome(of: "du --json").output == "{\"size\":12897485}\n")
+    }
+
+    @Test func `a command waits for asynchronous work and gets its result`() async throws {
+        let call = try call("du")
+        let answer = try await onOwnThread {
+            try call.waiting {
+                await Task.yield()
+                return 42
+            }
+        }
+        #expect(answer == 42)
+    }
+
+    @Test func `a command waits for asynchronous work and gets its error`() async throws {
+        let call = try call("du")
+        await #expect(throws: UnknownError.self) {
+            try await onOwnThread {
+                try call.waiting { throw UnknownError(word: "late") }
+            }
+        }
+    }
+
+    private func value(
+        of option: String, _ arguments: [String], _ environment: [String: String]
+    ) throws -> String? {
+        let surroundings = Surroundings(environment: environment)
+        return try invocation(["versions"] + arguments, surroundings).value(option)
+    }
+
+    private func call(_ line: String) throws -> Invocation {
+        try invocation(line.split(separator: " ").map(String.init), Surroundings())
+    }
+
+    private func invocation(
+        _ arguments: [String], _ surroundings: Surroundings
+    ) throws -> Invocation {
+        let program = Fixture.program
+        guard
+            case .run(let command, let given, let operands) =
+                try Parser(program: program).parse(arguments)
+        else { throw UnknownError(word: "not a command") }
+        return Invocation(
+            program: program, command: command, given: given, operands: operands,
+            surroundings: surroundings,
+            diagnostics: Diagnostics(
+                program: program.name, errors: surroundings.errors, isJSON: false, isQuiet: false))
+    }
+}

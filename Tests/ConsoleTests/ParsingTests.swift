@@ -1,0 +1,158 @@
+import Testing
+
+@testable import Console
+
+@Suite struct ParsingTests {
+    private let program = Fixture.program
+
+    @Test(arguments: [
+        "--store s --json add d --version 1", "add d --version 1 --store s --json",
+        "--json add --store=s --version=1 d", "add --version 1 --store s d --json",
+    ])
+    func `global options stand before or after the command`(line: String) {
+        let outcome = program.outcome(of: line)
+        #expect(outcome.output == "add d version=1 store=s json\n")
+        #expect(outcome.status == 0)
+    }
+
+    @Test func `a value may be empty, begin with a hyphen or contain an equals sign`() {
+        let line = ["add", "d", "--version", "-x=y", "--store="]
+        #expect(program.outcome(of: line).output == "add d version=-x=y store=\n")
+    }
+
+    @Test(arguments: ["--activate", "--json", "--store=s", "--help", "--"])
+    func `an option is not taken for the value of the one before`(next: String) {
+        let outcome = program.outcome(of: ["add", "d", "--version", next])
+        #expect(outcome.status == 2)
+        #expect(outcome.errors.contains("needs a value"))
+        #expect(outcome.errors.contains("--version=\(next)"))
+    }
+
+    @Test func `an option at the end lacks its value`() {
+        let outcome = program.outcome(of: "add d --version")
+        #expect(outcome.errors.hasPrefix("castree: option --version needs a value\n"))
+    }
+
+    @Test func `two hyphens end the options`() {
+        #expect(program.outcome(of: "versions -- --json -x").output == "versions --json -x\n")
+        #expect(program.outcome(of: "-- versions --json").output == "versions --json\n")
+        #expect(program.outcome(of: "versions -- --").output == "versions --\n")
+    }
+
+    @Test func `a lone hyphen is an operand`() {
+        #expect(program.outcome(of: "versions -").output == "versions -\n")
+    }
+
+    @Test func `the last of several values counts, and a repeated option keeps all`() {
+        let line = "serve --port 1 --port 2 --header a --header b"
+        #expect(program.outcome(of: line).output == "serve port=1+2 header=a+b\n")
+    }
+
+    @Test func `a command with a version of its own leaves the leading one to the program`() {
+        #expect(program.outcome(of: "--version").output == "castree 1.2.3\n")
+        #expect(program.outcome(of: "--version add").output == "castree 1.2.3\n")
+        #expect(program.outcome(of: "versions --version").output == "castree 1.2.3\n")
+        #expect(program.outcome(of: "add d --version 7").output == "add d version=7\n")
+    }
+
+    @Test(arguments: [
+        ("", "no command given"),
+        ("--json=yes versions", "option --json takes no value"),
+        ("add --version 1", "missing argument DIR"),
+        ("add d", "missing option --version NAME"),
+        ("add d e --version 1", "unexpected argument 'e'"),
+        ("chekcout a b", "unknown command 'chekcout'; did you mean 'checkout'?"),
+        ("adds", "unknown command 'adds'; did you mean 'add'?"),
+        ("frobnicate", "unknown command 'frobnicate'"),
+        ("add d --versoin 1", "unknown option '--versoin'; did you mean '--version'?"),
+        ("add d -version 1", "unknown option '-version'; did you mean '--version'?"),
+        ("--stroe s versions", "unknown option '--stroe'; did you mean '--store'?"),
+        ("add d --frobnicate=1", "unknown option '--frobnicate'"),
+        (
+            "--activate add d",
+            "--activate is an option of 'castree add'; write it after the command"
+        ),
+        (
+            "checkout v t --mode lnk",
+            "option --mode takes link, reflink or copy, not 'lnk'; did you mean 'link'?"
+        ),
+        ("serve --port x", "option --port takes a whole number from 0 to 65535, not 'x'"),
+        ("serve --port 65536", "option --port takes a whole number from 0 to 65535, not '65536'"),
+        ("help chekcout", "unknown command 'chekcout'; did you mean 'checkout'?"),
+        ("completions zhs", "SHELL is bash, zsh or fish, not 'zhs'; did you mean 'zsh'?"),
+    ])
+    func `a wrong command line is explained, with its usage`(line: String, message: String) {
+        let outcome = program.outcome(of: line)
+        let lines = outcome.errors.split(separator: "\n")
+        #expect(lines.first == "castree: \(message)")
+        #expect(lines.dropFirst().first?.hasPrefix("Usage: castree") == true)
+        #expect(lines.last?.hasPrefix("Try 'castree") == true)
+        #expect(outcome.status == 2)
+        #expect(outcome.output.isEmpty)
+    }
+
+    @Test func `a usage error shows the usage of its command`() {
+        let errors = program.outcome(of: "add").errors
+        #expect(
+            errors.contains("Usage: castree add --version NAME [--activate] [--no-cache] DIR\n"))
+        #expect(errors.hasSuffix("Try 'castree add --help'.\n"))
+    }
+
+    @Test func `a combining mark does not hide an option`() {
+        let outcome = program.outcome(of: ["versions", "--\u{301}json"])
+        #expect(outcome.errors.contains("unknown option"))
+        #expect(
+            program.outcome(of: ["versions", "--store=\u{301}"]).output.contains("store=\u{301}"))
+    }
+
+    @Test func `the programs of the contract have no fault in their tables`() {
+        #expect(Fixture.program.faults == [])
+        #expect(Fixture.checker.faults == [])
+    }
+
+    @Test func `faults in a table are named`() {
+        let command = Command(
+            "a", summary: "",
+            arguments: [Argument("X", "", .any), Argument("X", "")],
+            options: [.json, .choice("mode", of: ["x"], "", fallback: "y"), .flag("help", "")]
+        ) { _ in .done }
+        let program = Program(
+            "p", version: "1", summary: "", commands: [command, command], defaultCommand: "b")
+        #expect(
+            Set(program.faults) == [
+                "command 'a' stands twice", "the default command 'b' is not in the table",
+                "a: --json stands twice", "a: --help stands twice", "a: argument X stands twice",
+                "a: X cannot stand after X", "a: the fallback of --mode takes x, not 'y'",
+            ])
+    }
+}
+
+@Suite struct DefaultCommandTests {
+    private let program = Fixture.checker
+
+    @Test(arguments: [
+        ("s", "check s"), ("--deep s", "check s deep"), ("check s --deep", "check s deep"),
+        ("--json --deep check s", "check s deep json"), ("gc s", "gc s"), ("-- gc", "check gc"),
+        ("--json gc s", "gc s json"), ("repair -- check", "repair check"),
+    ])
+    func `runs when no word names a command`(line: String, expected: String) {
+        #expect(program.outcome(of: line).output == expected + "\n")
+    }
+
+    @Test(arguments: [
+        ("", "missing argument STORE"), ("check", "missing argument STORE"),
+        ("repiar s", "unknown command 'repiar'; did you mean 'repair'?"),
+        ("s t", "unexpected argument 't'"), ("gc s --deep", "unknown option '--deep'"),
+        ("--dep s", "unknown option '--dep'; did you mean '--deep'?"),
+    ])
+    func `ends with 16 if the command line is wrong`(line: String, message: String) {
+        let outcome = program.outcome(of: line)
+        #expect(outcome.errors.hasPrefix("castree-fsck: \(message)\n"))
+        #expect(outcome.status == 16)
+    }
+
+    @Test func `shows in the usage line`() {
+        let usage = "Usage: castree-fsck [check|repair|gc|du] [OPTIONS] STORE\n"
+        #expect(program.outcome(of: "--help").output.contains(usage))
+    }
+}

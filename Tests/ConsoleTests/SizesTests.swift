@@ -1,0 +1,48 @@
+import Testing
+
+@testable import Console
+
+@Suite struct SizesTests {
+    @Test(arguments: [
+        (0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"),
+        (1_048_524, "1023.9 KiB"), (1_048_525, "1.0 MiB"), (12_897_485, "12.3 MiB"),
+        (1 << 30, "1.0 GiB"), (5 << 40, "5.0 TiB"), (7 << 50, "7.0 PiB"), (Int.max, "8.0 EiB"),
+        (-1536, "-1.5 KiB"), (Int.min, "-8.0 EiB"),
+    ])
+    func `binary units have one decimal`(count: Int, text: String) {
+        #expect(SizeStyle.binary.text(count) == text)
+    }
+
+    @Test func `the largest count of all still has a text`() {
+        #expect(SizeStyle.binary.text(UInt64.max) == "16.0 EiB")
+        #expect(SizeStyle.exact.text(UInt64.max) == "18446744073709551615 B")
+    }
+
+    @Test(arguments: [(0, "0 B"), (12_897_485, "12897485 B"), (-5, "-5 B")])
+    func `exact sizes are plain digits`(count: Int, text: String) {
+        #expect(SizeStyle.exact.text(count) == text)
+    }
+
+    @Test(arguments: [
+        (0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (-1000, "-1,000"),
+    ])
+    func `counts have separators`(count: Int, text: String) {
+        #expect(groupedCount(count) == text)
+    }
+
+    @Test func `a count goes with its noun`() {
+        #expect(counted(1, "file") == "1 file")
+        #expect(counted(0, "file") == "0 files")
+        #expect(counted(12_345, "entry", "entries") == "12,345 entries")
+    }
+
+    @Test(arguments: [
+        (Duration.zero, "0.0 s"), (.milliseconds(449), "0.4 s"), (.seconds(12), "12 s"),
+        (.seconds(200), "3 min 20 s"), (.seconds(7500), "2 h 5 min"),
+        (.seconds(273_600), "3 d 4 h"),
+        (.milliseconds(9999), "9.9 s"), (.seconds(-1), "0.0 s"),
+    ])
+    func `durations have their largest units`(duration: Duration, text: String) {
+        #expect(duration.displayed == text)
+    }
+}

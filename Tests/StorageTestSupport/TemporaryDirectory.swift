@@ -1,0 +1,101 @@
+import CASStore
+public import VersionTree
+import Foundation
+
+/// A fresh directory that goes with its owner. On a real file system by default: links, modes and
+/// syncs mean something there.
+public final class TemporaryDirectory: Sendable {
+    /// The directory's path.
+    public let path: String
+
+    /// Makes a directory under `$CASTREE_TEST_TMP`, or the system's temporary directory.
+    public init() {
+        let base =
+            ProcessInfo.processInfo.environment["CASTREE_TEST_TMP"]
+            ?? ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+        path = base + "/castree-test-" + UUID().uuidString.prefix(13)
+        try? FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        // Trees are read-only; whoever owns them makes them writable to remove them.
+        process.arguments = ["-c", "chmod -R u+w \"$0\" 2>/dev/null; rm -rf \"$0\"", path]
+        try? process.run()
+        process.waitUntilExit()
+    }
+
+    /// A path inside.
+    public func appending(_ name: String) -> String { path + "/" + name }
+}
+
+/// Writes a tree of files: path to content. A content that begins with `#!` is executable.
+public func writeTree(_ root: String, _ files: [String: String]) throws {
+    for (path, content) in files {
+        let full = root + "/" + path
+        try FileManager.default.createDirectory(
+            atPath: (full as NSString).deletingLastPathComponent,
+            withIntermediateDirectories: true)
+        try? FileManager.default.removeItem(atPath: full)
+        try Data(content.utf8).write(to: URL(filePath: full))
+        if content.hasPrefix("#!") {
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o755], ofItemAtPath: full)
+        }
+    }
+}
+
+/// Reads a tree of files back: path to content.
+public func readTree(_ root: String) throws -> [String: String] {
+    var result: [String: String] = [:]
+    let all = try FileManager.default.subpathsOfDirectory(atPath: root)
+    for path in all {
+        var isDirectory: ObjCBool = false
+        _ = FileManager.default.fileExists(atPath: root + "/" + path, isDirectory: &isDirectory)
+        if isDirectory.boolValue { continue }
+        result[path] = try String(decoding: Data(contentsOf: URL(filePath: root + "/" + path)), as: UTF8.self)
+    }
+    return result
+}
+
+/// A store in a fresh directory.
+public struct TemporaryStore: Sendable {
+    /// The directory that holds the store and whatever a test puts beside it.
+    public let directory: TemporaryDirectory
+    /// The store.
+    public let versions: VersionStore
+
+    /// Makes a store; durable unless a test is about something else and makes many.
+    public init(isDurable: Bool = false, notice: @escaping @Sendable (String) -> Void = { _ in })
+        throws
+    {
+        directory = TemporaryDirectory()
+        versions = try VersionStore.create(
+            at: directory.appending("store"),
+            options: StoreOptions(
+                isDurable: isDurable, reservedByteCount: 1 << 20, notice: notice)
+        ).versions
+    }
+
+    /// The store's path.
+    public var path: String { directory.appending("store") }
+
+    /// Opens the store again, as another process would.
+    public func reopened(
+        notice: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws -> VersionStore {
+        try VersionStore.open(
+            path,
+            options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20, notice: notice))
+    }
+
+    /// Adds a tree of files as a version.
+    @discardableResult
+    public func add(_ name: String, _ files: [String: String]) throws -> AddReport {
+        let source = directory.appending("source-\(name)")
+        try writeTree(source, files)
+        return try versions.add(directory: source, version: name)
+    }
+}

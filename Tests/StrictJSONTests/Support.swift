@@ -1,0 +1,99 @@
+// What the tests share: texts as bytes, and one call per way of reading.
+
+import StrictJSON
+
+/// Ways to read a whole text.
+///
+/// All of them promise the same strictness.
+enum Reading: CaseIterable, Sendable {
+    case asTree, bySkipping, byPulling
+
+    func read(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) throws(JSONError) {
+        var reader = try JSONReader(bytes, limits: limits)
+        switch self {
+        case .asTree: _ = try reader.readValue()
+        case .bySkipping: try reader.skipValue()
+        case .byPulling: try pull(&reader)
+        }
+        try reader.finish()
+    }
+
+    /// Reads like a decoder does: one typed verb after the other.
+    private func pull(_ reader: inout JSONReader) throws(JSONError) {
+        switch try reader.peekKind() {
+        case .object:
+            try reader.enterObject()
+            while try reader.nextKey() != nil { try pull(&reader) }
+        case .array:
+            try reader.enterArray()
+            while try reader.nextElement() { try pull(&reader) }
+        case .string:
+            var decoded: [UInt8] = []
+            try reader.readStringBytes(appendingTo: &decoded)
+        case .number:
+            do {
+                _ = try reader.readInteger()
+            } catch  where error.reason == .wrongType || error.reason == .integerOutOfRange {
+                try reader.skipValue()
+            }
+        case .bool: _ = try reader.readBool()
+        case .null: try reader.readNull()
+        }
+    }
+}
+
+/// Returns the error that reading `bytes` throws.
+func refusal(
+    of bytes: [UInt8], limits: JSONLimits = JSONLimits(), reading: Reading = .asTree
+) -> JSONError? {
+    do throws(JSONError) {
+        try reading.read(bytes, limits: limits)
+        return nil
+    } catch {
+        return error
+    }
+}
+
+func refusal(of text: String, limits: JSONLimits = JSONLimits()) -> JSONError? {
+    refusal(of: Array(text.utf8), limits: limits)
+}
+
+func parse(_ text: String) throws -> JSONValue {
+    try JSONValue.parse(Array(text.utf8))
+}
+
+/// Returns a reader of `text`, at its first value.
+func makeReader(_ text: String) throws(JSONError) -> JSONReader {
+    try JSONReader(Array(text.utf8))
+}
+
+/// Returns what `write` makes of a new writer.
+func written(_ write: (inout JSONWriter) -> Void) -> String {
+    var writer = JSONWriter()
+    write(&writer)
+    return String(decoding: writer.drain(), as: UTF8.self)
+}
+
+/// A text with one of everything: every type, every escape, characters of two to four bytes.
+let oneOfEverything = #"""
+    {"null": null, "bools": [true,false], "numbers": [0,-1,12.5e+3,1E-2,9223372036854775807],
+     "plain": "text of some length", "escapes": "\"\\\/\b\f\n\r\t\u0041\uD83D\ude00",
+     "raw": "é€😀", "empty": [{}, [], ""], "k\u0065y": {"a": {"a": [[["deep"]]]}}}
+    """#
+
+/// The generator SplitMix64, so that a printed seed repeats a test.
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
