@@ -52,6 +52,10 @@ let package = Package(
         .testTarget(
             name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
         .testTarget(
+            name: "ConsoleTests", dependencies: ["Console", "StrictJSON"],
+            swiftSettings: settings),
+        .testTarget(name: "TidyTests", swiftSettings: settings),
+        .testTarget(
             name: "CASStoreTests", dependencies: ["StorageTestSupport", "CASStore"],
             swiftSettings: settings),
         .testTarget(

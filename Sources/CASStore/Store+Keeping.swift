@@ -43,7 +43,8 @@ extension Store {
         if let known = try index.version(name, connection), known.content != registration.content {
             throw StoreError(
                 .versionExists,
-                "version \(name) exists with other content; choose another name, or retire it first")
+                "version \(name) exists with other content; choose another name, or retire it first"
+            )
         }
         if let twin = try index.nameTwin(name, connection) {
             throw StoreError(
@@ -58,7 +59,8 @@ extension Store {
     /// The objects, the tree and the manifest are durable; this is the last step before the promise.
     /// - Parameter cached: source files and what they contain, for the stat cache.
     package func settle(
-        _ claim: Int64, _ registration: Registration, published: some Sequence<StoredObject>, cached: some Sequence<(StatKey, ObjectID)>, lease: borrowing Lease
+        _ claim: Int64, _ registration: Registration, published: some Sequence<StoredObject>,
+        cached: some Sequence<(StatKey, ObjectID)>, lease: borrowing Lease
     ) throws(StoreError) -> Settlement {
         let holder = lease.name
         return try index { (index) throws(StoreError) in

@@ -25,7 +25,8 @@ extension Store {
         }
         try fileSystem.list(root.raw) { (entry, _) throws(StoreError) in
             let name = String(cString: entry)
-            guard StoreLayout.topLevelNames.contains(name) || name.hasPrefix(".\(StoreLayout.format)")
+            guard
+                StoreLayout.topLevelNames.contains(name) || name.hasPrefix(".\(StoreLayout.format)")
             else {
                 throw StoreError(
                     .storeExists,

@@ -55,7 +55,9 @@ public final class Store: Sendable {
         return try ObjectReader(address, file, fileSystem)
     }
 
-    /// Returns whether the store holds the object. Its bytes are not read.
+    /// Returns whether the store holds the object.
+    ///
+    /// Its bytes are not read.
     public func contains(_ address: ObjectID) throws(StoreError) -> Bool {
         try objects.contains(address)
     }
@@ -95,7 +97,9 @@ public final class Store: Sendable {
     }
 
     /// Throws `.writesRefused` after a failed sync: the kernel has dropped the pages and a second
-    /// sync that succeeds proves nothing. Opening the store again looks at what is really there.
+    /// sync that succeeds proves nothing.
+    ///
+    /// Opening the store again looks at what is really there.
     package func checkWritable() throws(StoreError) {
         guard !hasSyncFailed.load(ordering: .acquiring) else {
             throw StoreError(

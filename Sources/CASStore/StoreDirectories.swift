@@ -1,5 +1,7 @@
-/// The open directories of a store. Everything inside is reached through them, so that moving the
-/// store, or swapping a directory for a symbolic link, cannot redirect a running process.
+/// The open directories of a store.
+///
+/// Everything inside is reached through them, so that moving the store, or swapping a directory for
+/// a symbolic link, cannot redirect a running process.
 package final class StoreDirectories: Sendable {
     package let root: Descriptor
     package let objects: Descriptor

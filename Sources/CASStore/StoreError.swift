@@ -24,7 +24,9 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code's name, as in the `code` field of JSON errors.
         public let description: String
-        /// Makes a code. Codes with equal names are equal.
+        /// Makes a code.
+        ///
+        /// Codes with equal names are equal.
         public init(_ name: String) { description = name }
     }
 

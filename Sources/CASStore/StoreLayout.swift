@@ -1,4 +1,6 @@
-/// Every path inside a store. This file builds them, and no other does.
+/// Every path inside a store.
+///
+/// This file builds them, and no other does.
 ///
 /// ```
 /// STORE/
@@ -44,6 +46,7 @@ package enum StoreLayout {
     package static func manifest(_ version: String) -> String { version + manifestSuffix }
 
     /// The name beside a tree under which it is built or taken down, inside `versions/`.
+    ///
     /// A version's name never begins with a dot, so the two cannot meet.
     package static func hiddenTree(_ version: String, _ token: String) -> String {
         ".\(version).\(token)"
@@ -59,9 +62,8 @@ package enum StoreLayout {
     ) throws(StoreError) -> R {
         // "ab/cdef…" with the slash moved out: the digits stand behind the third byte.
         try withObjectPath(address) { (path) throws(StoreError) -> R in
-            var digits:
-                (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
-                    (0, 0, 0, 0, 0, 0, 0, 0, 0)
+            var digits: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
+                (0, 0, 0, 0, 0, 0, 0, 0, 0)
             return try withUnsafeMutableBytes(of: &digits) { (buffer) throws(StoreError) -> R in
                 let target = UnsafeMutableRawBufferPointer(rebasing: buffer[2..<64])
                 buffer[0] = UInt8(bitPattern: path[0])

@@ -1,9 +1,13 @@
 /// How a store is opened.
 public struct StoreOptions: Sendable {
-    /// Whether what a call acknowledges survives a power cut. Only a user who says so turns it off.
+    /// Whether what a call acknowledges survives a power cut.
+    ///
+    /// Only a user who says so turns it off.
     public var isDurable: Bool
     /// Free space, in bytes, that new content must leave on the file system, so that collecting,
-    /// switching and the rest of the machine go on. `nil`: one per cent, between 1 and 64 MiB.
+    /// switching and the rest of the machine go on.
+    ///
+    /// `nil`: one per cent, between 1 and 64 MiB.
     public var reservedByteCount: Int64?
     /// Where to say what was done without being asked, such as rebuilding the index.
     public var notice: @Sendable (String) -> Void

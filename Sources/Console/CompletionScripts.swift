@@ -16,22 +16,19 @@ enum CompletionShell: String, CaseIterable, Sendable {
             + String(
                 program.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" }
             ) + "_complete"
-        return template.replacing("PROGRAM", with: program).replacing("FUNCTION", with: function)
-    }
-
-    private var template: String {
         switch self {
-        case .bash: bashTemplate
-        case .zsh: zshTemplate
-        case .fish: fishTemplate
+        case .bash: return bashScript(program, function)
+        case .zsh: return zshScript(program, function)
+        case .fish: return fishScript(program, function)
         }
     }
 }
 
 // printf %q: a candidate may hold what the shell would obey. Names of files are left to readline,
 // which knows how to quote them; it is asked for when there is no candidate.
-private let bashTemplate = #"""
-    FUNCTION() {
+private func bashScript(_ program: String, _ function: String) -> String {
+    #"""
+    \#(function)() {
         local line
         COMPREPLY=()
         while IFS= read -r line; do
@@ -42,12 +39,14 @@ private let bashTemplate = #"""
             esac
         done < <("${COMP_WORDS[0]}" __complete bash "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
     }
-    complete -F FUNCTION PROGRAM
+    complete -F \#(function) \#(program)
 
     """#
+}
 
-private let zshTemplate = #"""
-    FUNCTION() {
+private func zshScript(_ program: String, _ function: String) -> String {
+    #"""
+    \#(function)() {
         local line word summary
         local -a candidates given=("${(@Q)words[2,CURRENT]}")
         for line in "${(@f)$("${words[1]}" __complete zsh "${given[@]}" 2>/dev/null)}"; do
@@ -58,14 +57,16 @@ private let zshTemplate = #"""
                     candidates+=("${word//:/\\:}${summary:+:$summary}") ;;
             esac
         done
-        (( $#candidates )) && _describe PROGRAM candidates
+        (( $#candidates )) && _describe \#(program) candidates
     }
-    compdef FUNCTION PROGRAM
+    compdef \#(function) \#(program)
 
     """#
+}
 
-private let fishTemplate = #"""
-    function FUNCTION
+private func fishScript(_ program: String, _ function: String) -> String {
+    #"""
+    function \#(function)
         set -l words (commandline -opc)
         set -l current (commandline -ct)
         for line in ($words[1] __complete fish $words[2..] $current 2>/dev/null)
@@ -79,9 +80,10 @@ private let fishTemplate = #"""
             end
         end
     end
-    complete -c PROGRAM -f -a '(FUNCTION)'
+    complete -c \#(program) -f -a '(\#(function))'
 
     """#
+}
 
 extension Program {
     /// Answers a shell: candidates on standard output, and never an error.

@@ -76,8 +76,6 @@ import Testing
         let outcome = Fixture.checker.outcome(of: ["completions", shell])
         #expect(outcome.status == 0)
         #expect(outcome.output.contains("__complete \(shell)"))
-        #expect(!outcome.output.contains("PROGRAM"))
-        #expect(!outcome.output.contains("FUNCTION"))
         #expect(outcome.output.contains("_castree_fsck_complete"))
     }
 

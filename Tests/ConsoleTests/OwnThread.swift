@@ -15,8 +15,10 @@ func onOwnThread<Value: Sendable>(
             Work { continuation.resume(with: Result(catching: work)) })
         #if canImport(Darwin)
             var thread: pthread_t?
+            defer { if let thread { pthread_detach(thread) } }
         #else
             var thread = pthread_t()
+            defer { pthread_detach(thread) }
         #endif
         let status = pthread_create(&thread, nil, entry, start.toOpaque())
         precondition(status == 0, "no thread")

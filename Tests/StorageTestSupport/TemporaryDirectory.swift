@@ -1,9 +1,10 @@
 import CASStore
-public import VersionTree
 import Foundation
+public import VersionTree
 
-/// A fresh directory that goes with its owner. On a real file system by default: links, modes and
-/// syncs mean something there.
+/// A fresh directory that goes with its owner.
+///
+/// On a real file system by default: links, modes and syncs mean something there.
 public final class TemporaryDirectory: Sendable {
     /// The directory's path.
     public let path: String
@@ -31,7 +32,9 @@ public final class TemporaryDirectory: Sendable {
     public func appending(_ name: String) -> String { path + "/" + name }
 }
 
-/// Writes a tree of files: path to content. A content that begins with `#!` is executable.
+/// Writes a tree of files: path to content.
+///
+/// A content that begins with `#!` is executable.
 public func writeTree(_ root: String, _ files: [String: String]) throws {
     for (path, content) in files {
         let full = root + "/" + path
@@ -55,7 +58,8 @@ public func readTree(_ root: String) throws -> [String: String] {
         var isDirectory: ObjCBool = false
         _ = FileManager.default.fileExists(atPath: root + "/" + path, isDirectory: &isDirectory)
         if isDirectory.boolValue { continue }
-        result[path] = try String(decoding: Data(contentsOf: URL(filePath: root + "/" + path)), as: UTF8.self)
+        result[path] = try String(
+            decoding: Data(contentsOf: URL(filePath: root + "/" + path)), as: UTF8.self)
     }
     return result
 }

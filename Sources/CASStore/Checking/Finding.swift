@@ -1,6 +1,8 @@
 /// One thing that a check found wrong.
 public struct Finding: Sendable, Hashable {
-    /// What is wrong. The raw value is the `kind` of JSON output, and stays as it is.
+    /// What is wrong.
+    ///
+    /// The raw value is the `kind` of JSON output, and stays as it is.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// An object's bytes do not match its address.
         case damagedObject
@@ -56,7 +58,9 @@ public struct Finding: Sendable, Hashable {
     public var path: String?
     /// A sentence for people.
     public var message: String
-    /// Whether a repair has mended it. What was quarantined is repaired only when the content is back.
+    /// Whether a repair has mended it.
+    ///
+    /// What was quarantined is repaired only when the content is back.
     public var isRepaired: Bool
 
     /// Makes a finding.

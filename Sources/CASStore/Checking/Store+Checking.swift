@@ -83,7 +83,9 @@ extension Store {
         let name = address.map(\.description) ?? ""
         let path =
             suspicion.path == StoreLayout.twinSuffix
-            ? nil : suspicion.path ?? address.map { _ in "objects/\(name.prefix(2))/\(name.dropFirst(2))" }
+            ? nil
+            : suspicion.path
+                ?? address.map { _ in "objects/\(name.prefix(2))/\(name.dropFirst(2))" }
         let message =
             switch suspicion.kind {
             case .damagedObject: "the bytes of object \(name) do not match its address"
@@ -161,7 +163,9 @@ extension Store {
         return true
     }
 
-    /// What writers that died have left. A repair cleans it up.
+    /// What writers that died have left.
+    ///
+    /// A repair cleans it up.
     package func checkLeftovers(repairing: Bool) throws(StoreError) -> [Finding] {
         let dead = try leases().dead
         var findings = dead.map {

@@ -17,7 +17,9 @@ public struct CollectionPlan: Sendable {
 
     /// How many files go.
     public var objectCount: Int { objects.count + quarantined.count + staged.count }
-    /// How many bytes they hold. Space comes back when the last tree that shows a file is gone too.
+    /// How many bytes they hold.
+    ///
+    /// Space comes back when the last tree that shows a file is gone too.
     public var byteCount: Int64 {
         [objects, quarantined, staged].joined().reduce(0) { $0 + $1.byteCount }
     }

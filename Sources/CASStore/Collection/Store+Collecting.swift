@@ -1,7 +1,9 @@
 // Collecting: delete what nothing references. Costs what the garbage costs, not what the store holds.
 
 extension Store {
-    /// Decides what to collect. Changes nothing.
+    /// Decides what to collect.
+    ///
+    /// Changes nothing.
     /// - Throws: what reading the index throws.
     public func planCollection() throws(StoreError) -> CollectionPlan {
         var plan = CollectionPlan()
@@ -29,6 +31,7 @@ extension Store {
     /// Safe beside writers: one that needs an announced object takes it back in its own transaction,
     /// or writes it again. Repeating it after a crash finishes the work. Runs on a full disk.
     /// - Throws: `.index` while a manifest cannot be read: the roots are in doubt then.
+    @discardableResult
     public func collect(
         progress: (Collected) -> Void = { _ in }
     ) throws(StoreError) -> Collected {
@@ -44,7 +47,8 @@ extension Store {
                 after = last
                 progress(collected)
             }
-            for file in try self.leftovers(in: self.directories.quarantine.raw, where: { _ in true })
+            for file in try self.leftovers(
+                in: self.directories.quarantine.raw, where: { _ in true })
             {
                 try self.fileSystem.removeIfPresent(
                     self.directories.quarantine.raw, file.address.description)

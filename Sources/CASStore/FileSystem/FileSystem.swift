@@ -27,7 +27,8 @@ package protocol FileSystem: Sendable {
     func status(_ file: Int32) throws(StoreError) -> FileStatus
     /// The status of the entry itself (a symbolic link is not followed); `nil` if there is none.
     func status(
-        _ directory: Int32, _ path: UnsafePointer<CChar>) throws(StoreError) -> FileStatus?
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> FileStatus?
     func link(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>) throws(StoreError)
@@ -48,7 +49,8 @@ package protocol FileSystem: Sendable {
         _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String) throws(StoreError)
     /// Where a symbolic link points; `nil` if there is no entry or it is not a link.
     func symbolicLink(
-        _ directory: Int32, _ path: UnsafePointer<CChar>) throws(StoreError) -> String?
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> String?
     /// Calls `body` with every entry but `.` and `..`, in no order, until it returns `false`.
     func list(
         _ directory: Int32,

@@ -6,7 +6,9 @@ import CSystem
     import Darwin
 #endif
 
-/// The system calls, one verb each. No logic beyond EINTR, short transfers and errno.
+/// The system calls, one verb each.
+///
+/// No logic beyond EINTR, short transfers and errno.
 package struct POSIXFileSystem: FileSystem {
     package init() {}
 

@@ -61,8 +61,10 @@ package struct Digester: ~Copyable {
     private let context: OpaquePointer
     private let method: OpaquePointer
 
-    /// Prepares a digest. Fetching the method once and reusing the context is three times faster
-    /// for small messages than EVP_Digest (EVP_DigestInit(3), NOTES).
+    /// Prepares a digest.
+    ///
+    /// Fetching the method once and reusing the context is three times faster for small messages
+    /// than EVP_Digest (EVP_DigestInit(3), NOTES).
     package init(_ algorithm: DigestAlgorithm) throws(StoreError) {
         guard let method = EVP_MD_fetch(nil, algorithm.name, nil) else {
             throw StoreError(

@@ -27,7 +27,9 @@ public struct Fingerprint: Hashable, Sendable {
     }
 }
 
-/// A running fingerprint, reusable for any number of objects. One per worker.
+/// A running fingerprint, reusable for any number of objects.
+///
+/// One per worker.
 package struct Fingerprinter: ~Copyable {
     private let state: OpaquePointer
 

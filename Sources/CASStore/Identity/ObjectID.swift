@@ -29,7 +29,9 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
         (w0, w1, w2, w3) = words
     }
 
-    /// 32 zero bytes: a place to be filled. No object has this address.
+    /// 32 zero bytes: a place to be filled.
+    ///
+    /// No object has this address.
     package static let zero = ObjectID(0, 0, 0, 0)
 
     private init(_ w0: UInt64, _ w1: UInt64, _ w2: UInt64, _ w3: UInt64) {
@@ -100,6 +102,7 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// The first twelve digits, for messages to people.
     public var shortDescription: String { String(description.prefix(12)) }
 
+    /// Orders as the spelling does.
     public static func < (left: ObjectID, right: ObjectID) -> Bool {
         if left.w0 != right.w0 { return left.w0 < right.w0 }
         if left.w1 != right.w1 { return left.w1 < right.w1 }

@@ -15,8 +15,9 @@ extension Index {
         _ address: ObjectID, _ connection: Connection
     ) throws(StoreError) -> ObjectRow? {
         let row = try connection.statement(
-            "SELECT id, bytes, fingerprint, state, refs FROM object WHERE address = ?")
-            .bind(1, address)
+            "SELECT id, bytes, fingerprint, state, refs FROM object WHERE address = ?"
+        )
+        .bind(1, address)
         defer { row.reset() }
         guard try row.step() else { return nil }
         return ObjectRow(
@@ -49,29 +50,33 @@ extension Index {
         return result
     }
 
-    /// Notes that an object is on disk, verified and durable. Inserts it, named by nothing, if the
-    /// index does not know it.
+    /// Notes that an object is on disk, verified and durable.
+    ///
+    /// Inserts it, named by nothing, if the index does not know it.
     func setPresent(_ object: StoredObject, _ connection: Connection) throws(StoreError) {
         let known = try self.object(object.address, connection)
         guard let known else {
             try connection.statement(
                 "INSERT INTO object (address, bytes, fingerprint, state, refs, keepers) "
-                    + "VALUES (?, ?, ?, 1, 0, 0)")
-                .bind(1, object.address).bind(2, object.byteCount).bind(3, object.fingerprint)
-                .run()
+                    + "VALUES (?, ?, ?, 1, 0, 0)"
+            )
+            .bind(1, object.address).bind(2, object.byteCount).bind(3, object.fingerprint)
+            .run()
             return
         }
         // A format that promises no size is corrected here, and so is its only keeper.
         if known.byteCount != object.byteCount, known.references == 1 {
             try connection.statement(
                 "UPDATE version SET unique_bytes = unique_bytes + ? "
-                    + "WHERE id = (SELECT keepers FROM object WHERE id = ?)")
-                .bind(1, object.byteCount - known.byteCount).bind(2, known.id).run()
+                    + "WHERE id = (SELECT keepers FROM object WHERE id = ?)"
+            )
+            .bind(1, object.byteCount - known.byteCount).bind(2, known.id).run()
         }
         try connection.statement(
             "UPDATE object SET state = 1, bytes = ?, fingerprint = coalesce(?, fingerprint) "
-                + "WHERE id = ?")
-            .bind(1, object.byteCount).bind(2, object.fingerprint).bind(3, known.id).run()
+                + "WHERE id = ?"
+        )
+        .bind(1, object.byteCount).bind(2, object.fingerprint).bind(3, known.id).run()
     }
 
     /// Records a fingerprint that a full check has computed.
@@ -90,7 +95,8 @@ extension Index {
         // The partial index `garbage` answers this: its cost is what it returns.
         let rows = try connection.statement(
             "SELECT id, address, bytes, state FROM object WHERE refs = 0 AND id > ? "
-                + "ORDER BY id LIMIT ?").bind(1, after).bind(2, Int64(limit))
+                + "ORDER BY id LIMIT ?"
+        ).bind(1, after).bind(2, Int64(limit))
         while try rows.step() {
             guard let address = rows.address(1) else { continue }
             result.append(
@@ -112,7 +118,8 @@ extension Index {
     /// Whether an object is still to be deleted: nothing has named it since it was announced.
     func isStillGarbage(_ id: Int64, _ connection: Connection) throws(StoreError) -> Bool {
         let row = try connection.statement(
-            "SELECT 1 FROM object WHERE id = ? AND refs = 0 AND state <> 1").bind(1, id)
+            "SELECT 1 FROM object WHERE id = ? AND refs = 0 AND state <> 1"
+        ).bind(1, id)
         defer { row.reset() }
         return try row.step()
     }

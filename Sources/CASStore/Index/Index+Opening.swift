@@ -1,5 +1,3 @@
-import CSQLite
-
 extension Index {
     /// The connection to the file that is at the path now.
     func openIfNeeded() throws(StoreError) -> Connection {

@@ -112,7 +112,8 @@ extension Index {
         for row in rows.values { try removeVersion(id: row.id, connection) }
         try connection.statement(
             "INSERT INTO meta VALUES ('manifests_changed_at', ?1) "
-                + "ON CONFLICT (key) DO UPDATE SET value = ?1").bind(1, changedAt).run()
+                + "ON CONFLICT (key) DO UPDATE SET value = ?1"
+        ).bind(1, changedAt).run()
         return damaged
     }
 
@@ -121,8 +122,9 @@ extension Index {
         _ name: String, _ identity: String, _ connection: Connection
     ) throws(StoreError) {
         try connection.statement(
-            "UPDATE version SET manifest_status = ? WHERE lease IS NULL AND name = ?")
-            .bind(1, identity).bind(2, name).run()
+            "UPDATE version SET manifest_status = ? WHERE lease IS NULL AND name = ?"
+        )
+        .bind(1, identity).bind(2, name).run()
     }
 
     /// Records that the manifests were as the index says at this moment.

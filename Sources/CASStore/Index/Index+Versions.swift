@@ -28,7 +28,8 @@ extension Index {
     /// A registered version by name.
     func version(_ name: String, _ connection: Connection) throws(StoreError) -> VersionRow? {
         let found = try connection.statement(
-            "SELECT \(Self.columns) FROM version WHERE lease IS NULL AND name = ?").bind(1, name)
+            "SELECT \(Self.columns) FROM version WHERE lease IS NULL AND name = ?"
+        ).bind(1, name)
         defer { found.reset() }
         return try found.step() ? try row(found) : nil
     }
@@ -37,7 +38,8 @@ extension Index {
     func nameTwin(_ name: String, _ connection: Connection) throws(StoreError) -> String? {
         let found = try connection.statement(
             "SELECT name FROM version WHERE lease IS NULL AND name = ?1 COLLATE NOCASE "
-                + "AND name <> ?1").bind(1, name)
+                + "AND name <> ?1"
+        ).bind(1, name)
         defer { found.reset() }
         return try found.step() ? found.text(0) : nil
     }
@@ -49,8 +51,9 @@ extension Index {
         return try row.step() ? row.integer(0) : 1
     }
 
-    /// Whether the claim of a running writer is still counted here. It is not when the index was
-    /// rebuilt in between.
+    /// Whether the claim of a running writer is still counted here.
+    ///
+    /// It is not when the index was rebuilt in between.
     func hasClaim(
         _ id: Int64, lease: String, _ connection: Connection
     ) throws(StoreError) -> Bool {

@@ -1,5 +1,6 @@
-/// The tables of the index, drawn. The index is derived: every row can be made again from
-/// `objects/`, `manifests/` and the clock.
+/// The tables of the index, drawn.
+///
+/// The index is derived: every row can be made again from `objects/`, `manifests/` and the clock.
 ///
 /// ```
 /// object      one row per address that is on disk or that a version names
@@ -25,15 +26,19 @@
 ///             manifests_changed_at (ctime of manifests/ as last reconciled)
 /// ```
 enum IndexSchema {
-    /// Kept in `PRAGMA user_version`. An index of another version is rebuilt: it is derived, so a
-    /// migration that computes anything would only be a slower way to the same rows.
+    /// Kept in `PRAGMA user_version`.
+    ///
+    /// An index of another version is rebuilt: it is derived, so a migration that computes anything
+    /// would only be a slower way to the same rows.
     static let version: Int64 = 1
 
     /// Marks the file as ours (`PRAGMA application_id`): "cast".
     static let applicationID: Int64 = 0x6361_7374
 
-    /// Settings of every connection. A rollback journal needs no shared memory, so a full disk can
-    /// not kill the process (SIGBUS), and a committed transaction is durable with FULL:
+    /// Settings of every connection.
+    ///
+    /// A rollback journal needs no shared memory, so a full disk can not kill the process (SIGBUS),
+    /// and a committed transaction is durable with FULL:
     /// sqlite.org/pragma.html#pragma_journal_mode.
     static func settings(isDurable: Bool) -> String {
         """

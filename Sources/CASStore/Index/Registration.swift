@@ -11,6 +11,7 @@ public struct Reference: Hashable, Sendable, Comparable {
         self.byteCount = byteCount
     }
 
+    /// Orders by address.
     public static func < (left: Reference, right: Reference) -> Bool {
         left.address < right.address
     }
@@ -61,7 +62,9 @@ package struct Registration: Sendable {
     }
 }
 
-/// Reads manifests for the index. The module that knows the format gives one to the store.
+/// Reads manifests for the index.
+///
+/// The module that knows the format gives one to the store.
 package protocol ManifestReading: Sendable {
     /// The registration in the manifest file of the version `name`.
     /// - Throws: an error that says what is wrong with the bytes; they come from the store's own

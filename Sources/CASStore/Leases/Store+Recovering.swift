@@ -2,7 +2,9 @@
 
 extension Store {
     /// Ends what dead writers left: their claims, and the objects they had published but not yet
-    /// recorded. Costs one directory listing when there is nothing to do.
+    /// recorded.
+    ///
+    /// Costs one directory listing when there is nothing to do.
     package func recoverDeadLeases() throws(StoreError) {
         for name in try leaseFiles() {
             _ = try withDeadLease(name) { () throws(StoreError) in

@@ -125,12 +125,16 @@ package final class ObjectBatch: Sendable {
         return status.kind == .regular && status.byteCount == object.byteCount
     }
 
-    /// Makes staged bytes durable. After it, and before any promise, comes `publish`.
+    /// Makes staged bytes durable.
+    ///
+    /// After it, and before any promise, comes `publish`.
     package func syncStaged(_ staged: some Sequence<ObjectID>) throws(StoreError) {
         try store.syncAll(orEach: directory.raw, staged)
     }
 
-    /// Gives staged objects their names, on all processors. The caller makes the entries durable.
+    /// Gives staged objects their names, on all processors.
+    ///
+    /// The caller makes the entries durable.
     package func publish(
         count: Int, _ address: @escaping @Sendable (Int) -> ObjectID
     ) throws(StoreError) {
@@ -164,7 +168,9 @@ package final class ObjectBatch: Sendable {
             address: address, byteCount: found.byteCount, fingerprint: found.fingerprint)
     }
 
-    /// Removes the staged name of a published object. The index has recorded it.
+    /// Removes the staged name of a published object.
+    ///
+    /// The index has recorded it.
     package func dropStagedName(_ address: ObjectID) throws(StoreError) {
         try StoreLayout.withDigits(address) { (name) throws(StoreError) in
             try store.fileSystem.removeIfPresent(directory.raw, name)

@@ -1,4 +1,6 @@
-/// A worker's hasher and buffer, for reading whole files. One per thread.
+/// A worker's hasher and buffer, for reading whole files.
+///
+/// One per thread.
 package struct ObjectChecker: ~Copyable {
     private var hasher: ObjectHasher
     private var fingerprinter: Fingerprinter

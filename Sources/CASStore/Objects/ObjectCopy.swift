@@ -3,6 +3,7 @@ package enum CopyMethod: Sendable { case reflinked, copied }
 
 extension Store {
     /// Copies an object's bytes into a new file, sharing them on disk where the file system can.
+    ///
     /// What is copied is hashed on the way; a wrong byte throws `.damagedObject`.
     package func copyObject(
         _ address: ObjectID, to directory: Int32, _ name: UnsafePointer<CChar>, mode: UInt32,
@@ -46,7 +47,9 @@ extension Store {
     }
 
     /// Makes the executable twin of an object: the same bytes in a file of mode 0555, so that one
-    /// inode never serves two modes. Durable before it gets its name.
+    /// inode never serves two modes.
+    ///
+    /// Durable before it gets its name.
     package func makeTwin(
         of address: ObjectID, lease: borrowing Lease
     ) throws(StoreError) {

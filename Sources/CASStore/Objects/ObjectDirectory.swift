@@ -14,7 +14,9 @@ public struct StoredObject: Sendable, Hashable {
     }
 }
 
-/// Objects on disk: publish, open, verify, delete, list. Knows nothing of the index.
+/// Objects on disk: publish, open, verify, delete, list.
+///
+/// Knows nothing of the index.
 package struct ObjectDirectory: Sendable {
     let fileSystem: any FileSystem
     let directories: StoreDirectories
@@ -35,7 +37,9 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Whether a regular file stands at the object's path. Says nothing of its bytes.
+    /// Whether a regular file stands at the object's path.
+    ///
+    /// Says nothing of its bytes.
     package func contains(_ address: ObjectID) throws(StoreError) -> Bool {
         try status(address)?.kind == .regular
     }
@@ -66,7 +70,9 @@ package struct ObjectDirectory: Sendable {
                 + "run castree fsck --repair", object: address)
     }
 
-    /// Gives a staged file the object's name. The bytes are durable and match the address.
+    /// Gives a staged file the object's name.
+    ///
+    /// The bytes are durable and match the address.
     ///
     /// EEXIST means that someone else was first: those bytes are checked, and replaced by ours if
     /// they are wrong. Either way the caller makes the directory durable before it promises.

@@ -8,7 +8,9 @@ public struct ObjectWriter: ~Copyable {
     public let address: ObjectID
     /// How many bytes they must be.
     public let byteCount: Int64
-    /// How many bytes are staged: where to go on. More than 0 when an earlier attempt is continued.
+    /// How many bytes are staged: where to go on.
+    ///
+    /// More than 0 when an earlier attempt is continued.
     public private(set) var offset: Int64
 
     private let store: Store

@@ -1,6 +1,8 @@
 import CSQLite
 
-/// One SQLite database, one owner. Not for use by two threads at once: `Index` guards it.
+/// One SQLite database, one owner.
+///
+/// Not for use by two threads at once: `Index` guards it.
 ///
 /// Statements are prepared once and kept (sqlite.org/c3ref/prepare.html). A transaction is a closure
 /// that cannot suspend.

@@ -1,6 +1,8 @@
 import CSQLite
 
-/// One prepared statement: bind, step, read columns. Parameters count from 1, columns from 0.
+/// One prepared statement: bind, step, read columns.
+///
+/// Parameters count from 1, columns from 0.
 package final class Statement {
     private let handle: OpaquePointer
     private unowned let connection: Connection

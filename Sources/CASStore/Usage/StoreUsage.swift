@@ -123,7 +123,8 @@ extension Index {
         var result: [LargeObject] = []
         let rows = try connection.statement(
             "SELECT address, bytes, refs FROM object WHERE state <> 0 "
-                + "ORDER BY bytes DESC, address LIMIT ?").bind(1, Int64(limit))
+                + "ORDER BY bytes DESC, address LIMIT ?"
+        ).bind(1, Int64(limit))
         while try rows.step() {
             guard let address = rows.address(0) else { continue }
             result.append(

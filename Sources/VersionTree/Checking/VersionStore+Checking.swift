@@ -21,7 +21,9 @@ extension VersionStore {
         return report
     }
 
-    /// Names of the readable manifests. They are read one at a time, where they are needed.
+    /// Names of the readable manifests.
+    ///
+    /// They are read one at a time, where they are needed.
     private func readManifests(_ report: inout CheckReport) throws(StoreError) -> [String] {
         var readable: [String] = []
         for name in try store.manifestNames() {
@@ -48,8 +50,9 @@ extension VersionStore {
             do throws(StoreError) {
                 return try ManifestFile.registration(of: name, in: self)
             } catch {
-                guard error.code == .badManifest || error.code == .noVersion
-                    || error.code == .tooLarge
+                guard
+                    error.code == .badManifest || error.code == .noVersion
+                        || error.code == .tooLarge
                 else { throw error }
                 damaged.append(
                     Finding(

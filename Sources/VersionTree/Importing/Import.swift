@@ -102,8 +102,9 @@ struct Import {
         try batch.syncStaged(found.files.lazy.filter(\.isStaged).map(\.address))
     }
 
-    /// Registers what is needed, then gives it its names. Objects that vanished or were never
-    /// recorded are checked, or read from the source again.
+    /// Registers what is needed, then gives it its names.
+    ///
+    /// Objects that vanished or were never recorded are checked, or read from the source again.
     private mutating func claim(
         _ registration: Registration, _ batch: ObjectBatch, _ lease: borrowing Lease
     ) throws(StoreError) -> Int64 {

@@ -69,7 +69,9 @@ public struct Lifecycle: Sendable, Hashable {
 
     // MARK: Transitions
 
-    /// Shows a version from now on. A start of another version is no longer waited for.
+    /// Shows a version from now on.
+    ///
+    /// A start of another version is no longer waited for.
     mutating func activate(_ version: String) {
         current = version
         if pending == version { pending = nil }
@@ -107,7 +109,9 @@ public struct Lifecycle: Sendable, Hashable {
         return nil
     }
 
-    /// Forgets a version that is retired. Its ban stays: the content may come back.
+    /// Forgets a version that is retired.
+    ///
+    /// Its ban stays: the content may come back.
     mutating func retire(_ version: String) { knownGood.removeAll { $0 == version } }
 
     /// The versions that something is to be served from, or gone back to.

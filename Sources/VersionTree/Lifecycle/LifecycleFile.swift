@@ -3,7 +3,9 @@ import CASStore
 // The file of the lifecycle and the link that follows it.
 
 extension VersionStore {
-    /// Changes the lifecycle: alone, durably, and as a whole. If `body` throws, nothing changes.
+    /// Changes the lifecycle: alone, durably, and as a whole.
+    ///
+    /// If `body` throws, nothing changes.
     func changeLifecycle<R>(
         _ body: (inout Lifecycle) throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -35,6 +37,7 @@ extension VersionStore {
     static func linkTarget(of version: String) -> String { StoreLayout.versions + "/" + version }
 
     /// Makes the link `current` follow the lifecycle, by renaming a new link over the old one.
+    ///
     /// A crash in between leaves the old version shown; the next change of the lifecycle mends it.
     func pointCurrent(at version: String?) throws(StoreError) {
         let root = directories.root.raw

@@ -11,7 +11,9 @@ public struct BootReport: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// Where things stand. Needs neither index nor write.
+    /// Where things stand.
+    ///
+    /// Needs neither index nor write.
     /// - Throws: `.badLifecycle` if the file is damaged.
     public func lifecycle() throws(StoreError) -> Lifecycle {
         do throws(StoreError) {
@@ -53,11 +55,14 @@ extension VersionStore {
         guard let ban = lifecycle.ban(of: try row(of: name).content) else { return }
         throw StoreError(
             .bannedVersion,
-            "version \(name) is banned (\(printable(ban.reason))); castree forgive \(name) lifts it")
+            "version \(name) is banned (\(printable(ban.reason))); castree forgive \(name) lifts it"
+        )
     }
 
-    /// The app starts. Counts the attempt durably before it is made, switches to a pending version,
-    /// and rolls back from one that started before and was never confirmed.
+    /// The app starts.
+    ///
+    /// Counts the attempt durably before it is made, switches to a pending version, and rolls back
+    /// from one that started before and was never confirmed.
     ///
     /// A version that is known good needs no confirmation again: the user may have closed the app
     /// early. A version with nothing to go back to is tried again.
@@ -81,7 +86,8 @@ extension VersionStore {
             }
             guard let version = lifecycle.current ?? self.fallback(besides: nil, lifecycle) else {
                 throw StoreError(
-                    .noVersion, "there is nothing to start: no version is current; "
+                    .noVersion,
+                    "there is nothing to start: no version is current; "
                         + "castree activate makes one so")
             }
             if lifecycle.current == version, !(try self.isMaterialized(version)) {
@@ -93,7 +99,9 @@ extension VersionStore {
         }
     }
 
-    /// Vouches for exactly the version that started. A second, equal confirmation changes nothing.
+    /// Vouches for exactly the version that started.
+    ///
+    /// A second, equal confirmation changes nothing.
     /// - Returns: the version, known good from here on.
     /// - Throws: `.wrongToken` when another version or another start is the one that runs.
     @discardableResult
@@ -110,7 +118,8 @@ extension VersionStore {
                 throw StoreError(
                     .wrongToken,
                     "version \(printable(name)) did not start with this token, or no longer runs; "
-                        + "a confirmation must name the version and token that castree boot printed")
+                        + "a confirmation must name the version and token that castree boot printed"
+                )
             }
             lifecycle.confirm(name, token: token)
             return name

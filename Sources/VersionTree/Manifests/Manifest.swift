@@ -43,7 +43,9 @@ public struct Manifest: Sendable {
 
     /// The version's name.
     public internal(set) var version: VersionName
-    /// Orders versions: a larger one is newer. Clocks decide nothing.
+    /// Orders versions: a larger one is newer.
+    ///
+    /// Clocks decide nothing.
     public internal(set) var ordinal: Int64
     /// When the version was registered, in seconds since 1970; for people.
     public internal(set) var createdAt: Int64

@@ -40,7 +40,9 @@ struct ManifestFile {
         return try manifest.registration(manifest: digester.finish { ObjectID(unchecked: $0) })
     }
 
-    /// Writes the canonical bytes beside their place. The caller makes them durable.
+    /// Writes the canonical bytes beside their place.
+    ///
+    /// The caller makes them durable.
     func write() throws(StoreError) {
         let fileSystem = versions.fileSystem
         try fileSystem.removeIfPresent(directory, aside)

@@ -113,8 +113,9 @@ struct TreeBuilder: Sendable {
         if record.byteCount == 0 {
             // Everybody's empty file would be one inode with thousands of links, and one writer
             // through any of them would fill them all.
-            _ = try fileSystem.open(
-                directory, name, .creating, mode: record.isExecutable ? 0o555 : 0o444)
+            let mode: UInt32 = record.isExecutable ? 0o555 : 0o444
+            let file = try fileSystem.open(directory, name, .creating, mode: mode)
+            try fileSystem.setMode(file.raw, mode)  // the umask has cut it
             report.copied += 1
             return
         }

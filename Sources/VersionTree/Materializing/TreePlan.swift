@@ -9,7 +9,9 @@ struct TreePlan: Sendable {
         var files: Range<Int>
     }
 
-    /// Every directory after its parent. The first is the tree itself.
+    /// Every directory after its parent.
+    ///
+    /// The first is the tree itself.
     private(set) var directories: [Directory] = []
     /// Positions in the manifest, grouped by directory.
     private(set) var order: [UInt32]
@@ -39,7 +41,9 @@ struct TreePlan: Sendable {
             let length = split(order[position])
             let path = length < 0 ? "" : manifest.path(Int(order[position]), prefix: length)
             let start = position
-            repeat { position += 1 } while position < order.count
+            repeat {
+                position += 1
+            } while position < order.count
                 && split(order[position]) == length
                 && (length < 0 || manifest.path(Int(order[position]), prefix: length) == path)
             add(path, start..<position, &known)

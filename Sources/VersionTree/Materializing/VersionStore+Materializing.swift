@@ -7,7 +7,9 @@ struct HiddenTree {
 }
 
 extension VersionStore {
-    /// Builds the version's tree in `versions/` if it is not there. In one step it is visible.
+    /// Builds the version's tree in `versions/` if it is not there.
+    ///
+    /// In one step it is visible.
     /// - Throws: `.noVersion`; `.incompleteVersion` if objects are missing; `.outOfSpace`.
     public func materialize(_ name: String) throws(StoreError) {
         let row = try row(of: name)
@@ -29,7 +31,9 @@ extension VersionStore {
                 + "add or pull it again")
     }
 
-    /// Builds a tree beside its place. The caller makes it durable and publishes it.
+    /// Builds a tree beside its place.
+    ///
+    /// The caller makes it durable and publishes it.
     func buildTree(
         of manifest: Manifest, lease: borrowing Lease
     ) throws(StoreError) -> HiddenTree {
@@ -96,7 +100,9 @@ extension VersionStore {
         return others
     }
 
-    /// Builds the version's tree elsewhere. The target must not exist; in one step it is there.
+    /// Builds the version's tree elsewhere.
+    ///
+    /// The target must not exist; in one step it is there.
     ///
     /// With mode `.link` its files are the store's own: do not write to them. Where links cannot be
     /// had (another file system), files are cloned or copied instead, one by one.

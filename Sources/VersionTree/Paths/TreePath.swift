@@ -70,11 +70,12 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
         String(description.split(separator: "/").last ?? "")
     }
 
-    // String compares by canonical equivalence; paths are bytes.
+    /// Compares bytes: `String` compares by canonical equivalence, and two spellings are two files.
     public static func == (left: TreePath, right: TreePath) -> Bool {
         left.description.utf8.elementsEqual(right.description.utf8)
     }
 
+    /// Orders by bytes.
     public static func < (left: TreePath, right: TreePath) -> Bool {
         left.description.utf8.lexicographicallyPrecedes(right.description.utf8)
     }

@@ -38,6 +38,7 @@ public struct VersionName: Sendable, Hashable, Comparable, CustomStringConvertib
         (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
     }
 
+    /// Orders by bytes.
     public static func < (left: VersionName, right: VersionName) -> Bool {
         left.description.utf8.lexicographicallyPrecedes(right.description.utf8)
     }

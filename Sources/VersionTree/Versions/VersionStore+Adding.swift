@@ -39,7 +39,9 @@ public struct AddReport: Sendable {
     public let newObjects: Int
     /// Their bytes.
     public let newBytes: Int64
-    /// Paths that a file system that folds case or Unicode would merge. This one does not.
+    /// Paths that a file system that folds case or Unicode would merge.
+    ///
+    /// This one does not.
     public let twins: [PathTwins]
     /// Versions that lacked objects and are complete now, besides this one.
     public let healed: [String]
@@ -47,14 +49,17 @@ public struct AddReport: Sendable {
 
 extension VersionStore {
     /// Imports a directory as a version: stores what is new, registers the manifest, materializes
-    /// the tree. When it returns, all of it survives a power cut; when it throws, the version is not
-    /// there and what was staged is gone.
+    /// the tree.
+    ///
+    /// When it returns, all of it survives a power cut; when it throws, the version is not there
+    /// and what was staged is gone.
     ///
     /// Adding the same content again under the same name changes nothing, and brings back what was
     /// lost of it. Interrupted or killed, it can simply be repeated.
     /// - Throws: `.versionExists` if the name is taken by other content; `.unsupportedFile`,
     ///   `.badPath`, `.pathTwins`, `.changedWhileRead` with the path; `.outOfSpace`, `.permission`,
     ///   `.interrupted`, and what the index throws.
+    @discardableResult
     public func add(
         directory path: String, version name: String, options: AddOptions = AddOptions()
     ) throws(StoreError) -> AddReport {

@@ -1,8 +1,9 @@
 public import CASStore
 
 extension VersionStore {
-    /// Forgets a version: its manifest, its tree, its references. The objects that only it used are
-    /// garbage from here on.
+    /// Forgets a version: its manifest, its tree, its references.
+    ///
+    /// The objects that only it used are garbage from here on.
     ///
     /// Deletes in the opposite order of adding, so that a crash in between leaves a version without
     /// its tree or garbage without a version, never a version without its objects.
@@ -17,7 +18,8 @@ extension VersionStore {
             guard try self.isRegistered(version) else { throw Self.noVersion(name) }
             if let need = lifecycle.need(of: version) {
                 throw StoreError(
-                    .versionInUse, "version \(version) cannot be retired: \(need); "
+                    .versionInUse,
+                    "version \(version) cannot be retired: \(need); "
                         + "activate another one first")
             }
             let references = try self.store.referenceCount(of: version)

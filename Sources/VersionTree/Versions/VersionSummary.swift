@@ -95,8 +95,10 @@ extension VersionStore {
         }
     }
 
-    /// Registers a version whose content may still be missing. From here on the store keeps what the
-    /// version names, and ``missing(of:)`` says what must come.
+    /// Registers a version whose content may still be missing.
+    ///
+    /// From here on the store keeps what the version names, and ``missing(of:)`` says what must
+    /// come.
     ///
     /// - Returns: whether the version is complete.
     /// - Throws: `.versionExists` if the name is taken by other content; `.outOfSpace`.

@@ -1,0 +1,113 @@
+import CASStore
+import Foundation
+
+/// What a hostile or unlucky world does to the files of a store. Read-only files are written
+/// through all the same, and keep their mode.
+package enum Damage {
+    /// Replaces the bytes of a file in place: same inode.
+    package static func overwrite(_ path: String, with bytes: [UInt8]) throws {
+        try writing(path) { try $0.truncate(atOffset: 0); try $0.write(contentsOf: bytes) }
+    }
+
+    /// Flips one bit of the byte at `offset`.
+    package static func flip(_ path: String, at offset: Int, bit: UInt8 = 0) throws {
+        var bytes = try contents(path)
+        bytes[offset] ^= 1 << bit
+        try overwrite(path, with: bytes)
+    }
+
+    /// Cuts a file to `byteCount` bytes.
+    package static func truncate(_ path: String, to byteCount: Int) throws {
+        try writing(path) { try $0.truncate(atOffset: UInt64(byteCount)) }
+    }
+
+    /// Adds bytes at the end of a file.
+    package static func extend(_ path: String, by bytes: [UInt8]) throws {
+        try writing(path) { _ = try $0.seekToEnd(); try $0.write(contentsOf: bytes) }
+    }
+
+    /// Replaces whatever stands at `path` by something that is not the file.
+    package static func replace(_ path: String, by kind: Stranger) throws {
+        remove(path)
+        switch kind {
+        case .nothing: break
+        case .emptyFile: _ = FileManager.default.createFile(atPath: path, contents: nil)
+        case .directory:
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: false)
+        case .symbolicLink(let target):
+            try FileManager.default.createSymbolicLink(
+                atPath: path, withDestinationPath: target)
+        case .fifo:
+            guard mkfifo(path, 0o644) == 0 else { throw CocoaError(.fileWriteUnknown) }
+        }
+    }
+
+    /// What may stand where a file belongs.
+    package enum Stranger: Sendable, CustomStringConvertible {
+        case nothing, emptyFile, directory, fifo
+        case symbolicLink(String)
+
+        package var description: String {
+            switch self {
+            case .nothing: "nothing"
+            case .emptyFile: "an empty file"
+            case .directory: "a directory"
+            case .fifo: "a fifo"
+            case .symbolicLink: "a symbolic link"
+            }
+        }
+    }
+
+    /// Removes a file or a directory with all it holds, if it is there.
+    package static func remove(_ path: String) {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    /// Sets the permission bits.
+    package static func setMode(_ path: String, _ mode: Int) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+
+    /// The permission bits.
+    package static func mode(_ path: String) throws -> Int {
+        let value = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
+        return (value as? NSNumber)?.intValue ?? -1
+    }
+
+    /// Runs `body`, then gives the file back the times it had: bit-rot leaves no trace.
+    package static func keepingTimes(of path: String, _ body: () throws -> Void) throws {
+        var before = stat()
+        guard stat(path, &before) == 0 else { throw CocoaError(.fileReadUnknown) }
+        try body()
+        #if canImport(Darwin)
+            var times = [before.st_atimespec, before.st_mtimespec]
+        #else
+            var times = [before.st_atim, before.st_mtim]
+        #endif
+        guard utimensat(AT_FDCWD, path, &times, 0) == 0 else {
+            throw CocoaError(.fileWriteUnknown)
+        }
+    }
+
+    /// The bytes of a file.
+    package static func contents(_ path: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(filePath: path)))
+    }
+
+    /// The names in a directory and below it, sorted.
+    package static func names(_ path: String) -> [String] {
+        ((try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? []).sorted()
+    }
+
+    private static func writing(_ path: String, _ body: (FileHandle) throws -> Void) throws {
+        let before = try mode(path)
+        try setMode(path, before | 0o200)
+        defer { try? setMode(path, before) }
+        guard let file = FileHandle(forUpdatingAtPath: path) else {
+            throw CocoaError(.fileNoSuchFile)
+        }
+        defer { try? file.close() }
+        try body(file)
+    }
+}

@@ -1,0 +1,331 @@
+package import CASStore
+import Foundation
+import Synchronization
+
+/// A disk that fails on request: forwards to ``POSIXFileSystem``, counts and records every
+/// operation, throws a given errno at the n-th call, or stops everything after n calls.
+///
+/// ```swift
+/// let disk = FaultyFileSystem()
+/// let versions = try VersionStore.open(path, options: options, fileSystem: disk)
+/// disk.arm(.fail(28, at: 3, of: [.write]))   // the third write from here on meets a full disk
+/// ```
+///
+/// SQLite reaches the disk by itself; what it does is not seen here.
+package final class FaultyFileSystem: FileSystem {
+    /// What goes wrong, and when. Operations are counted from 1, from the moment it is armed.
+    package struct Fault: Sendable {
+        enum Kind: Sendable { case fail, tear, stop, refuseChanges }
+        var kind: Kind
+        var errno: Int32
+        var position: Int
+        var verbs: Set<Verb>
+        var path: String
+
+        /// Throws `errno` at the n-th operation that matches, once.
+        /// - Parameters:
+        ///   - verbs: what counts; by default everything.
+        ///   - path: what the operation's path must contain; by default anything.
+        package static func fail(
+            _ errno: Int32, at position: Int, of verbs: Set<Verb> = Set(Verb.allCases),
+            path: String = ""
+        ) -> Fault {
+            Fault(kind: .fail, errno: errno, position: position, verbs: verbs, path: path)
+        }
+
+        /// Writes the first half of the bytes of the n-th write, then throws `errno`, once.
+        package static func tear(
+            _ errno: Int32, at position: Int, path: String = ""
+        ) -> Fault {
+            Fault(kind: .tear, errno: errno, position: position, verbs: [.write], path: path)
+        }
+
+        /// Lets n operations happen and none after them, not even the cleaning up: for the disk,
+        /// the process is dead from there on.
+        package static func stop(
+            after position: Int, of verbs: Set<Verb> = Set(Verb.allCases), path: String = ""
+        ) -> Fault {
+            Fault(kind: .stop, errno: EIO, position: position, verbs: verbs, path: path)
+        }
+
+        /// Throws EROFS at everything that would change the disk, until disarmed.
+        package static let refuseChanges = Fault(
+            kind: .refuseChanges, errno: EROFS, position: 0, verbs: [], path: "")
+    }
+
+    private struct State {
+        var fault: Fault?
+        var matches = 0
+        var hasFired = false
+        var operations: [Operation] = []
+    }
+
+    private let disk = POSIXFileSystem()
+    private let state = Mutex(State())
+    private let hook = Mutex<(@Sendable (Operation) -> Void)?>(nil)
+
+    package init() {}
+
+    // MARK: Faults
+
+    /// Arms a fault in place of the one before, and begins to count and to record anew.
+    package func arm(_ fault: Fault) {
+        state.withLock { $0 = State(fault: fault) }
+    }
+
+    /// Lets everything happen from here on.
+    package func disarm() { state.withLock { $0.fault = nil } }
+
+    /// Whether the armed fault has happened.
+    package var hasFired: Bool { state.withLock { $0.hasFired } }
+
+    /// Every operation since the fault was armed (or since the beginning), in order.
+    package var operations: [Operation] { state.withLock { $0.operations } }
+
+    /// The operations as text, one a line: what a failing test prints.
+    package var trace: String {
+        operations.enumerated().map { "\($0 + 1) \($1)" }.joined(separator: "\n")
+    }
+
+    /// Calls `body` before every operation, on the thread that asks for it: the place for what
+    /// another process does at that very moment. It may use this disk itself, and is then
+    /// called for that, too.
+    package func beforeEach(_ body: (@Sendable (Operation) -> Void)?) {
+        hook.withLock { $0 = body }
+    }
+
+    /// Calls `body` once, before the first operation that matches.
+    package func before(
+        _ verb: Verb, path: String, occurrence: Int = 1, _ body: @escaping @Sendable () -> Void
+    ) {
+        let counter = Counter()
+        beforeEach { [weak self] operation in
+            guard operation.verb == verb, operation.path.contains(path),
+                counter.next() == occurrence
+            else { return }
+            self?.beforeEach(nil)
+            body()
+        }
+    }
+
+    private final class Counter: Sendable {
+        private let value = Atomic<Int>(0)
+        func next() -> Int { value.add(1, ordering: .relaxed).newValue }
+    }
+
+    private enum Verdict { case go, throwing(Int32), tearing(Int32) }
+
+    private func judge(_ operation: Operation) -> Verdict {
+        state.withLock { state in
+            state.operations.append(operation)
+            guard let fault = state.fault else { return .go }
+            switch fault.kind {
+            case .refuseChanges:
+                guard operation.changesDisk else { return .go }
+                state.hasFired = true
+                return .throwing(fault.errno)
+            case .stop where state.hasFired:
+                return .throwing(fault.errno)
+            default: break
+            }
+            guard fault.verbs.contains(operation.verb),
+                fault.path.isEmpty || operation.path.contains(fault.path)
+            else { return .go }
+            state.matches += 1
+            switch fault.kind {
+            case .stop:
+                guard state.matches > fault.position else { return .go }
+                state.hasFired = true
+                return .throwing(fault.errno)
+            case .fail, .tear:
+                guard state.matches == fault.position else { return .go }
+                state.hasFired = true
+                return fault.kind == .tear ? .tearing(fault.errno) : .throwing(fault.errno)
+            case .refuseChanges: return .go
+            }
+        }
+    }
+
+    private func fullPath(_ directory: Int32, _ path: UnsafePointer<CChar>?) -> String {
+        guard let path else { return disk.path(of: directory) }
+        let name = String(cString: path)
+        let isWhole = name.hasPrefix("/") || directory == POSIXFileSystem.workingDirectory
+        return isWhole ? name : disk.path(of: directory) + "/" + name
+    }
+
+    private func perform<R: ~Copyable>(
+        _ verb: Verb, _ directory: Int32, _ path: UnsafePointer<CChar>? = nil,
+        access: Access? = nil, torn: (() throws(StoreError) -> Void)? = nil,
+        _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        let operation = Operation(
+            verb: verb, path: fullPath(directory, path), access: access)
+        if let hook = hook.withLock({ $0 }) { hook(operation) }
+        switch judge(operation) {
+        case .go: return try body()
+        case .throwing(let number):
+            throw StoreError(systemCall: verb.call, errno: number, path: operation.path)
+        case .tearing(let number):
+            try torn?()
+            throw StoreError(systemCall: verb.call, errno: number, path: operation.path)
+        }
+    }
+
+    // MARK: FileSystem
+
+    package func open(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+    ) throws(StoreError) -> Descriptor {
+        try perform(.open, directory, path, access: access) { () throws(StoreError) in
+            try disk.open(directory, path, access, mode: mode)
+        }
+    }
+
+    package func read(
+        _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) throws(StoreError) -> Int {
+        try perform(.read, file) { () throws(StoreError) in
+            try disk.read(file, into: buffer, at: offset)
+        }
+    }
+
+    package func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+        let half = UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)])
+        try perform(
+            .write, file,
+            torn: { () throws(StoreError) in try disk.write(file, half) }
+        ) { () throws(StoreError) in
+            try disk.write(file, bytes)
+        }
+    }
+
+    package func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
+        try perform(.truncate, file) { () throws(StoreError) in
+            try disk.truncate(file, to: byteCount)
+        }
+    }
+
+    package func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError) {
+        try perform(.reserve, file) { () throws(StoreError) in
+            try disk.reserve(file, byteCount)
+        }
+    }
+
+    package func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
+        try perform(.setMode, file) { () throws(StoreError) in try disk.setMode(file, mode) }
+    }
+
+    package func setMode(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
+    ) throws(StoreError) {
+        try perform(.setMode, directory, path) { () throws(StoreError) in
+            try disk.setMode(directory, path, mode)
+        }
+    }
+
+    package func sync(_ file: Int32) throws(StoreError) {
+        try perform(.sync, file) { () throws(StoreError) in try disk.sync(file) }
+    }
+
+    package func syncAll(_ file: Int32) throws(StoreError) -> Bool {
+        try perform(.syncAll, file) { () throws(StoreError) in try disk.syncAll(file) }
+    }
+
+    package func status(_ file: Int32) throws(StoreError) -> FileStatus {
+        try perform(.status, file) { () throws(StoreError) in try disk.status(file) }
+    }
+
+    package func status(
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> FileStatus? {
+        try perform(.status, directory, path) { () throws(StoreError) in
+            try disk.status(directory, path)
+        }
+    }
+
+    package func link(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        try perform(.link, target, targetPath) { () throws(StoreError) in
+            try disk.link(source, sourcePath, to: target, targetPath)
+        }
+    }
+
+    package func rename(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        try perform(.rename, target, targetPath) { () throws(StoreError) in
+            try disk.rename(source, sourcePath, to: target, targetPath)
+        }
+    }
+
+    package func renameNew(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        try perform(.renameNew, target, targetPath) { () throws(StoreError) in
+            try disk.renameNew(source, sourcePath, to: target, targetPath)
+        }
+    }
+
+    package func remove(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
+    ) throws(StoreError) {
+        try perform(.remove, directory, path) { () throws(StoreError) in
+            try disk.remove(directory, path, directory: isDirectory)
+        }
+    }
+
+    package func makeDirectory(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
+    ) throws(StoreError) {
+        try perform(.makeDirectory, directory, path) { () throws(StoreError) in
+            try disk.makeDirectory(directory, path, mode: mode)
+        }
+    }
+
+    package func makeSymbolicLink(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String
+    ) throws(StoreError) {
+        try perform(.makeSymbolicLink, directory, path) { () throws(StoreError) in
+            try disk.makeSymbolicLink(directory, path, to: target)
+        }
+    }
+
+    package func symbolicLink(
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> String? {
+        try perform(.symbolicLink, directory, path) { () throws(StoreError) in
+            try disk.symbolicLink(directory, path)
+        }
+    }
+
+    package func list(
+        _ directory: Int32,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        try perform(.list, directory) { () throws(StoreError) in
+            try disk.list(directory, body)
+        }
+    }
+
+    package func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool {
+        try perform(.clone, target) { () throws(StoreError) in
+            try disk.clone(source, to: target)
+        }
+    }
+
+    package func lock(
+        _ file: Int32, exclusive: Bool, waiting: Bool
+    ) throws(StoreError) -> Bool {
+        try perform(.lock, file) { () throws(StoreError) in
+            try disk.lock(file, exclusive: exclusive, waiting: waiting)
+        }
+    }
+
+    package func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
+        try perform(.freeSpace, file) { () throws(StoreError) in try disk.freeSpace(file) }
+    }
+}

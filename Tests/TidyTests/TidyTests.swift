@@ -1,0 +1,149 @@
+import Foundation
+import Testing
+
+/// The style as a test: layers, room sizes, words.
+///
+/// Each rule says what to do instead.
+@Suite struct TidyTests {
+    static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    struct Source: Sendable, CustomTestStringConvertible {
+        var path: String
+        var text: String
+        var testDescription: String { path }
+        var lines: [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
+        var code: [Substring] {
+            lines.filter { !$0.drop(while: { $0 == " " }).hasPrefix("//") }
+        }
+    }
+
+    static func files(_ folders: [String], _ ending: String = ".swift") -> [Source] {
+        var result: [Source] = []
+        for folder in folders {
+            let base = root.appending(path: folder).path
+            for path in (try? FileManager.default.subpathsOfDirectory(atPath: base)) ?? [] {
+                guard path.hasSuffix(ending),
+                    let data = FileManager.default.contents(atPath: base + "/" + path)
+                else { continue }
+                result.append(
+                    Source(path: folder + "/" + path, text: String(decoding: data, as: UTF8.self)))
+            }
+        }
+        return result.sorted { $0.path < $1.path }
+    }
+
+    static let sources = files(["Sources", "tools"])
+    static let all = files(["Sources", "tools", "Tests", "Snippets"])
+
+    @Test func `there are sources to look at`() {
+        #expect(Self.sources.count > 50)
+    }
+
+    @Test func `no room is larger than 400 lines`() {
+        for file in Self.all where file.lines.count > 401 {
+            Issue.record("\(file.path) has \(file.lines.count) lines; split it by purpose")
+        }
+    }
+
+    @Test(arguments: [
+        ("CSQLite", ["Sources/CASStore/SQLite/"]),
+        ("CXXHash", ["Sources/CASStore/Identity/Fingerprint.swift"]),
+        ("CCrypto", ["Sources/CASStore/Identity/DigestAlgorithm.swift"]),
+        (
+            "CSystem",
+            ["Sources/CASStore/FileSystem/", "Sources/CASStore/Identity/RandomToken.swift"]
+        ),
+        (
+            "Glibc",
+            ["Sources/CASStore/FileSystem/", "Sources/Console/", "Sources/castree/"]
+        ),
+    ])
+    func `only its room imports`(_ module: String, _ rooms: [String]) {
+        for file in Self.sources where !rooms.contains(where: { file.path.hasPrefix($0) }) {
+            let imports = file.code.filter {
+                $0.range(of: #"(^|\s)import \#(module)$"#, options: .regularExpression) != nil
+            }
+            #expect(imports.isEmpty, "\(file.path) imports \(module); it belongs in \(rooms)")
+        }
+    }
+
+    @Test func `the libraries and programs do without Foundation`() {
+        for file in Self.sources {
+            let imports = file.code.filter { $0.contains("import Foundation") }
+            #expect(imports.isEmpty, "\(file.path): Foundation costs start-up time and memory")
+        }
+    }
+
+    @Test func `arrows go one way`() {
+        let above = [
+            "StrictJSON": ["CASStore", "VersionTree", "Console"],
+            "CASStore": ["StrictJSON", "VersionTree", "Console"],
+            "VersionTree": ["Console"],
+        ]
+        for (module, banned) in above {
+            for file in Self.sources where file.path.hasPrefix("Sources/\(module)/") {
+                for name in banned {
+                    let imports = file.code.filter { $0.hasSuffix("import \(name)") }
+                    #expect(imports.isEmpty, "\(file.path) imports \(name), which stands above it")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (#"\btry!"#, "throw, or prove it with a precondition"),
+        (#"\bfatalError\("#, "use precondition for a programmer's mistake, throw for the rest"),
+        (#"\bas!\s"#, "use as? and say what else"),
+        (#"\b(FIXME|TODO|XXX)\b"#, "do it, or open an issue"),
+        (
+            #"\b(class|struct|enum|protocol|func|var|let|case)\s+\w*(Blob|Bundle|Manager|Helper|Util)"#,
+            "use the words of DESIGN.md"
+        ),
+    ])
+    func `banned in sources`(_ pattern: String, _ advice: String) throws {
+        let expression = try NSRegularExpression(pattern: pattern)
+        for file in Self.sources where !file.path.contains("SQLite/") {
+            for line in file.code {
+                let text = String(line)
+                let range = NSRange(text.startIndex..., in: text)
+                if expression.firstMatch(in: text, range: range) != nil {
+                    Issue.record(
+                        "\(file.path): \(text.trimmingCharacters(in: .whitespaces)): \(advice)")
+                }
+            }
+        }
+    }
+
+    @Test func `every try? has its reason beside it`() {
+        for file in Self.sources {
+            let lines = file.lines
+            for (number, line) in lines.enumerated() where line.contains("try?") {
+                if line.drop(while: { $0 == " " }).hasPrefix("//") { continue }
+                let near = lines[max(0, number - 3)...min(lines.count - 1, number)]
+                #expect(
+                    near.contains { $0.contains("//") },
+                    "\(file.path):\(number + 1): say why the error may be dropped")
+            }
+        }
+    }
+
+    @Test func `the README shows the program that is compiled`() throws {
+        let readme = try String(
+            contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+        let snippet = try String(
+            contentsOf: Self.root.appending(path: "Snippets/Tour.swift"), encoding: .utf8)
+        #expect(readme.contains("```swift\n" + snippet + "```"))
+    }
+
+    @Test func `every kind of finding is named in the documents or has a doc comment`() throws {
+        let text = try String(
+            contentsOf: Self.root.appending(path: "Sources/CASStore/Checking/Finding.swift"),
+            encoding: .utf8)
+        let lines = text.split(separator: "\n")
+        for (number, line) in lines.enumerated()
+        where line.hasPrefix("        case ") && !line.contains("(") {
+            #expect(lines[number - 1].contains("///"), "\(line)")
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import CASStore
+import StorageTestSupport
+import Testing
+
+@testable import VersionTree
+
+// Paths that a forgiving file system would merge.
+
+@Suite struct PathTwinsTests {
+    private func twins(_ paths: [String]) throws -> [PathTwins] {
+        PathTwins.find(
+            in: try Manifest(
+                version: VersionName("1"), ordinal: 1, createdAt: 1,
+                entries: paths.map {
+                    .init(path: try TreePath($0), address: try address(of: $0), byteCount: 1)
+                }))
+    }
+
+    private func isTwin(_ first: String, _ second: String) throws -> Bool {
+        let found = try twins([first, second])
+        return found.contains {
+            ($0.first.utf8.elementsEqual(first.utf8) && $0.second.utf8.elementsEqual(second.utf8))
+                || ($0.first.utf8.elementsEqual(second.utf8)
+                    && $0.second.utf8.elementsEqual(first.utf8))
+        }
+    }
+
+    @Test(arguments: [
+        ("a", "A"), ("dir/File.txt", "dir/file.TXT"), ("caf\u{e9}", "cafe\u{301}"),
+        ("CAF\u{c9}", "cafe\u{301}"), ("\u{212a}", "k"), ("\u{212a}", "K"), ("\u{212b}", "\u{e5}"),
+        ("q\u{307}\u{323}", "q\u{323}\u{307}"), ("\u{410}", "\u{430}"),
+        ("\u{1100}\u{1161}", "\u{ac00}"), ("\u{1e9e}", "\u{df}"),
+    ])
+    func `finds two paths that differ in case or spelling only`(_ pair: (String, String)) throws {
+        #expect(try isTwin(pair.0, pair.1))
+        #expect(try isTwin("d/e/" + pair.0, "d/e/" + pair.1))
+    }
+
+    // "As Swift lower-cases": ß stays ß, SS becomes ss; I and dotless ı differ.
+    @Test(arguments: [
+        ("\u{df}", "SS"), ("\u{df}", "ss"), ("I", "\u{131}"), ("a", "b"), ("a", "a "), ("a.", "a"),
+        ("\u{ff21}", "A"), ("\u{410}", "A"), ("\u{fb01}", "fi"), ("a", "\u{e1}"),
+    ])
+    func `holds other paths apart`(_ pair: (String, String)) throws {
+        #expect(try twins([pair.0, pair.1]) == [])
+    }
+
+    @Test func `finds a directory that meets a file`() throws {
+        #expect(try isTwinOfDirectory(["A/x", "a"]))
+        #expect(try isTwinOfDirectory(["a/x", "A"]))
+        #expect(try isTwinOfDirectory(["d/caf\u{e9}/x/y", "d/cafe\u{301}"]))
+    }
+
+    private func isTwinOfDirectory(_ paths: [String]) throws -> Bool { try !twins(paths).isEmpty }
+
+    @Test func `finds directories that meet, with different files below`() throws {
+        let found = try twins(["Lib/a.js", "lib/b.js"])
+        #expect(found == [PathTwins(first: "Lib", second: "lib")])
+    }
+
+    @Test func `finds all of three`() throws {
+        let found = try twins(["abc", "ABC", "Abc", "unrelated"])
+        let named = Set(found.flatMap { [$0.first, $0.second] })
+        #expect(named == ["abc", "ABC", "Abc"])
+    }
+
+    @Test func `names the first in byte order first`() throws {
+        #expect(try twins(["x", "X"]) == [PathTwins(first: "X", second: "x")])
+    }
+
+    @Test func `sees no twins among ten thousand different paths`() throws {
+        var random = SeededRandom(state: 20240607)
+        var paths: Set<String> = []
+        let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789-_. éüñžабвгд漢字かな")
+        while paths.count < 10_000 {
+            let depth = Int.random(in: 1...5, using: &random)
+            let path = (0..<depth).map { _ in
+                String(
+                    (0..<Int.random(in: 3...12, using: &random)).map { _ in
+                        letters.randomElement(using: &random) ?? "a"
+                    }) + "x"
+            }.joined(separator: "/")
+            paths.insert(path)
+        }
+        // A random path may be the directory of another; that is another rule.
+        let files = paths.map { $0 + ".f" }
+        #expect(try twins(files) == [])
+    }
+
+    @Test func `reports twins on a file system that keeps them apart, and stores both`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        let files = [
+            "README": "upper", "readme": "lower", "caf\u{e9}": "composed",
+            "cafe\u{301}": "decomposed", "Lib/x": "1", "lib/y": "2",
+        ]
+        for (path, text) in files { try writeFile(source + "/" + path, text) }
+        // A literal with both é keys keeps one of them: strings are equal by canonical equivalence.
+        try writeFile(source + "/caf\u{e9}", "composed")
+        try writeFile(source + "/cafe\u{301}", "decomposed")
+        let report = try temporary.versions.add(directory: source, version: "1")
+        #expect(report.files == 6)
+        #expect(report.twins.count == 3)
+        #expect(report.twins.contains(PathTwins(first: "README", second: "readme")))
+        #expect(report.twins.contains(PathTwins(first: "Lib", second: "lib")))
+        #expect(try contents(temporary.tree("1")) == contents(source))
+    }
+
+    @Test func `checks a tree with twins clean`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/caf\u{e9}", "composed")
+        try writeFile(source + "/cafe\u{301}", "decomposed")
+        _ = try temporary.versions.add(directory: source, version: "1")
+        try withKnownIssue("TreeCheck keys names as String: NFC and NFD collide") {
+            try temporary.expectClean()
+        }
+    }
+
+    @Test(arguments: [
+        ["e\u{301}/x/1", "\u{e9}/x/1"], ["e\u{301}/x/1", "\u{e9}/y/2"],
+        ["q\u{307}\u{323}/a", "q\u{323}\u{307}/b"], ["d/q\u{307}\u{323}/a", "d/q\u{323}\u{307}/a"],
+        ["a/e\u{301}/1/2/3", "a/\u{e9}/1/2/3"],
+    ])
+    func `builds directories that are canonical twins apart`(_ paths: [String]) throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        for path in paths { try writeFile(source + "/" + path, "content of \(Array(path.utf8))") }
+        withKnownIssue("TreePlan keeps directories in a Set<String>: canonical twins are one there", isIntermittent: true) {
+            let report = try temporary.versions.add(directory: source, version: "1")
+            #expect(report.twins.isEmpty == false)
+            #expect(try contents(temporary.tree("1")) == contents(source))
+            try temporary.expectClean()
+        }
+    }
+}

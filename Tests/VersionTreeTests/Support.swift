@@ -1,0 +1,217 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+// What the tests of trees share: exact files, exact looks at them, refusals by code.
+
+/// Expects that `body` throws a `StoreError` with a code; returns it, to look at its message.
+@discardableResult
+func expectRefusal<R>(
+    _ code: StoreError.Code, _ comment: @autoclosure () -> Comment? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> R
+) -> StoreError? {
+    do {
+        let result = try body()
+        Issue.record(
+            "\(comment() ?? "") expected \(code), got \(result)", sourceLocation: sourceLocation)
+    } catch let error as StoreError {
+        #expect(error.code == code, comment() ?? "\(error)", sourceLocation: sourceLocation)
+        return error
+    } catch {
+        Issue.record("\(comment() ?? "") \(error)", sourceLocation: sourceLocation)
+    }
+    return nil
+}
+
+/// What stands at one path of a directory.
+struct Seen: Hashable {
+    var content: [UInt8]
+    var mode: UInt32
+    var inode: UInt64
+    var links: UInt64
+}
+
+let working = POSIXFileSystem.workingDirectory
+
+/// Every regular file below a directory, by the bytes of its path: Swift strings merge NFC and NFD.
+func snapshot(_ root: String) throws -> [[UInt8]: Seen] {
+    var result: [[UInt8]: Seen] = [:]
+    try look(Array(root.utf8), [], &result)
+    return result
+}
+
+private func look(_ root: [UInt8], _ path: [UInt8], _ result: inout [[UInt8]: Seen]) throws {
+    let here = path.isEmpty ? root : root + [47] + path
+    guard let directory = opendir(here.map { CChar(bitPattern: $0) } + [0]) else {
+        throw POSIXError(.init(rawValue: errno) ?? .EIO)
+    }
+    defer { closedir(directory) }
+    while let entry = readdir(directory) {
+        let name = withUnsafeBytes(of: entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+        if name == [46] || name == [46, 46] { continue }
+        let inner = path.isEmpty ? name : path + [47] + name
+        let full = (root + [47] + inner).map { CChar(bitPattern: $0) } + [0]
+        var status = stat()
+        guard lstat(full, &status) == 0 else { continue }
+        if status.st_mode & S_IFMT == S_IFDIR {
+            try look(root, inner, &result)
+        } else {
+            result[inner] = Seen(
+                content: try readBytes(full), mode: UInt32(status.st_mode & 0o7777),
+                inode: UInt64(status.st_ino), links: UInt64(status.st_nlink))
+        }
+    }
+}
+
+/// The contents of the regular files below a directory.
+func contents(_ root: String) throws -> [[UInt8]: [UInt8]] {
+    try snapshot(root).mapValues(\.content)
+}
+
+func readBytes(_ path: [CChar]) throws -> [UInt8] {
+    let file = open(path, O_RDONLY | O_NONBLOCK)
+    guard file >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+    defer { close(file) }
+    var status = stat()
+    fstat(file, &status)
+    var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+    let count = bytes.withUnsafeMutableBytes { read(file, $0.baseAddress, $0.count) }
+    return Array(bytes.prefix(max(count, 0)))
+}
+
+func readBytes(_ path: String) throws -> [UInt8] { try readBytes(Array(path.utf8CString)) }
+
+/// Writes a file as its bytes and path are; makes the directories above it.
+func writeFile(_ path: String, _ content: [UInt8], mode: UInt32 = 0o644) throws {
+    var prefix: [UInt8] = []
+    for component in Array(path.utf8).split(separator: 47).dropLast() {
+        prefix += [47] + component
+        mkdir(prefix.map { CChar(bitPattern: $0) } + [0], 0o755)
+    }
+    unlink(path)
+    let file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o644)
+    guard file >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+    defer { close(file) }
+    var rest = content[...]
+    while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+        guard count > 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        rest = rest.dropFirst(count)
+    }
+    fchmod(file, mode_t(mode))
+}
+
+func writeFile(_ path: String, _ content: String, mode: UInt32 = 0o644) throws {
+    try writeFile(path, Array(content.utf8), mode: mode)
+}
+
+/// stat(2) of the entry itself.
+func status(_ path: String) throws -> FileStatus? {
+    try POSIXFileSystem().status(working, path)
+}
+
+/// Changes one byte of a file in place, whatever its mode.
+func flipByte(_ path: String, at offset: Int64 = 0) throws {
+    chmod(path, 0o644)
+    let file = open(path, O_RDWR)
+    guard file >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+    defer { close(file) }
+    var byte: UInt8 = 0
+    pread(file, &byte, 1, off_t(offset))
+    byte ^= 1
+    pwrite(file, &byte, 1, off_t(offset))
+}
+
+/// SHA-256 of bytes.
+func address(of bytes: [UInt8]) throws -> ObjectID {
+    var digester = try Digester(.sha256)
+    bytes.withUnsafeBytes { digester.update($0) }
+    return digester.finish { ObjectID(unchecked: $0) }
+}
+
+func address(of text: String) throws -> ObjectID { try address(of: Array(text.utf8)) }
+
+/// A manifest of made-up or real content: path to text.
+func makeManifest(
+    _ version: String = "1", _ files: [String: String], ordinal: Int64 = 1, createdAt: Int64 = 1
+) throws -> Manifest {
+    try Manifest(
+        version: VersionName(version), ordinal: ordinal, createdAt: createdAt,
+        entries: files.map { path, text in
+            Manifest.Entry(
+                path: try TreePath(path), address: try address(of: text),
+                byteCount: Int64(text.utf8.count))
+        })
+}
+
+extension TemporaryStore {
+    /// Where an object stands.
+    func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
+        let digits = address.description
+        return "\(path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))"
+            + (executable ? ".x" : "")
+    }
+
+    func tree(_ version: String) -> String { "\(path)/versions/\(version)" }
+
+    /// Expects that a check finds nothing.
+    func expectClean(
+        deep: Bool = true, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let found = try reopened().check(CheckOptions(isDeep: deep)).findings
+        #expect(found == [], sourceLocation: sourceLocation)
+    }
+
+    /// Makes a directory mode 0755 so that a test can damage what is in it.
+    func unlock(_ directory: String) { chmod(directory, 0o755) }
+}
+
+/// Runs a shell command; returns its exit code.
+@discardableResult
+func shell(_ command: String) -> Int32 {
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = ["-c", command + " >/dev/null 2>&1"]
+    do { try process.run() } catch { return -1 }
+    process.waitUntilExit()
+    return process.terminationStatus
+}
+
+/// A seeded generator (SplitMix64): random tests print their seed.
+struct SeededRandom: RandomNumberGenerator {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var word = state
+        word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
+        return word ^ (word >> 31)
+    }
+}
+
+/// A counter or list that several threads share.
+final class Shared<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+    init(_ value: Value) { self.value = Mutex(value) }
+    func with<R: Sendable>(_ body: (inout Value) -> R) -> R {
+        value.withLock { value in body(&value) }
+    }
+}
+
+/// Runs closures on threads of their own and waits for all.
+func together(_ bodies: [@Sendable () -> Void]) {
+    let group = DispatchGroup()
+    for body in bodies {
+        group.enter()
+        let thread = Thread {
+            body()
+            group.leave()
+        }
+        thread.stackSize = 4 << 20
+        thread.start()
+    }
+    group.wait()
+}
