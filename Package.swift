@@ -56,6 +56,11 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),
         .testTarget(
+            name: "CommandTests", dependencies: ["castree", "fsck"], swiftSettings: settings),
+        .testTarget(
+            name: "StressTests", dependencies: ["StorageTestSupport", "castree", "fsck"],
+            swiftSettings: settings),
+        .testTarget(
             name: "CASStoreTests", dependencies: ["StorageTestSupport", "CASStore"],
             swiftSettings: settings),
         .testTarget(

@@ -1,1 +1,26 @@
-@main struct F { static func main() {} }
+import Console
+
+/// The stand-alone maintenance program: checks, repairs, collects and measures a store.
+///
+/// The commands are those of castree, on a store that is an operand.
+@main
+enum CheckingProgram {
+    static let program = Program(
+        "castree-fsck", version: castreeVersion,
+        summary: "checks and maintains a store of castree",
+        discussion: """
+            Every command may run beside programs that use the store.
+
+                castree-fsck /srv/app-store
+                castree-fsck repair /srv/app-store
+                castree-fsck gc --dry-run /srv/app-store
+            """,
+        options: [.json, .quiet, .bytes],
+        commands: (Command.checks() + [.collect(from: .operand), .usage(from: .operand)])
+            .map(\.reportingStoreErrors),
+        defaultCommand: "check", exitStatusHelp: ExitStatus.checkHelp, statuses: .check)
+
+    static func main() {
+        program.main()
+    }
+}

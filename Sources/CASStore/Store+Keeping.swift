@@ -7,12 +7,22 @@ extension StoreError.Code {
     public static let noVersion = Self("noVersion")
 }
 
+extension StoreError {
+    /// The error of a name that is taken.
+    package static func versionExists(_ name: String) -> StoreError {
+        StoreError(
+            .versionExists,
+            "version \(name) exists with other content; choose another name, or retire it first")
+    }
+}
+
 /// What became of a claim that a writer wanted to settle.
 package enum Settlement: Sendable {
     /// The version is registered. These versions have become complete by it.
     case settled(completed: [String])
-    /// The index was rebuilt meanwhile and the claim with it: claim again.
-    case claimLost
+    /// The index was rebuilt meanwhile and the claim with it, or the manifest was retired: claim and
+    /// write again.
+    case lost
 }
 
 extension Store {
@@ -41,10 +51,7 @@ extension Store {
     ) throws(StoreError) {
         let name = registration.name
         if let known = try index.version(name, connection), known.content != registration.content {
-            throw StoreError(
-                .versionExists,
-                "version \(name) exists with other content; choose another name, or retire it first"
-            )
+            throw StoreError.versionExists(name)
         }
         if let twin = try index.nameTwin(name, connection) {
             throw StoreError(
@@ -65,30 +72,34 @@ extension Store {
         let holder = lease.name
         return try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) -> Settlement in
-                guard try index.hasClaim(claim, lease: holder, connection) else {
-                    return .claimLost
+                let manifest = try self.fileSystem.status(
+                    self.directories.manifests.raw, StoreLayout.manifest(registration.name))
+                guard let manifest, try index.hasClaim(claim, lease: holder, connection) else {
+                    return .lost
                 }
                 for object in published { try index.setPresent(object, connection) }
                 for (key, address) in cached {
                     try index.cache(key, address, ordinal: registration.ordinal, connection)
                 }
                 try index.trimCache(ordinal: registration.ordinal, connection)
-                try index.settleClaim(claim, name: registration.name, connection)
-                let file = try self.fileSystem.status(
-                    self.directories.manifests.raw, StoreLayout.manifest(registration.name))
-                if let file {
-                    try index.noteManifest(registration.name, Index.identity(file), connection)
-                }
+                try index.settleClaim(claim, registration, connection)
+                try index.noteManifest(
+                    registration.name, Index.identity(manifest), connection)
                 try index.noteManifestsDirectory(connection)
                 return .settled(completed: try index.completeVersions(connection))
             }
         }
     }
 
-    /// Forgets a version whose manifest is deleted.
+    /// Deletes a version's manifest and forgets the version, durably.
+    ///
+    /// Both inside one write transaction: a writer that settles the same version sees both or none.
     package func forgetVersion(_ name: String) throws(StoreError) {
         try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) in
+                try self.fileSystem.removeIfPresent(
+                    self.directories.manifests.raw, StoreLayout.manifest(name))
+                try self.sync(self.directories.manifests.raw)
                 if let row = try index.version(name, connection) {
                     try index.removeVersion(id: row.id, connection)
                 }

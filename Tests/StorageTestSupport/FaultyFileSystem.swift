@@ -193,7 +193,7 @@ package final class FaultyFileSystem: FileSystem {
         let half = UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)])
         try perform(
             .write, file,
-            torn: { () throws(StoreError) in try disk.write(file, half) }
+            torn: { () throws(StoreError) in try self.disk.write(file, half) }
         ) { () throws(StoreError) in
             try disk.write(file, bytes)
         }

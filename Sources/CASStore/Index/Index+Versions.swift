@@ -63,6 +63,13 @@ extension Index {
         return try row.step()
     }
 
+    /// Whether a lease has claims.
+    func hasClaims(of lease: String, _ connection: Connection) throws(StoreError) -> Bool {
+        let row = try connection.statement("SELECT 1 FROM version WHERE lease = ?").bind(1, lease)
+        defer { row.reset() }
+        return try row.step()
+    }
+
     /// Removes the claims of a lease that has ended.
     func dropClaims(of lease: String, _ connection: Connection) throws(StoreError) {
         var ids: [Int64] = []
@@ -73,12 +80,19 @@ extension Index {
     }
 
     /// Turns a claim into the registered version, or drops it if the version is registered already.
-    func settleClaim(_ id: Int64, name: String, _ connection: Connection) throws(StoreError) {
-        if try version(name, connection) == nil {
+    ///
+    /// - Throws: `.versionExists` if it is registered with other content.
+    func settleClaim(
+        _ id: Int64, _ registration: Registration, _ connection: Connection
+    ) throws(StoreError) {
+        if let known = try version(registration.name, connection) {
+            guard known.content == registration.content else {
+                throw StoreError.versionExists(registration.name)
+            }
+            try removeVersion(id: id, connection)
+        } else {
             try connection.statement("UPDATE version SET lease = NULL WHERE id = ?")
                 .bind(1, id).run()
-        } else {
-            try removeVersion(id: id, connection)
         }
     }
 

@@ -46,21 +46,32 @@ extension Store {
     }
 
     func endLease(_ name: String) throws(StoreError) {
-        try index { (index) throws(StoreError) in
-            // Most leases end with nothing claimed; then no transaction is needed.
-            let claims = try index.read { (connection) throws(StoreError) -> Bool in
-                let row = try connection.statement("SELECT 1 FROM version WHERE lease = ?")
-                    .bind(1, name)
-                defer { row.reset() }
-                return try row.step()
+        if try isClean(name) {
+            try removeStagingDirectory(of: name)
+        } else {
+            // The work was given up half-way; what it published is recorded, so that it is collected.
+            try recover(name)
+        }
+        try fileSystem.removeIfPresent(directories.leases.raw, name)
+    }
+
+    /// Whether a lease has neither staged files nor claims left.
+    private func isClean(_ lease: String) throws(StoreError) -> Bool {
+        if let staging = try fileSystem.openIfPresent(
+            directories.staging.raw, lease, .directory)
+        {
+            var isEmpty = true
+            try fileSystem.list(staging.raw) { (_, _) throws(StoreError) in
+                isEmpty = false
+                return false
             }
-            guard claims else { return }
-            try index.write { (connection) throws(StoreError) in
-                try index.dropClaims(of: name, connection)
+            guard isEmpty else { return false }
+        }
+        return try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) -> Bool in
+                try !index.hasClaims(of: lease, connection)
             }
         }
-        try removeStagingDirectory(of: name)
-        try fileSystem.removeIfPresent(directories.leases.raw, name)
     }
 
     /// Names of leases, by whether their writer runs.

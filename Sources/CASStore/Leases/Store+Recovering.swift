@@ -14,7 +14,7 @@ extension Store {
         }
     }
 
-    private func recover(_ lease: String) throws(StoreError) {
+    func recover(_ lease: String) throws(StoreError) {
         let published = try publishedObjects(of: lease)
         try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) in

@@ -33,6 +33,10 @@ struct TreeCheck: Sendable {
                 }
             }
         }
+        // Taken away or replaced meanwhile: what was seen is no longer anybody's tree.
+        guard let now = try fileSystem.status(versions, version),
+            now.isSameFile(as: try fileSystem.status(raw))
+        else { return [] }
         return findings.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
     }
 

@@ -43,23 +43,24 @@ extension VersionStore {
     private func checkIndex(
         _ names: [String], repairing: Bool
     ) throws(StoreError) -> [Finding] {
-        var damaged: [Finding] = []
+        var unreadable: [(name: String, error: StoreError)] = []
         let known = Set(names)
         var found = try store.checkIndex { (name) throws(StoreError) -> Registration? in
             guard known.contains(name) else { return nil }
             do throws(StoreError) {
                 return try ManifestFile.registration(of: name, in: self)
             } catch {
-                guard
-                    error.code == .badManifest || error.code == .noVersion
-                        || error.code == .tooLarge
-                else { throw error }
-                damaged.append(
-                    Finding(
-                        .damagedManifest, version: name, path: "manifests/\(name).json",
-                        error.message))
+                guard Self.saysManifestIsBad(error) else { throw error }
+                unreadable.append((name, error))
                 return nil
             }
+        }
+        // A version that is retired just now loses its manifest before its row.
+        var damaged: [Finding] = []
+        for (name, error) in unreadable where try store.versionRow(name) != nil {
+            damaged.append(
+                Finding(
+                    .damagedManifest, version: name, path: "manifests/\(name).json", error.message))
         }
         if repairing, let first = found.first {
             try store.rebuildIndex(because: first.message)
@@ -123,10 +124,13 @@ extension VersionStore {
         do throws(StoreError) {
             return try manifest(of: name)
         } catch {
-            guard error.code == .badManifest || error.code == .noVersion || error.code == .tooLarge
-            else { throw error }
+            guard Self.saysManifestIsBad(error) else { throw error }
             return nil
         }
+    }
+
+    private static func saysManifestIsBad(_ error: StoreError) -> Bool {
+        [.badManifest, .noVersion, .tooLarge].contains(error.code)
     }
 
     private func rebuildExecutables(_ names: [String]) throws(StoreError) {
@@ -152,6 +156,7 @@ extension VersionStore {
             if name.hasPrefix(".") {
                 let isOwned = running.contains { name.hasSuffix(".\($0)") }
                 if isOwned { continue }
+                if try isBeingRemoved(name) { continue }
                 finding = Finding(
                     .leftover, path: "versions/\(printable(name))",
                     "a tree that was being built or removed was left")

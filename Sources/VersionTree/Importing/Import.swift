@@ -37,34 +37,49 @@ struct Import {
         let writing = ManifestFile(versions, manifest, lease: lease.name)
         let registration = try writing.registration()
 
-        var claim = try self.claim(registration, batch, lease)
-        try writing.write()
-        let tree = try versions.buildTree(of: manifest, lease: lease)
-        // Links, tree and manifest in one step; what follows only renames.
-        try store.syncAll()
-        try writing.publish()
-        try versions.publishTree(tree, of: version.description)
-
-        var completed: [String] = []
-        while true {
-            switch try settle(claim, registration, renews: renews, lease) {
-            case .settled(let names):
-                completed = names
-            case .claimLost:
-                claim = try self.claim(registration, batch, lease)
-                try store.syncAll()
-                continue
-            }
-            break
+        var completed: [String]?
+        while completed == nil {
+            // More than once only if the index was rebuilt, or the same version retired, meanwhile.
+            let claim = try self.claim(registration, batch, lease)
+            completed = try register(manifest, writing, registration, claim, renews, lease)
         }
         let new = try dropStagedNames(batch)
         return AddReport(
             version: version.description, files: manifest.count, bytes: manifest.byteCount,
             newObjects: new.count, newBytes: new.bytes, twins: twins,
-            healed: try versions.restoreTrees(of: completed, except: version.description))
+            healed: try versions.restoreTrees(of: completed ?? [], except: version.description))
     }
 
     // MARK: Steps
+
+    /// Writes manifest and tree and records the version.
+    ///
+    /// - Returns: the versions that are complete by it; `nil` if all must be repeated.
+    private func register(
+        _ manifest: Manifest, _ writing: ManifestFile, _ registration: Registration,
+        _ claim: Int64, _ renews: Bool, _ lease: borrowing Lease
+    ) throws(StoreError) -> [String]? {
+        try writing.write()
+        let tree = try versions.buildTree(of: manifest, lease: lease)
+        // Links, tree and manifest in one step; what follows only renames.
+        try store.syncAll()
+        let isNew = try writing.publish()
+        do throws(StoreError) {
+            try versions.publishTree(tree, of: version.description)
+            switch try settle(claim, registration, renews: renews, lease) {
+            case .settled(let completed): return completed
+            case .lost: return nil
+            }
+        } catch {
+            // Not recorded, so not acknowledged: it must not come to life by itself. The error to
+            // report is the first; if this fails too, the version is whole and merely there.
+            if isNew {
+                try? writing.unpublish()
+                try? versions.removeTree(of: version.description)
+            }
+            throw error
+        }
+    }
 
     /// Asks the stat cache; returns whether hits should be renewed.
     private mutating func lookUp(_ ordinal: Int64) throws(StoreError) -> Bool {

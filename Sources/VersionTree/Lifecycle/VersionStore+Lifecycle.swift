@@ -84,19 +84,30 @@ extension VersionStore {
                     lifecycle.pending = nil
                 }
             }
-            guard let version = lifecycle.current ?? self.fallback(besides: nil, lifecycle) else {
-                throw StoreError(
-                    .noVersion,
-                    "there is nothing to start: no version is current; "
-                        + "castree activate makes one so")
-            }
-            if lifecycle.current == version, !(try self.isMaterialized(version)) {
-                try self.materialize(version)
-            }
-            lifecycle.current = version
+            let version = try self.startable(&lifecycle, &rolledBackFrom)
             lifecycle.boot = .init(version: version, token: token, startedAt: secondsNow())
             return BootReport(version: version, token: token, rolledBackFrom: rolledBackFrom)
         }
+    }
+
+    /// The current version, or what can be started instead.
+    private func startable(
+        _ lifecycle: inout Lifecycle, _ rolledBackFrom: inout String?
+    ) throws(StoreError) -> String {
+        if let current = lifecycle.current, try isUsable(current, lifecycle) { return current }
+        if let target = fallback(besides: lifecycle.current, lifecycle) {
+            // Not its fault: it lost objects, or was retired by hand. It is not banned.
+            rolledBackFrom = rolledBackFrom ?? lifecycle.current
+            lifecycle.activate(target)
+            return target
+        }
+        guard let current = lifecycle.current else {
+            throw StoreError(
+                .noVersion,
+                "there is nothing to start: no version is current; castree activate makes one so")
+        }
+        _ = try row(of: current)
+        throw try incomplete(current)
     }
 
     /// Vouches for exactly the version that started.

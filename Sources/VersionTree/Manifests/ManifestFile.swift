@@ -60,23 +60,40 @@ struct ManifestFile {
         }
     }
 
-    /// Whether the file that is there says what this one does.
+    /// Whether the file that is there can be read and says what this one does.
+    ///
+    /// - Throws: `.versionExists` if it says something else.
     private func isSound() throws(StoreError) -> Bool {
+        let there: Manifest
         do throws(StoreError) {
-            let there = try versions.manifest(of: manifest.version.description)
-            return try there.contentAddress() == manifest.contentAddress()
+            there = try versions.manifest(of: manifest.version.description)
         } catch {
             guard error.code == .badManifest || error.code == .tooLarge else { throw error }
             return false
         }
+        guard try there.contentAddress() == manifest.contentAddress() else {
+            throw StoreError.versionExists(manifest.version.description)
+        }
+        return true
+    }
+
+    /// Takes the manifest away again: the version could not be recorded.
+    func unpublish() throws(StoreError) {
+        try versions.fileSystem.removeIfPresent(directory, name)
+        try versions.store.sync(directory)
     }
 
     /// Puts the manifest in its place, durably: the version is registered on disk.
-    func publish() throws(StoreError) {
+    ///
+    /// - Returns: whether it was not there before.
+    /// - Throws: `.versionExists` if a manifest with other content is there.
+    func publish() throws(StoreError) -> Bool {
+        var isNew = true
         do throws(StoreError) {
             try versions.fileSystem.renameNew(directory, aside, to: directory, name)
         } catch {
             guard error.isExisting else { throw error }
+            isNew = false
             if try isSound() {
                 // The same version with the same content was registered before: it keeps its file.
                 try versions.fileSystem.removeIfPresent(directory, aside)
@@ -85,5 +102,6 @@ struct ManifestFile {
             }
         }
         try versions.store.sync(directory)
+        return isNew
     }
 }

@@ -79,8 +79,12 @@ extension VersionStore {
     }
 
     /// Takes a version's tree away: in one step it is invisible, then it is deleted.
+    ///
+    /// The directory is locked meanwhile, so that a check does not take it for a leftover.
     func removeTree(of name: String) throws(StoreError) {
         let parent = directories.versions.raw
+        guard let tree = try fileSystem.openIfPresent(parent, name, .directory) else { return }
+        _ = try fileSystem.lock(tree.raw, exclusive: true, waiting: true)
         let hidden = StoreLayout.hiddenTree(name, try randomToken())
         do throws(StoreError) {
             try fileSystem.rename(parent, name, to: parent, hidden)
@@ -89,6 +93,14 @@ extension VersionStore {
             return
         }
         try store.removeTree(parent, hidden)
+    }
+
+    /// Whether another process is taking a hidden tree away just now.
+    func isBeingRemoved(_ hidden: String) throws(StoreError) -> Bool {
+        guard
+            let tree = try fileSystem.openIfPresent(directories.versions.raw, hidden, .directory)
+        else { return true }
+        return try !fileSystem.lock(tree.raw, exclusive: true, waiting: false)
     }
 
     /// Builds the trees of versions that have become complete again.

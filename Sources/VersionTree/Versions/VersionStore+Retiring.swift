@@ -24,9 +24,6 @@ extension VersionStore {
             }
             let references = try self.store.referenceCount(of: version)
             try self.removeTree(of: version)
-            try self.fileSystem.removeIfPresent(
-                self.directories.manifests.raw, StoreLayout.manifest(version))
-            try self.store.sync(self.directories.manifests.raw)
             try self.store.forgetVersion(version)
             lifecycle.retire(version)
             return references

@@ -114,7 +114,7 @@ extension VersionStore {
             let (claim, _) = try store.claim(registration, lease: lease)
             try file.write()
             try store.syncAll()
-            try file.publish()
+            _ = try file.publish()
             let outcome = try store.settle(
                 claim, registration, published: EmptyCollection(), cached: EmptyCollection(),
                 lease: lease)

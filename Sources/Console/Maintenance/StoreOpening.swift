@@ -1,0 +1,74 @@
+package import CASStore
+package import VersionTree
+
+/// Where the commands of a program find the path of their store.
+package enum StoreSource: Hashable, Sendable {
+    /// `--store DIR`, else `$CASTREE_STORE`, else `.castree`.
+    case option
+    /// The operand STORE, which is the first.
+    case operand
+
+    /// A command as its help shows it.
+    func example(_ words: String) -> String {
+        switch self {
+        case .option: "castree \(words)"
+        case .operand: "castree-fsck \(words) /srv/app-store"
+        }
+    }
+
+    /// The arguments that a command takes for it.
+    var arguments: [Argument] {
+        switch self {
+        case .option: []
+        case .operand: [Argument("STORE", "the store's directory", completion: .directories)]
+        }
+    }
+}
+
+extension Option {
+    /// `--store DIR`: the store that every command works on.
+    package static let store = Option.text(
+        "store", placeholder: "DIR", "the store", environment: "CASTREE_STORE",
+        fallback: ".castree", completion: .directories)
+}
+
+extension Invocation {
+    /// Returns the path of the store, whether or not there is one.
+    package func storePath(from source: StoreSource = .option) throws(CommandError) -> String {
+        switch source {
+        case .option: try requiredValue("store")
+        case .operand: argument("STORE")
+        }
+    }
+
+    /// Opens the store; it must be there.
+    package func openStore(from source: StoreSource = .option) throws -> VersionStore {
+        try VersionStore.open(storePath(from: source), options: storeOptions())
+    }
+
+    /// Makes the options by which every command opens its store: what the engine does without being
+    /// asked becomes a note, and a signal stops long work.
+    package func storeOptions(isDurable: Bool = true) -> StoreOptions {
+        StoreOptions(
+            isDurable: isDurable,
+            notice: { note($0) },
+            isInterrupted: { Interruption.isRequested })
+    }
+
+    /// Prints a note on standard error; nothing with `--quiet` and `--json`.
+    package func note(_ text: String) {
+        diagnostics.note("\(program.name): note: \(text)")
+    }
+}
+
+extension Completion {
+    /// The names of the versions in the store that the command line names.
+    package static func versions(from source: StoreSource = .option) -> Completion {
+        .words { context in
+            let path = source == .option ? context.value("store") : context.operands.first
+            // Whoever completes a word wants words or nothing, not an error.
+            guard let path, let versions = try? VersionStore.open(path) else { return [] }
+            return (try? versions.store.manifestNames()) ?? []
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import CASStore
+import Console
+import VersionTree
+
+extension Command {
+    /// `cat`: the bytes of a file or an object.
+    static let cat = Command(
+        "cat", summary: "prints the bytes of a file or an object",
+        discussion: """
+            Every byte is verified; if the object is damaged, the command says so and fails after the \
+            bytes have been printed.
+
+                castree cat 42:index.html
+                castree cat 42:img/logo.png > logo.png
+            """,
+        arguments: [
+            Argument("VERSION:PATH|ADDRESS", "a file of a version, or the address of an object")
+        ]
+    ) { invocation in
+        let subject = try Subject(invocation.argument("VERSION:PATH|ADDRESS"))
+        let versions = try invocation.openStore()
+        let address = try subject.address(in: versions)
+        guard let reader = try versions.store.open(address) else { throw subject.absence }
+        try invocation.copy(reader)
+        return .done
+    }
+}
+
+/// What `cat` is to print.
+private enum Subject {
+    case object(ObjectID)
+    case file(version: String, path: String)
+
+    /// Version names have neither 64 digits and no colon, nor a colon: the two cannot be confused.
+    init(_ text: String) throws(CommandError) {
+        if let address = ObjectID(text) {
+            self = .object(address)
+        } else if let colon = text.unicodeScalars.firstIndex(of: ":") {
+            let path = text.unicodeScalars[text.unicodeScalars.index(after: colon)...]
+            self = .file(version: String(text[..<colon]), path: String(path))
+        } else {
+            throw .usage(
+                "'\(text)' is neither VERSION:PATH nor an address, which has 64 lower-case digits")
+        }
+    }
+
+    func address(in versions: VersionStore) throws -> ObjectID {
+        switch self {
+        case .object(let address): return address
+        case .file(let version, let path):
+            let manifest = try versions.manifest(of: version)
+            // What cannot be a path is the path of no file.
+            guard let path = try? TreePath(path), let entry = manifest[path] else {
+                throw CommandError(
+                    .notFound, code: StoreError.Code.notFound.description,
+                    message: "version \(version) has no file \"\(path)\"; "
+                        + "castree show \(version) lists its files")
+            }
+            return entry.address
+        }
+    }
+
+    /// The error for an object that is not in the store.
+    var absence: CommandError {
+        switch self {
+        case .object(let address):
+            CommandError(
+                .notFound, code: StoreError.Code.notFound.description,
+                message: "there is no object \(address) in the store")
+        case .file(let version, let path):
+            CommandError(
+                .notFound, code: StoreError.Code.missingObject.description,
+                message: "the content of \"\(path)\" is not in the store; "
+                    + "castree missing \(version) lists what version \(version) lacks")
+        }
+    }
+}
+
+extension Invocation {
+    /// Prints an object in constant memory. If nobody reads any more, nothing more is printed.
+    fileprivate func copy(_ reader: borrowing ObjectReader) throws {
+        let stopped = StoreError.Code("outputStopped")
+        var failure: OutputError?
+        do throws(StoreError) {
+            try reader.forEachPiece { (piece) throws(StoreError) in
+                do throws(OutputError) {
+                    try output.write(piece.withUnsafeBytes { Array($0) })
+                } catch {
+                    failure = error
+                }
+                if failure != nil || output.isClosed { throw StoreError(stopped, "") }
+                if Interruption.isRequested { throw StoreError(.interrupted, "interrupted") }
+            }
+        } catch {
+            if let failure { throw failure }
+            guard error.code == stopped else { throw error }
+        }
+        try output.flush()
+    }
+}

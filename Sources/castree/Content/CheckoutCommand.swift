@@ -1,0 +1,54 @@
+import Console
+import VersionTree
+
+extension Command {
+    /// `checkout`: a version's tree elsewhere.
+    static let checkout = Command(
+        "checkout", summary: "builds a version's tree elsewhere",
+        discussion: """
+            The target must not exist; in one step it is there, complete.
+
+            With --mode link, its files are the store's own: no bytes, read-only; do not write to them. \
+            For a tree that is to be written to, use reflink (copy-on-write where the file system can, \
+            else a copy) or copy.
+
+                castree checkout 42 /srv/www --mode reflink
+            """,
+        arguments: [.version, Argument("TARGET", "the directory to be made", completion: .files)],
+        options: [
+            .choice(
+                "mode", of: LinkMode.allCases.map(\.rawValue), "how the files come to be",
+                fallback: LinkMode.link.rawValue)
+        ]
+    ) { invocation in
+        let name = try invocation.version()
+        let target = invocation.argument("TARGET")
+        let mode = LinkMode(rawValue: try invocation.requiredValue("mode")) ?? .link
+        let tree = try invocation.openStore().checkout(name, to: target, mode: mode)
+        try invocation.report { writer in
+            writer.object { writer in
+                writer.member("version", name)
+                writer.member("target", target)
+                writer.member("mode", mode.rawValue)
+                writer.member("files", tree.files)
+                writer.member("linked", tree.linked)
+                writer.member("copied", tree.copied)
+                writer.member("reflinked", tree.reflinked)
+            }
+        } text: { output in
+            output.print(
+                "Built \(target): \(counted(tree.files, "file")) of version \(name)\(tree.ways).")
+        }
+        return .done
+    }
+}
+
+extension TreeReport {
+    /// How the files came to be, as the end of a sentence.
+    fileprivate var ways: String {
+        let ways = [(linked, "linked"), (reflinked, "cloned"), (copied, "copied")]
+            .filter { $0.0 > 0 }
+        if ways.count == 1, let way = ways.first { return ", all \(way.1)" }
+        return ways.map { ", \(groupedCount($0.0)) \($0.1)" }.joined()
+    }
+}

@@ -1,0 +1,58 @@
+import Console
+import VersionTree
+
+extension Command {
+    /// `boot`: the app starts.
+    static let boot = Command(
+        "boot", summary: "counts a start of the app, and says which version to start",
+        discussion: """
+            Run it when the app starts, before anything of a version is shown. It records the attempt \
+            durably, switches to a pending version, and rolls back from a version that was started \
+            before and never confirmed.
+
+                castree boot --json
+                castree confirm 42 --token TOKEN
+            """
+    ) { invocation in
+        let boot = try invocation.openStore().boot()
+        try invocation.report { writer in
+            writer.object { writer in
+                writer.member("version", boot.version)
+                writer.member("token", boot.token)
+                writer.member("rolledBackFrom", boot.rolledBackFrom)
+            }
+        } text: { output in
+            if let from = boot.rolledBackFrom {
+                output.print("Rolled back from version \(from), which was never confirmed.")
+            }
+            output.print("Start version \(boot.version). Once it runs well:")
+            output.print("    castree confirm \(boot.version) --token \(boot.token)")
+        }
+        return .done
+    }
+
+    /// `confirm`: it started well.
+    static let confirm = Command(
+        "confirm", summary: "vouches for the version that started",
+        discussion: """
+            Version and token must be those that castree boot printed, so that a late confirmation \
+            never vouches for another version. Saying it twice changes nothing.
+
+                castree confirm 42 --token 0f9c2b7a
+            """,
+        arguments: [.version],
+        options: [
+            .text("token", placeholder: "TOKEN", "what castree boot printed", required: true)
+        ]
+    ) { invocation in
+        let token = try invocation.requiredValue("token")
+        let name = try invocation.version()
+        let knownGood = try invocation.openStore().confirm(name, token: token)
+        try invocation.report { writer in
+            writer.object { $0.member("knownGood", knownGood) }
+        } text: { output in
+            output.print("Version \(knownGood) is known to be good.")
+        }
+        return .done
+    }
+}

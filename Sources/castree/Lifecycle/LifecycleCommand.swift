@@ -1,0 +1,82 @@
+import Console
+import StrictJSON
+import VersionTree
+
+extension Command {
+    /// `lifecycle`: where things stand.
+    static let lifecycle = Command(
+        "lifecycle", summary: "shows which version is current, pending, known good, bad",
+        discussion: """
+            A boot is a start of the app that nobody has vouched for yet; castree confirm does.
+
+                castree lifecycle
+            """
+    ) { invocation in
+        let lifecycle = try invocation.openStore().lifecycle()
+        try invocation.report { writer in
+            writer.object { lifecycle.write(to: &$0) }
+        } text: { output in
+            lifecycle.print(to: output)
+        }
+        return .done
+    }
+}
+
+extension Lifecycle {
+    /// Writes the members of the document.
+    ///
+    /// - Parameter includesToken: whether the token of the boot may be seen; it is a secret towards
+    ///   whoever reads a report.
+    func write(to writer: inout JSONWriter, includesToken: Bool = true) {
+        writer.member("current", current)
+        writer.member("pending", pending)
+        writer.member("knownGood", knownGood)
+        writer.member("embedded", embedded)
+        writer.member("bad", bad) { writer, ban in
+            writer.object { writer in
+                writer.member("version", ban.version)
+                writer.member("reason", ban.reason)
+                writer.member("count", ban.count)
+                writer.member("at", timestamp(ban.at))
+            }
+        }
+        guard let boot else {
+            writer.key("boot")
+            writer.null()
+            return
+        }
+        writer.member("boot") { writer in
+            writer.member("version", boot.version)
+            if includesToken { writer.member("token", boot.token) }
+            writer.member("startedAt", timestamp(boot.startedAt))
+        }
+    }
+
+    /// Prints a line for each fact.
+    func print(to output: Output, includesToken: Bool = true) {
+        var table = TextTable([.left(""), .left("")])
+        table.add(["current", name(current)])
+        table.add(["pending", name(pending)])
+        table.add(["known good", name(knownGood.isEmpty ? nil : knownGood.joined(separator: ", "))])
+        table.add(["embedded", name(embedded)])
+        for ban in bad {
+            let times = counted(ban.count, "time")
+            table.add([
+                "\("bad", .red)",
+                "\(ban.version): \(ban.reason) (\(times), last \(timestamp(ban.at)))",
+            ])
+        }
+        if let boot {
+            let token: DisplayText = includesToken ? ", token \(boot.token)" : ""
+            table.add([
+                "boot",
+                "\(boot.version) at \(timestamp(boot.startedAt)), not confirmed\(token)",
+            ])
+        }
+        table.print(to: output)
+    }
+
+    private func name(_ version: String?) -> DisplayText {
+        if let version { "\(version)" } else { "\("none", .faint)" }
+    }
+}

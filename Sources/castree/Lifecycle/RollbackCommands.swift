@@ -1,0 +1,52 @@
+import Console
+import VersionTree
+
+extension Command {
+    /// `rollback`: back to what is known to be good.
+    static let rollback = Command(
+        "rollback", summary: "goes back to the newest known good version",
+        discussion: """
+            The newest known good version becomes current, else the embedded one. The version that was \
+            current is banned, by its content: it is not activated again until castree forgive.
+
+                castree rollback --reason "white page on iPad"
+            """,
+        options: [
+            .text(
+                "reason", placeholder: "TEXT", "why, for whoever asks later",
+                fallback: "rolled back by request")
+        ]
+    ) { invocation in
+        let reason = try invocation.requiredValue("reason")
+        let (current, from) = try invocation.openStore().rollback(reason: reason)
+        try invocation.report { writer in
+            writer.object { writer in
+                writer.member("current", current)
+                writer.member("rolledBackFrom", from)
+            }
+        } text: { output in
+            output.print("Version \(current) is current again; version \(from) is banned.")
+        }
+        return .done
+    }
+
+    /// `forgive`: lifts a ban.
+    static let forgive = Command(
+        "forgive", summary: "lifts the ban of a version",
+        discussion: """
+            A version that was rolled back is banned; forgiven, it may be activated again.
+
+                castree forgive 42 && castree activate 42
+            """,
+        arguments: [.version]
+    ) { invocation in
+        let name = try invocation.version()
+        try invocation.openStore().forgive(name)
+        try invocation.report { writer in
+            writer.object { $0.member("version", name) }
+        } text: { output in
+            output.print("Version \(name) is forgiven.")
+        }
+        return .done
+    }
+}

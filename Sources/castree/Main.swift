@@ -1,0 +1,35 @@
+import Console
+
+/// The program: a table of commands. Each is one call of the library, and what it printed.
+@main
+enum CastreeProgram {
+    static let program = Program(
+        "castree", version: castreeVersion,
+        summary: "keeps every version of an app's content, and every byte of it once",
+        discussion: """
+            A version is a directory of files under a name. Versions share what is equal, each is \
+            shown as a real directory of hard links, and one of them is current.
+
+                castree add ./build-41 --version 41
+                castree add ./build-42 --version 42 --activate
+                castree versions
+                ls .castree/current/
+
+            The store is --store DIR, else $CASTREE_STORE, else .castree.
+            """,
+        options: [.store, .json, .quiet, .bytes],
+        commands: commands.map(\.reportingStoreErrors),
+        exitStatusHelp: ExitStatus.standardHelp)
+
+    private static var commands: [Command] {
+        [
+            .initialize, .add, .versions, .show, .diff, .missing, .cat, .checkout,
+            .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .retire,
+            .collect(from: .option), .fsck(), .usage(from: .option), .report,
+        ]
+    }
+
+    static func main() {
+        program.main()
+    }
+}

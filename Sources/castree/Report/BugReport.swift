@@ -1,0 +1,131 @@
+import CASStore
+import Console
+import StrictJSON
+import VersionTree
+
+/// What was found out, or why not. A report is most needed where something is broken.
+typealias Answer<Value> = Result<Value, StoreError>
+
+/// One document about a store: figures and names, no content, no secrets.
+struct BugReport {
+    /// When it was made, in seconds since 1970.
+    let createdAt: Int64
+    /// The store's directory, as it was given.
+    let path: String
+    let system = SystemFigures.current()
+    let space: Answer<FreeSpace>
+    let usage: Answer<StoreUsage>
+    let versions: Answer<[VersionSummary]>
+    let lifecycle: Answer<Lifecycle>
+
+    /// The document as JSON.
+    var json: [UInt8] {
+        var writer = JSONWriter()
+        write(to: &writer)
+        return writer.drain() + [UInt8(ascii: "\n")]
+    }
+
+    /// The document as text.
+    var text: [UInt8] {
+        let output = Output()
+        print(to: output)
+        return output.pending
+    }
+
+    /// Writes the document as a JSON object.
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("castree", castreeVersion)
+            writer.member("createdAt", timestamp(createdAt))
+            writer.member("system") { writer in
+                writer.member("name", system.name)
+                writer.member("release", system.release)
+                writer.member("machine", system.machine)
+                writer.member("space", space) { writer, space in
+                    writer.object { writer in
+                        writer.member("availableBytes", space.available)
+                        writer.member("totalBytes", space.total)
+                    }
+                }
+            }
+            writer.member("store") { writer in
+                writer.member("path", path)
+                writer.member("format", Store.formatVersion)
+            }
+            writer.member("usage", usage) { writer, usage in
+                writer.object { UsageFigures.write(usage, to: &$0) }
+            }
+            writer.member("versions", versions) { writer, versions in
+                writer.array(versions) { writer, version in version.write(to: &writer) }
+            }
+            writer.member("lifecycle", lifecycle) { writer, lifecycle in
+                writer.object { lifecycle.write(to: &$0, includesToken: false) }
+            }
+            // Kept by the update client; a store that was never updated by one has none.
+            writer.member("events", [])
+        }
+    }
+
+    /// Prints the document for people, sizes exactly.
+    func print(to output: Output) {
+        output.print("castree \(castreeVersion), report of \(timestamp(createdAt))")
+        output.print("system \(system.name) \(system.release) \(system.machine)")
+        space.print("free space", to: output) { space in
+            let (available, total) = (groupedCount(space.available), groupedCount(space.total))
+            output.print("\(available) of \(total) bytes")
+        }
+        output.print("\nstore \(path), format \(Store.formatVersion)")
+        usage.print("usage", to: output) { UsageFigures.print($0, to: output, .exact) }
+        versions.print("versions", to: output) { $0.print(to: output, .exact) }
+        lifecycle.print("lifecycle", to: output) {
+            $0.print(to: output, includesToken: false)
+        }
+        output.print("\nevents\nnone")
+    }
+}
+
+extension Result where Failure == StoreError {
+    /// Calls the closure.
+    init(_ body: () throws(StoreError) -> Success) {
+        do throws(StoreError) { self = .success(try body()) } catch { self = .failure(error) }
+    }
+
+    /// What follows from a success; the same failure otherwise.
+    func then<Value>(
+        _ body: (Success) throws(StoreError) -> Value
+    ) -> Result<Value, StoreError> {
+        switch self {
+        case .success(let value): Result<Value, StoreError> { () throws(StoreError) in try body(value) }
+        case .failure(let error): .failure(error)
+        }
+    }
+
+    /// Prints a section: a heading, and what was found out or why not.
+    fileprivate func print(_ heading: String, to output: Output, _ body: (Success) -> Void) {
+        output.print("\n\(heading)")
+        switch self {
+        case .success(let value): body(value)
+        case .failure(let error): output.print("unknown: \(error.message) [\(error.code)]")
+        }
+    }
+}
+
+extension JSONWriter {
+    /// Writes a member with what was found out, or `{"error":{"code","message"}}`.
+    fileprivate mutating func member<Value>(
+        _ key: String, _ answer: Answer<Value>, _ write: (inout JSONWriter, Value) -> Void
+    ) {
+        switch answer {
+        case .success(let value):
+            self.key(key)
+            write(&self, value)
+        case .failure(let error):
+            member(key) { writer in
+                writer.member("error") { writer in
+                    writer.member("code", error.code.description)
+                    writer.member("message", error.message)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import CASStore
+import Console
+import StrictJSON
+import VersionTree
+
+extension Command {
+    /// `report`: what a bug report needs, in one document.
+    static let report = Command(
+        "report", summary: "writes one document to attach to a bug report",
+        discussion: """
+            What is there and where it stands: the program, the system, the store's figures, the \
+            versions, the lifecycle. No content, no paths of content, no secrets. What cannot be found \
+            out is told as an error in its place. It goes to FILE, which is replaced, or is printed.
+
+                castree report bug.txt
+                castree report bug.json --json
+            """,
+        arguments: [Argument("FILE", "where to write it", .optional, completion: .files)]
+    ) { invocation in
+        let report = try invocation.makeReport()
+        let file = invocation.optionalArgument("FILE")
+        if let file { try write(invocation.isJSON ? report.json : report.text, to: file) }
+        try invocation.report { writer in
+            report.write(to: &writer)
+        } text: { output in
+            if let file {
+                output.print("Wrote \(file).")
+            } else {
+                report.print(to: output)
+            }
+        }
+        return .done
+    }
+
+    /// Writes a file, replacing one that is there.
+    private static func write(_ bytes: [UInt8], to path: String) throws(StoreError) {
+        let system = POSIXFileSystem()
+        let file = try system.open(
+            POSIXFileSystem.workingDirectory, path, .updating, mode: 0o644)
+        try system.truncate(file.raw, to: 0)
+        try system.write(file.raw, bytes)
+    }
+}
+
+extension Invocation {
+    /// Gathers what can be found out.
+    ///
+    /// - Throws: `noStore`: then the command was probably given the wrong directory.
+    fileprivate func makeReport() throws -> BugReport {
+        let path = try storePath()
+        let options = storeOptions()
+        let versions = Answer { () throws(StoreError) in
+            try VersionStore.open(path, options: options)
+        }
+        if case .failure(let error) = versions, error.code == .noStore { throw error }
+        return BugReport(
+            createdAt: secondsNow(), path: path,
+            space: versions.then { (versions) throws(StoreError) in
+                try versions.fileSystem.freeSpace(versions.directories.root.raw)
+            },
+            usage: versions.then { (versions) throws(StoreError) in try versions.store.usage() },
+            versions: versions.then { (versions) throws(StoreError) in try versions.versions() },
+            lifecycle: versions.then { (versions) throws(StoreError) in try versions.lifecycle() })
+    }
+}

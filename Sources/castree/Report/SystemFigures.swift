@@ -1,0 +1,31 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// What the system says of itself; the name of the machine is nobody's business.
+struct SystemFigures: Sendable {
+    /// The kernel's name: `Linux`.
+    var name = "unknown"
+    /// The kernel's release.
+    var release = "unknown"
+    /// The processor's architecture.
+    var machine = "unknown"
+
+    /// Asks the system (uname(2)).
+    static func current() -> SystemFigures {
+        var names = utsname()
+        guard uname(&names) == 0 else { return SystemFigures() }
+        return SystemFigures(
+            name: text(of: names.sysname), release: text(of: names.release),
+            machine: text(of: names.machine))
+    }
+
+    /// Reads a text from an array of C, which Swift sees as a tuple.
+    private static func text(of field: some Any) -> String {
+        withUnsafeBytes(of: field) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,40 @@
+import CASStore
+import Console
+import VersionTree
+
+extension Command {
+    /// `init`: creates a store.
+    static let initialize = Command(
+        "init", summary: "creates a store",
+        discussion: """
+            A store that is there already stays as it is. The directory must be new, empty, or a store.
+
+                castree init
+                castree --store /srv/app-store init
+            """,
+        options: [.withoutSync]
+    ) { invocation in
+        let path = try invocation.storePath()
+        let options = invocation.storeOptions(isDurable: !invocation.flag("no-sync"))
+        let (versions, isNew) = try VersionStore.create(at: path, options: options)
+        try invocation.report { writer in
+            writer.object { writer in
+                writer.member("store", versions.store.path)
+                writer.member("format", Store.formatVersion)
+                writer.member("created", isNew)
+            }
+        } text: { output in
+            output.print(
+                isNew ? "Created the store \(path)." : "The store \(path) is there already.")
+        }
+        return .done
+    }
+}
+
+extension Option {
+    /// `--no-sync`: dangerous, and says so.
+    static let withoutSync = flag(
+        "no-sync",
+        "DANGEROUS: do not wait for the disk; after a power cut or a crash of the system, what was"
+            + " written may be lost or damaged")
+}

@@ -1,0 +1,118 @@
+import CASStore
+import Console
+import StrictJSON
+import VersionTree
+
+extension Command {
+    /// `add`: imports a directory as a version.
+    static let add = Command(
+        "add", summary: "imports a directory as a version",
+        discussion: """
+            Reads what has changed since it was last read, stores what is new, and builds the version's \
+            tree. When the command ends, all of it survives a power cut. Interrupted or killed, it can \
+            simply be repeated; the same content under the same name changes nothing. The store is \
+            created if it is not there.
+
+                castree add ./dist --version 2025.11.1 --activate
+            """,
+        arguments: [Argument("DIR", "the directory of a release", completion: .directories)],
+        options: [
+            .text("version", placeholder: "NAME", "the version's name", required: true),
+            .flag("activate", "make the version current afterwards"),
+            .flag("follow", "take what symbolic links point to; otherwise they are refused"),
+            .flag("no-cache", "read every file, also those that look unchanged"),
+            .withoutSync,
+        ]
+    ) { invocation in
+        let directory = invocation.argument("DIR")
+        let name = try VersionName(try invocation.requiredValue("version")).description
+        let versions = try invocation.openOrCreateStore(for: directory)
+        let report = try invocation.add(directory, as: name, to: versions)
+        let previous = invocation.flag("activate") ? try versions.activate(name) : nil
+        try invocation.report(report, previous: previous)
+        return .done
+    }
+}
+
+extension Invocation {
+    /// Opens the store, or creates it once the directory to be imported is known to be one: a
+    /// mistyped directory must not leave an empty store behind.
+    fileprivate func openOrCreateStore(for directory: String) throws -> VersionStore {
+        let path = try storePath()
+        let options = storeOptions(isDurable: !flag("no-sync"))
+        do {
+            return try VersionStore.open(path, options: options)
+        } catch {
+            guard .noStore ~= error else { throw error }
+            try checkIsDirectory(directory)
+            let (versions, isNew) = try VersionStore.create(at: path, options: options)
+            if isNew { note("created the store \(path)") }
+            return versions
+        }
+    }
+
+    private func checkIsDirectory(_ path: String) throws {
+        do throws(StoreError) {
+            _ = try POSIXFileSystem().open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            throw CommandError(
+                code: error.code.description,
+                message: "\(error.message); give the directory of a release")
+        }
+    }
+
+    fileprivate func add(
+        _ directory: String, as name: String, to versions: VersionStore
+    ) throws(StoreError) -> AddReport {
+        let tracker = ProgressTracker(progress("Reading", total: nil))
+        defer { tracker.finish() }
+        var options = AddOptions()
+        options.followsLinks = flag("follow")
+        options.usesCache = !flag("no-cache")
+        options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        return try versions.add(directory: directory, version: name, options: options)
+    }
+
+    fileprivate func report(_ added: AddReport, previous: String?) throws {
+        note(added)
+        try report { writer in
+            writer.object { writer in
+                writer.member("version", added.version)
+                writer.member("files", added.files)
+                writer.member("bytes", added.bytes)
+                writer.member("newObjects", added.newObjects)
+                writer.member("newBytes", added.newBytes)
+                writer.member("activated", flag("activate"))
+                writer.member("twins", added.twins) { writer, twins in
+                    writer.array([twins.first, twins.second]) { $0.string($1) }
+                }
+                writer.member("healed", added.healed)
+            }
+        } text: { output in
+            let files = counted(added.files, "file")
+            let objects = counted(added.newObjects, "new object")
+            output.print(
+                """
+                Added version \(added.version): \(files), \(sizes.text(added.bytes)); \
+                \(objects), \(sizes.text(added.newBytes)).
+                """)
+            if flag("activate") { printSwitch(to: added.version, from: previous, on: output) }
+        }
+    }
+
+    private func note(_ added: AddReport) {
+        let shownCount = 5
+        for twins in added.twins.prefix(shownCount) {
+            note(
+                "\"\(twins.first)\" and \"\(twins.second)\" would be one file where names differ "
+                    + "neither by case nor by Unicode form")
+        }
+        if added.twins.count > shownCount {
+            note("and \(counted(added.twins.count - shownCount, "more such pair"))")
+        }
+        for version in added.healed {
+            note("version \(version) lacked objects and is complete again")
+        }
+    }
+}

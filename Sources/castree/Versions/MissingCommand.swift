@@ -1,0 +1,60 @@
+import CASStore
+import Console
+import VersionTree
+
+extension Command {
+    /// `missing`: what is still to be downloaded.
+    static let missing = Command(
+        "missing", summary: "lists what a version still lacks",
+        discussion: """
+            What was registered and has not been downloaded, and what a repair took away because it was \
+            damaged. Adding the same content again brings it back.
+
+                castree missing 42
+            """,
+        arguments: [.version]
+    ) { invocation in
+        let name = try invocation.version()
+        let entries = try invocation.openStore().missing(of: name)
+        let byteCount = entries.reduce(0) { $0 + $1.bytes }
+        try invocation.report { writer in
+            writer.object { writer in
+                writer.member("version", name)
+                writer.member("objects", entries) { writer, entry in
+                    writer.object { writer in
+                        writer.member("address", entry.address.description)
+                        writer.member("label", entry.label?.description)
+                        writer.member("bytes", entry.bytes)
+                        writer.member("paths", entry.paths)
+                    }
+                }
+                writer.member("bytes", byteCount)
+            }
+        } text: { output in
+            guard !entries.isEmpty else {
+                output.print("Version \(name) lacks nothing.")
+                return
+            }
+            entries.print(to: output, invocation.sizes)
+            let objects = counted(entries.count, "object")
+            let size = invocation.sizes.text(byteCount)
+            output.print("Version \(name) lacks \(objects), \(size).")
+        }
+        return .done
+    }
+}
+
+extension [MissingEntry] {
+    /// Prints the objects as a table.
+    fileprivate func print(to output: Output, _ sizes: SizeStyle) {
+        var table = TextTable([.left("ADDRESS"), .right("SIZE"), .left("SHOWN AS")])
+        for entry in self {
+            let others = entry.paths.count > 1 ? " and \(entry.paths.count - 1) more" : ""
+            table.add([
+                "\(entry.address.shortDescription)", "\(sizes.text(entry.bytes))",
+                "\((entry.paths.first ?? "nothing") + others)",
+            ])
+        }
+        table.print(to: output)
+    }
+}

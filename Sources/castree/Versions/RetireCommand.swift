@@ -1,0 +1,33 @@
+import Console
+import VersionTree
+
+extension Command {
+    /// `retire`: forgets a version.
+    static let retire = Command(
+        "retire", summary: "forgets a version",
+        discussion: """
+            Deletes the version's tree and its manifest. What only it used is garbage from then on; gc \
+            deletes it. Refused for the current, the pending, the embedded and the last known good \
+            version.
+
+                castree retire 40 && castree gc
+            """,
+        arguments: [.version]
+    ) { invocation in
+        let name = try invocation.version()
+        let references = try invocation.openStore().retire(name)
+        try invocation.report { writer in
+            writer.object { writer in
+                writer.member("version", name)
+                writer.member("references", references)
+            }
+        } text: { output in
+            output.print(
+                """
+                Retired version \(name), which used \(counted(references, "object")); \
+                castree gc deletes what nothing else uses.
+                """)
+        }
+        return .done
+    }
+}

@@ -1,0 +1,80 @@
+import Console
+import StrictJSON
+import VersionTree
+
+extension Command {
+    /// `versions`: lists them.
+    static let versions = Command(
+        "versions", summary: "lists the versions, newest first",
+        discussion: """
+            The current version is marked with '*'. UNIQUE is what retiring a version would free.
+
+            The names alone, for a script:
+                castree versions --json | jq -r '.[].version'
+            """
+    ) { invocation in
+        let summaries = try invocation.openStore().versions()
+        try invocation.report { writer in
+            writer.array(summaries) { writer, summary in summary.write(to: &writer) }
+        } text: { output in
+            guard !summaries.isEmpty else {
+                output.print("There is no version yet; castree add makes one.")
+                return
+            }
+            summaries.print(to: output, invocation.sizes)
+        }
+        return .done
+    }
+}
+
+extension VersionSummary {
+    /// Writes the version as a JSON object.
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("version", version)
+            writer.member("state", state.rawValue)
+            writer.member("files", files)
+            writer.member("bytes", bytes)
+            writer.member("uniqueBytes", uniqueBytes)
+            writer.member("missingObjects", missingObjects)
+            writer.member("createdAt", timestamp(createdAt))
+            writer.member("current", isCurrent)
+            writer.member("pending", isPending)
+            writer.member("knownGood", isKnownGood)
+            writer.member("bad", isBad)
+            writer.member("embedded", isEmbedded)
+        }
+    }
+
+    /// What else is to be said, in a table: "pending, known good".
+    private var remarks: DisplayText {
+        var words: [String] = []
+        if missingObjects > 0 { words.append("lacks \(counted(missingObjects, "object"))") }
+        if isPending { words.append("pending") }
+        if isKnownGood { words.append("known good") }
+        if isBad { words.append("bad") }
+        if isEmbedded { words.append("embedded") }
+        let text = words.joined(separator: ", ")
+        return isBad || missingObjects > 0 ? "\(text, .red)" : "\(text)"
+    }
+
+    fileprivate func cells(_ sizes: SizeStyle) -> [DisplayText] {
+        [
+            isCurrent ? "\("*", .green)" : "", isCurrent ? "\(version, .bold)" : "\(version)",
+            "\(state.rawValue)", "\(groupedCount(files))", "\(sizes.text(bytes))",
+            "\(sizes.text(uniqueBytes))", "\(timestamp(createdAt))", remarks,
+        ]
+    }
+}
+
+extension [VersionSummary] {
+    /// Prints the versions as a table.
+    func print(to output: Output, _ sizes: SizeStyle) {
+        var table = TextTable([
+            .left(""), .left("VERSION"), .left("STATE"), .right("FILES"), .right("SIZE"),
+            .right("UNIQUE"), .left("CREATED"), .left(""),
+        ])
+        for summary in self { table.add(summary.cells(sizes)) }
+        table.print(to: output)
+    }
+}

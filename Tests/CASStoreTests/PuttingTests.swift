@@ -1,0 +1,141 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// Putting bytes that are in memory.
+@Suite struct PuttingTests {
+    @Test(arguments: [0, 1, 4095, 4096, 4097, 262_143, 262_144, 262_145, 1_000_000])
+    func `what is put is read back, with mode 0444 and one link`(count: Int) throws {
+        let temporary = try TemporaryStore(isDurable: true)
+        let store = temporary.store
+        let content = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let lease = try store.makeLease()
+        let address = try store.put(content, protectedBy: lease)
+        #expect(try address == CASStoreTests.address(of: content))
+        #expect(try store.read(address, limit: count) == content)
+        #expect(try store.contains(address))
+        let path = temporary.objectPath(address)
+        #expect(try Damage.contents(path) == content)
+        #expect(try Damage.mode(path) == 0o444)
+        #expect(try store.objects.status(address)?.linkCount == 1)
+        #expect(temporary.staged == [])
+    }
+
+    @Test func `the same bytes twice are one object`() throws {
+        let temporary = try TemporaryStore()
+        let first = try temporary.put("same")
+        let inode = try temporary.store.objects.status(first)?.inode
+        #expect(try temporary.put("same") == first)
+        #expect(try temporary.store.objects.status(first)?.inode == inode)
+        #expect(try temporary.store.usage().objects == 1)
+        #expect(try temporary.versions.check().findings == [])
+    }
+
+    @Test func `an open object is read in pieces, and beyond its end there is nothing`() throws {
+        let temporary = try TemporaryStore()
+        let content = SampleBytes.ramp(700_000)
+        let lease = try temporary.store.makeLease()
+        let address = try temporary.store.put(content, protectedBy: lease)
+        let held = try Held(temporary.store, address)
+        #expect(held.reader.byteCount == 700_000)
+        #expect(try held.reader.read(at: 699_990, count: 100) == Array(content.suffix(10)))
+        #expect(try held.reader.read(at: 700_000, count: 1) == [])
+        #expect(try held.reader.read(at: 1 << 60, count: 1) == [])
+        #expect(try held.reader.read(at: 5, count: 0) == [])
+        var seen: [UInt8] = []
+        try held.reader.forEachPiece { piece in piece.withUnsafeBytes { seen += Array($0) } }
+        #expect(seen == content)
+    }
+
+    @Test func `what is not there is nil, not an error`() throws {
+        let store = try TemporaryStore().store
+        let nothing = try address(of: "never put")
+        #expect(try store.contains(nothing) == false)
+        #expect(try store.read(nothing, limit: 10) == nil)
+        if try store.open(nothing) != nil { Issue.record("something was opened") }
+    }
+
+    @Test func `a limit below the size is an error, the size itself is not`() throws {
+        let temporary = try TemporaryStore()
+        let address = try temporary.put("12345")
+        #expect(code { _ = try temporary.store.read(address, limit: 4) } == .tooLarge)
+        #expect(try temporary.store.read(address, limit: 5) == bytes("12345"))
+    }
+
+    @Test func `an open object stays readable when it is collected`() throws {
+        let temporary = try TemporaryStore()
+        let address = try temporary.put("soon gone")
+        let held = try Held(temporary.store, address)
+        #expect(try temporary.store.collect().objectCount == 1)
+        #expect(try temporary.store.contains(address) == false)
+        #expect(try held.reader.read(at: 0, count: 100) == bytes("soon gone"))
+    }
+
+    @Test func `reading needs neither the index nor a write`() throws {
+        let temporary = try TemporaryStore()
+        let address = try temporary.put("served from a broken disk")
+        try Damage.replace(temporary.indexPath, by: .directory)
+        let disk = FaultyFileSystem()
+        disk.arm(.refuseChanges)
+        let store = try temporary.reopened(on: disk).store
+        #expect(try store.contains(address))
+        #expect(try store.read(address, limit: 100) == bytes("served from a broken disk"))
+        #expect(!disk.hasFired, "\(disk.trace)")
+    }
+
+    @Test func `put stores what the index believes to be there and is not`() throws {
+        let temporary = try TemporaryStore()
+        let address = try temporary.put("deleted by hand")
+        Damage.remove(temporary.objectPath(address))
+        #expect(try temporary.put("deleted by hand") == address)
+        let found = try temporary.store.read(address, limit: 100)
+        withKnownIssue("put(_:protectedBy:) goes by the index, without a look at objects/") {
+            #expect(found == bytes("deleted by hand"))
+        }
+    }
+
+    @Test func `two threads may put the same bytes at once`() async throws {
+        let temporary = try TemporaryStore()
+        let store = temporary.store
+        for round in 0..<40 {
+            let content = bytes("round \(round)")
+            let expected = try address(of: content)
+            await withTaskGroup(of: StoreError.Code?.self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        code {
+                            let lease = try store.makeLease()
+                            _ = try store.put(content, protectedBy: lease)
+                        }
+                    }
+                }
+                // One at a time may write; that it is another's turn is a documented answer.
+                for await code in group {
+                    withKnownIssue("a writer may lock a staged file that is gone or published",
+                        isIntermittent: true) {
+                        #expect(code == nil || code == .busy)
+                    }
+                }
+            }
+            #expect(try store.read(expected, limit: 100) == content)
+        }
+    }
+}
+
+enum SampleBytes {
+    static func ramp(_ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8)) }
+    }
+}
+
+/// A reader in a class, so that `#expect` can name it: macros do not take noncopyable values.
+final class Held: Sendable {
+    let reader: ObjectReader
+    init(_ store: Store, _ address: ObjectID) throws {
+        guard let reader = try store.open(address) else {
+            throw StoreError(.missingObject, "object \(address) cannot be opened")
+        }
+        self.reader = reader
+    }
+}

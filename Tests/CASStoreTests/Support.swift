@@ -1,0 +1,127 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+/// Random numbers that can be had again: SplitMix64 (Steele, Lea, Flood 2014) from a printed seed,
+/// or from `$CASTREE_TEST_SEED`.
+struct SeededRandom: RandomNumberGenerator {
+    let seed: UInt64
+    private var state: UInt64
+
+    init(_ test: String = #function) {
+        let given = ProcessInfo.processInfo.environment["CASTREE_TEST_SEED"].flatMap(UInt64.init)
+        self.init(seed: given ?? UInt64.random(in: 0...UInt64.max))
+        print("\(test): CASTREE_TEST_SEED=\(seed)")
+    }
+
+    init(seed: UInt64) {
+        self.seed = seed
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+
+    mutating func bytes(_ count: Int) -> [UInt8] {
+        (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) }
+    }
+}
+
+/// What a store said without being asked.
+final class Notices: Sendable {
+    private let texts = Mutex<[String]>([])
+    var all: [String] { texts.withLock { $0 } }
+    var sink: @Sendable (String) -> Void {
+        { text in self.texts.withLock { $0.append(text) } }
+    }
+}
+
+func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+/// The address of bytes, by this module's own hasher (held against FIPS 180-4 elsewhere).
+func address(of bytes: [UInt8]) throws -> ObjectID {
+    var hasher = try ObjectHasher()
+    hasher.update(bytes.span.bytes)
+    return hasher.finish().address
+}
+
+func address(of text: String) throws -> ObjectID { try address(of: bytes(text)) }
+
+/// The code of the error that `body` throws; `nil` if it throws none.
+func code(of body: () throws -> Void) -> StoreError.Code? {
+    do { try body() } catch {
+        let failure = error as? StoreError
+        // Every error is a sentence for people, too.
+        #expect((failure?.message.count ?? 0) > 10, "\(error)")
+        return failure?.code
+    }
+    return nil
+}
+
+/// What the store answers: two stores that say the same hold the same.
+struct Answers: Equatable {
+    var versions: [VersionSummary]
+    var lifecycle: Lifecycle
+    var findings: [Finding]
+
+    init(_ versions: VersionStore) throws {
+        self.versions = try versions.versions()
+        lifecycle = try versions.lifecycle()
+        findings = try versions.check().findings
+    }
+}
+
+extension TemporaryStore {
+    var store: Store { versions.store }
+    var indexPath: String { path + "/index.sqlite" }
+    var stampPath: String { path + "/stamp" }
+
+    func objectPath(_ address: ObjectID) -> String {
+        let digits = address.description
+        return path + "/objects/" + digits.prefix(2) + "/" + digits.dropFirst(2)
+    }
+
+    /// Everything in `staging/`, but the directories of leases.
+    var staged: [String] { Damage.names(path + "/staging").filter { !$0.contains("-") } }
+
+    /// Uses the index file as a stranger would, with SQLite alone.
+    func withIndex<R>(_ body: (Connection) throws -> R) throws -> R {
+        let connection = try Connection(path: indexPath, mode: .readWrite)
+        return try body(connection)
+    }
+
+    func change(_ sql: String) throws {
+        try withIndex { try $0.execute(sql) }
+    }
+
+    /// A lease file as a killed writer leaves it: not locked by anyone.
+    func leaveDeadLease(_ name: String = "4711-0123456789abcdef") throws -> String {
+        try Damage.replace(path + "/leases/" + name, by: .emptyFile)
+        return name
+    }
+
+    /// The store over another disk, as another process would open it.
+    func reopened(
+        on disk: FaultyFileSystem, isDurable: Bool = true,
+        notice: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws -> VersionStore {
+        try VersionStore.open(
+            path,
+            options: StoreOptions(
+                isDurable: isDurable, reservedByteCount: 1 << 20, notice: notice),
+            fileSystem: disk)
+    }
+
+    func put(_ text: String) throws -> ObjectID {
+        let lease = try store.makeLease()
+        return try store.put(bytes(text), protectedBy: lease)
+    }
+}

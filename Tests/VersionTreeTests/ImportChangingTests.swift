@@ -1,0 +1,134 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// Files at the edges of the buffer, files without an end in sight, files that change.
+
+@Suite struct ImportChangingTests {
+    // The import reads 256 KiB at a time.
+    @Test(arguments: [0, 1, 262_143, 262_144, 262_145, 524_287, 524_288, 524_289, 1_000_000])
+    func `keeps every byte of a file around the size of the buffer`(_ size: Int) throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+        try writeFile(source + "/file", bytes)
+        try writeFile(source + "/copy", bytes)
+        let report = try temporary.versions.add(directory: source, version: "1")
+        #expect(report.newObjects == 1)
+        #expect(report.newBytes == Int64(size))
+        #expect(report.bytes == Int64(size) * 2)
+        #expect(try contents(temporary.tree("1")) == contents(source))
+        #expect(try temporary.versions.manifest(of: "1")[0].address == address(of: bytes))
+        #expect(try snapshot(temporary.path + "/staging").isEmpty)
+        try temporary.expectClean()
+    }
+
+    private var peakBytes: Int {
+        let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        return (line?.split(whereSeparator: { !$0.isNumber }).first).flatMap { Int($0) }.map { $0 << 10 } ?? 0
+    }
+
+    @Test func `takes a sparse file of one GiB in constant memory`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/sparse", "head")
+        #expect(truncate(source + "/sparse", 1 << 30) == 0)
+        let report = try temporary.versions.add(directory: source, version: "1")
+        #expect(report.bytes == 1 << 30)
+        #expect(try status(temporary.tree("1") + "/sparse")?.byteCount == 1 << 30)
+        #expect(peakBytes < 1 << 30)
+    }
+
+    @Test func `never stores a mismatch of a file that grows all the time`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/log", "begin\n")
+        try writeFile(source + "/still", "still")
+        let isDone = Shared(false)
+        let path = source + "/log"
+        let versions = temporary.versions
+        together([
+            {
+                let file = open(path, O_WRONLY | O_APPEND)
+                let line = Array("another line of a log that grows\n".utf8)
+                while !isDone.with({ $0 }) { _ = write(file, line, line.count) }
+                close(file)
+            },
+            {
+                for round in 0..<8 {
+                    do {
+                        _ = try versions.add(directory: source, version: "\(round)")
+                    } catch {
+                        #expect([.changedWhileRead, .outOfSpace].contains((error as? StoreError)?.code), "\(error)")
+                    }
+                }
+                isDone.with { $0 = true }
+            },
+        ])
+        for row in try versions.versions() {
+            for entry in try versions.manifest(of: row.version).entries {
+                let shown = try readBytes(temporary.tree(row.version) + "/" + entry.path.description)
+                #expect(try address(of: shown) == entry.address)
+                #expect(Int64(shown.count) == entry.byteCount)
+            }
+        }
+        try temporary.expectClean()
+    }
+
+    /// What somebody does to `d/file` between the look at the directory and the look at the file.
+    private static let changes: [String: @Sendable (String) -> Void] = [
+        "grows": { path in try? writeFile(path + "/d/file", "more than before") },
+        "vanishes": { path in unlink(path + "/d/file") },
+        "becomes a fifo": { path in
+            unlink(path + "/d/file")
+            mkfifo(path + "/d/file", 0o644)
+        },
+        "becomes a directory": { path in
+            unlink(path + "/d/file")
+            mkdir(path + "/d/file", 0o755)
+        },
+        "becomes a link": { path in
+            unlink(path + "/d/file")
+            symlink("/etc/passwd", path + "/d/file")
+        },
+        "has its directory swapped for a link": { path in
+            rename(path + "/d", path + "/../d")
+            mkdir(path + "/../outside", 0o755)
+            try? writeFile(path + "/../outside/file", "a secret of others")
+            symlink("../outside", path + "/d")
+        },
+    ]
+
+    @Test(arguments: changes.keys.sorted())
+    func `stores a state that was there, or refuses, when a file`(_ change: String) throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/d/file", "before")
+        try writeFile(source + "/still", "still")
+        let act = try #require(Self.changes[change])
+        let hasActed = Shared(false)
+        // The directory is listed; the file is about to be opened.
+        let disk = InterposedFileSystem { verb, path in
+            guard verb == "open", path == "d/file" || path == "file" else { return }
+            if hasActed.with({ acted in defer { acted = true }; return acted }) { return }
+            act(source)
+        }
+        let versions = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20), fileSystem: disk)
+        do {
+            _ = try versions.add(directory: source, version: "1")
+            let shown = try readTree(temporary.tree("1"))
+            #expect(["before", "more than before"].contains(shown["d/file"]), "\(shown)")
+        } catch let error as StoreError {
+            #expect([.unsupportedFile, .changedWhileRead, .notFound, .io].contains(error.code), "\(error)")
+            #expect(error.message.contains("file"))
+            #expect(try versions.versions().isEmpty)
+        }
+        #expect(hasActed.with { $0 })
+        #expect(try snapshot(temporary.path + "/staging").isEmpty)
+        try temporary.expectClean()
+    }
+}

@@ -1,0 +1,190 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// What a version cannot hold is refused with its path; nothing hangs and nothing is left.
+
+@Suite struct ImportRefusalTests {
+    private func refuse(
+        _ code: StoreError.Code = .unsupportedFile, naming path: String? = nil, follows: Bool = false,
+        sourceLocation: SourceLocation = #_sourceLocation, _ prepare: (String) throws -> Void
+    ) throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/d/regular", "regular")
+        try prepare(source)
+        var options = AddOptions()
+        options.followsLinks = follows
+        let error = expectRefusal(code, sourceLocation: sourceLocation) {
+            try temporary.versions.add(directory: source, version: "1", options: options)
+        }
+        if let path {
+            #expect(error?.message.contains(path) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
+        }
+        #expect(try temporary.versions.versions().isEmpty, sourceLocation: sourceLocation)
+        #expect(try snapshot(temporary.path + "/staging").isEmpty, sourceLocation: sourceLocation)
+        #expect(try snapshot(temporary.path + "/objects").isEmpty, sourceLocation: sourceLocation)
+        #expect(try snapshot(temporary.path + "/versions").isEmpty, sourceLocation: sourceLocation)
+        try temporary.expectClean(sourceLocation: sourceLocation)
+    }
+
+    @Test(arguments: ["regular", "/etc/passwd", "../..", "nowhere", "link"])
+    func `refuses a symbolic link, wherever it points`(_ target: String) throws {
+        try refuse(naming: "d/link") { symlink(target, $0 + "/d/link") }
+    }
+
+    @Test func `refuses a symbolic link that is named before anything else`() throws {
+        try refuse(naming: "--follow") { symlink("d", $0 + "/0") }
+    }
+
+    @Test func `refuses a fifo without waiting for its writer`() throws {
+        try refuse(naming: "d/pipe") { mkfifo($0 + "/d/pipe", 0o644) }
+        try refuse(naming: "d/link", follows: true) {
+            mkfifo($0 + "/../pipe", 0o644)
+            symlink("../../pipe", $0 + "/d/link")
+        }
+    }
+
+    @Test func `refuses a socket`() throws {
+        func bindSocket(_ path: String) {
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix(100)) }
+            let file = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            defer { close(file) }
+            withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    #expect(bind(file, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0)
+                }
+            }
+        }
+        try refuse(naming: "d/sock") { bindSocket($0 + "/d/sock") }
+        try refuse(naming: "d/link", follows: true) {
+            bindSocket($0 + "/../sock")
+            symlink("../../sock", $0 + "/d/link")
+        }
+    }
+
+    @Test(.enabled(if: getuid() == 0, "mknod(2) needs root"))
+    func `refuses a device`() throws {
+        // 1:5 is /dev/zero: whoever reads it never ends.
+        try refuse(naming: "d/zero") { mknod($0 + "/d/zero", S_IFCHR | 0o644, dev_t(1 << 8 | 5)) }
+    }
+
+    @Test func `refuses a device behind a link that is followed`() throws {
+        try refuse(naming: "d/zero", follows: true) { symlink("/dev/zero", $0 + "/d/zero") }
+    }
+
+    @Test func `refuses a circle of links, followed`() throws {
+        try refuse(naming: "d/a", follows: true) {
+            symlink("b", $0 + "/d/a")
+            symlink("a", $0 + "/d/b")
+        }
+        try refuse(naming: "d/up", follows: true) { symlink("..", $0 + "/d/up") }
+        try refuse(naming: "circle", follows: true) { symlink(".", $0 + "/d/up") }
+    }
+
+    @Test func `refuses a link to nothing, followed`() throws {
+        try refuse(naming: "d/link", follows: true) { symlink("nowhere", $0 + "/d/link") }
+    }
+
+    @Test func `takes what links point to when it follows them`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(temporary.directory.appending("outside/f"), "outside")
+        try writeFile(temporary.directory.appending("outside/run"), "#!", mode: 0o755)
+        try writeFile(source + "/a", "a")
+        symlink("a", source + "/b")
+        symlink("../outside", source + "/dir")
+        symlink("b", source + "/chain")
+        symlink("../outside/run", source + "/run")
+        var options = AddOptions()
+        options.followsLinks = true
+        let report = try temporary.versions.add(directory: source, version: "1", options: options)
+        #expect(report.files == 6)
+        #expect(
+            try readTree(temporary.tree("1")) == [
+                "a": "a", "b": "a", "chain": "a", "dir/f": "outside", "dir/run": "#!", "run": "#!",
+            ])
+        #expect(try status(temporary.tree("1") + "/run")?.mode == 0o555)
+        try temporary.expectClean()
+    }
+
+    // A name in Latin-1: bytes that no manifest can spell.
+    private func latin(_ directory: String) -> [CChar] {
+        Array(directory.utf8).map { CChar(bitPattern: $0) } + [47, 99, CChar(bitPattern: 0xe9), 0]
+    }
+
+    @Test(arguments: ["file", "directory", "link", "fifo"], [false, true])
+    func `refuses a name that is not UTF-8, whatever bears it`(_ kind: String, follows: Bool) throws {
+        try refuse(naming: "UTF-8", follows: follows) { source in
+            let path = latin(source + "/d")
+            switch kind {
+            case "file": close(creat(path, 0o644))
+            case "directory":
+                mkdir(path, 0o755)
+                close(creat(Array(path.dropLast()) + [47, 120, 0], 0o644))
+            case "fifo": mkfifo(path, 0o644)
+            default: symlink("regular", path)
+            }
+        }
+    }
+
+    @Test func `refuses a name with a backslash, and one that is too deep`() throws {
+        try refuse(.badPath, naming: "backslash") { try writeFile($0 + "/d/a\\b", "x") }
+        try refuse(.badPath, naming: "deep") {
+            try writeFile($0 + "/" + Array(repeating: "d", count: 129).joined(separator: "/"), "x")
+        }
+    }
+
+    @Test func `refuses a source that holds the store or lies inside it`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "a", "d/b": "b"])
+        let inside = [
+            temporary.path, temporary.tree("1"), temporary.tree("1") + "/d", temporary.path + "/objects",
+            temporary.path + "/staging",
+        ]
+        for source in inside + [temporary.directory.path] {
+            expectRefusal(.unsupportedFile, "\(source)") {
+                try temporary.versions.add(directory: source, version: "2")
+            }
+        }
+        let elsewhere = temporary.directory.appending("link")
+        symlink(temporary.tree("1"), elsewhere)
+        expectRefusal(.unsupportedFile) { try temporary.versions.add(directory: elsewhere, version: "2") }
+        try writeFile(temporary.directory.appending("source/a"), "a")
+        symlink(temporary.directory.path, temporary.directory.appending("source/up"))
+        var options = AddOptions()
+        options.followsLinks = true
+        expectRefusal(.unsupportedFile) {
+            try temporary.versions.add(
+                directory: temporary.directory.appending("source"), version: "2", options: options)
+        }
+        #expect(try temporary.versions.versions().count == 1)
+        try temporary.expectClean()
+    }
+
+    @Test func `refuses a source that is not there or is a file`() throws {
+        let temporary = try TemporaryStore()
+        try writeFile(temporary.directory.appending("file"), "x")
+        expectRefusal(.notFound) {
+            try temporary.versions.add(directory: temporary.directory.appending("none"), version: "1")
+        }
+        expectRefusal(.unsupportedFile) {
+            try temporary.versions.add(directory: temporary.directory.appending("file"), version: "1")
+        }
+        expectRefusal(.unsupportedFile) {
+            try temporary.versions.add(directory: temporary.directory.appending("file/x"), version: "1")
+        }
+        #expect(try temporary.versions.versions().isEmpty)
+    }
+
+    @Test(.enabled(if: getuid() != 0, "root reads every file"))
+    func `names a file that cannot be read`() throws {
+        try refuse(.permission, naming: "secret") {
+            try writeFile($0 + "/d/secret", "secret", mode: 0)
+        }
+    }
+}

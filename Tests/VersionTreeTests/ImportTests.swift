@@ -1,0 +1,207 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// Importing a directory: what is stored, what is shared, and what a second call does.
+
+@Suite struct ImportTests {
+    @Test func `stores one content once, whatever its names and versions`() throws {
+        let temporary = try TemporaryStore()
+        let first = try temporary.add("1", ["a": "same", "b/c": "same", "d": "other"])
+        #expect(first.files == 3)
+        #expect(first.newObjects == 2)
+        #expect(first.newBytes == 9)
+        let second = try temporary.add("2", ["e/f/g": "same"])
+        #expect(second.newObjects == 0)
+        #expect(second.newBytes == 0)
+        let inodes = try Set(
+            [temporary.tree("1") + "/a", temporary.tree("1") + "/b/c", temporary.tree("2") + "/e/f/g",
+             temporary.objectPath(address(of: "same"))].map { try #require(try status($0)).inode })
+        #expect(inodes.count == 1)
+        #expect(try status(temporary.objectPath(address(of: "same")))?.linkCount == 4)
+        try temporary.expectClean()
+    }
+
+    @Test func `gives both right when two files swap contents`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one", "b": "two"])
+        let report = try temporary.add("2", ["a": "two", "b": "one"])
+        #expect(report.newObjects == 0)
+        #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
+        #expect(try readTree(temporary.tree("2")) == ["a": "two", "b": "one"])
+        try temporary.expectClean()
+    }
+
+    @Test func `keeps the executable bit apart from the content`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/x.sh", "#!/bin/sh\n", mode: 0o755)
+        try writeFile(source + "/same.txt", "#!/bin/sh\n", mode: 0o644)
+        try writeFile(source + "/group.sh", "#!/bin/sh\n", mode: 0o654)
+        try writeFile(source + "/odd", "#!/bin/sh\n", mode: 0o6755)
+        let report = try temporary.versions.add(directory: source, version: "1")
+        #expect(report.newObjects == 1)
+        let tree = try snapshot(temporary.tree("1"))
+        let script = try #require(tree[Array("x.sh".utf8)])
+        let text = try #require(tree[Array("same.txt".utf8)])
+        #expect(script.mode == 0o555)
+        #expect(text.mode == 0o444)
+        #expect(script.inode != text.inode)
+        #expect(tree[Array("group.sh".utf8)]?.mode == 0o444)
+        #expect(tree[Array("odd".utf8)]?.mode == 0o555)
+        #expect(tree[Array("odd".utf8)]?.inode == script.inode)
+        try temporary.expectClean()
+    }
+
+    @Test func `makes empty files of their own`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        for index in 0..<5 { try writeFile(source + "/e\(index)", "", mode: index == 4 ? 0o755 : 0o644) }
+        let report = try temporary.versions.add(directory: source, version: "1")
+        #expect(report.bytes == 0)
+        let tree = try snapshot(temporary.tree("1"))
+        #expect(Set(tree.values.map(\.inode)).count == 5)
+        #expect(tree.values.allSatisfy { $0.links == 1 && $0.content.isEmpty })
+        #expect(tree[Array("e4".utf8)]?.mode == 0o555)
+        #expect(tree[Array("e0".utf8)]?.mode == 0o444)
+        try temporary.expectClean()
+    }
+
+    @Test func `adds an empty directory as an empty version`() throws {
+        let temporary = try TemporaryStore()
+        mkdir(temporary.directory.appending("source"), 0o755)
+        let report = try temporary.versions.add(
+            directory: temporary.directory.appending("source"), version: "1")
+        #expect(report.files == 0)
+        #expect(try temporary.versions.isMaterialized("1"))
+        try temporary.versions.activate("1")
+        try temporary.expectClean()
+    }
+
+    @Test func `changes nothing when the same content is added again`() throws {
+        let temporary = try TemporaryStore()
+        let files = ["a": "one", "d/b": "two", "e": "", "x": "#!x"]
+        try temporary.add("1", files)
+        let before = try snapshot(temporary.path + "/manifests")
+        let tree = try snapshot(temporary.tree("1"))
+        let report = try temporary.add("1", files)
+        #expect(report.files == 4)
+        #expect(report.newObjects == 0)
+        #expect(report.newBytes == 0)
+        #expect(try snapshot(temporary.path + "/manifests") == before)
+        #expect(try snapshot(temporary.tree("1")) == tree)
+        #expect(try temporary.versions.versions().count == 1)
+        try temporary.expectClean()
+    }
+
+    @Test func `refuses the name for other content and leaves nothing of it`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one"])
+        let objects = try snapshot(temporary.path + "/objects")
+        let error = expectRefusal(.versionExists) { try temporary.add("1", ["a": "one", "b": "two"]) }
+        #expect(error?.message.contains("1") == true)
+        #expect(try snapshot(temporary.path + "/objects") == objects)
+        #expect(try snapshot(temporary.path + "/staging").isEmpty)
+        #expect(try readTree(temporary.tree("1")) == ["a": "one"])
+        try temporary.expectClean()
+    }
+
+    @Test func `refuses the name for the same bytes with another executable bit`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source-1")
+        try temporary.add("1", ["a": "one"])
+        chmod(source + "/a", 0o755)
+        expectRefusal(.versionExists) { try temporary.versions.add(directory: source, version: "1") }
+    }
+
+    @Test func `refuses a name that differs from another in case only`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("Beta", ["a": "one"])
+        expectRefusal(.versionExists) { try temporary.add("beta", ["a": "one"]) }
+        expectRefusal(.versionExists) { try temporary.add("BETA", ["a": "two"]) }
+        #expect(try temporary.versions.versions().map(\.version) == ["Beta"])
+        try temporary.expectClean()
+    }
+
+    @Test func `brings back a tree, a file of a tree and an object that were lost`() throws {
+        let temporary = try TemporaryStore()
+        let files = ["a": "one", "d/b": "two"]
+        try temporary.add("1", files)
+        shell("chmod -R u+w \(temporary.tree("1")); rm -rf \(temporary.tree("1"))")
+        try temporary.add("1", files)
+        #expect(try readTree(temporary.tree("1")) == files)
+        try temporary.expectClean()
+        unlink(try temporary.objectPath(address(of: "two")))
+        try temporary.add("1", files)
+        #expect(try status(temporary.objectPath(address(of: "two"))) != nil)
+    }
+
+    @Test func `brings back a file that a tree has lost`() throws {
+        let temporary = try TemporaryStore()
+        let files = ["a": "one", "d/b": "two"]
+        try temporary.add("1", files)
+        temporary.unlock(temporary.tree("1") + "/d")
+        unlink(temporary.tree("1") + "/d/b")
+        try temporary.add("1", files)
+        #expect(try readTree(temporary.tree("1")) == files)
+    }
+
+    @Test func `brings back a manifest that was damaged`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one"])
+        try writeFile(temporary.path + "/manifests/1.json", "{\"castree\":1")
+        expectRefusal(.badManifest) { try temporary.versions.manifest(of: "1") }
+        try temporary.add("1", ["a": "one"])
+        #expect(try temporary.versions.manifest(of: "1").count == 1)
+        try temporary.expectClean()
+    }
+
+    @Test func `counts its progress up to all that must be read`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        for index in 0..<100 { try writeFile(source + "/f\(index)", "content \(index)") }
+        let seen = Shared<[AddProgress]>([])
+        var options = AddOptions()
+        options.progress = { progress in seen.with { $0.append(progress) } }
+        let report = try temporary.versions.add(directory: source, version: "1", options: options)
+        let all = seen.with { $0 }
+        #expect(all.allSatisfy { $0.filesTotal == 100 && $0.bytesTotal == report.bytes })
+        #expect(all.map(\.files).max() == 100)
+        #expect(all.map(\.bytes).max() == report.bytes)
+    }
+
+    @Test func `keeps odd but legal names byte for byte`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        let names = [
+            "a\nb", "a\rb", "a\tb", "\u{1b}[31m", "\u{7f}", "-rf", "--", "trail ", "trail.", " lead",
+            "CON", "aux.txt", ".git/config", "%2e%2e%2f", "\u{202e}gnp.exe", "zero\u{200b}width",
+            "objects/ab/cdef", "current", "index.sqlite", "lifecycle.json", "...", "..a", "a..",
+            "quote\"'`$", "*?[", "\u{301}mark", "d/\u{301}mark", "d/\u{1f3fd}", "FORMAT", "~", "#",
+            String(repeating: "\u{20ac}", count: 85), String(repeating: "n", count: 255),
+        ]
+        for name in names { try writeFile(source + "/" + name, "content of \(name)") }
+        let report = try temporary.versions.add(directory: source, version: "1")
+        #expect(report.files == names.count)
+        #expect(report.twins == [])
+        #expect(try contents(temporary.tree("1")) == contents(source))
+        let listed = Set(try temporary.versions.manifest(of: "1").entries.map { Array($0.path.description.utf8) })
+        #expect(listed == Set(names.map { Array($0.utf8) }))
+        shell("rm -f \(temporary.path)/index.sqlite*")
+        #expect(try temporary.reopened().versions().map(\.state) == [.materialized])
+        try temporary.versions.retire("1")
+        #expect(try snapshot(temporary.path + "/versions").isEmpty)
+    }
+
+    @Test func `checks a tree clean whose names begin with combining characters`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        for name in ["d/\u{301}x", "\u{301}d/\u{301}e/f", "d/\u{fe0f}/y"] {
+            try writeFile(source + "/" + name, "content of \(name)")
+        }
+        _ = try temporary.versions.add(directory: source, version: "1")
+        try temporary.expectClean()
+    }
+}

@@ -1,0 +1,143 @@
+import CASStore
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+// A manifest may come before its content: what is missing is a question, not a state.
+
+@Suite struct RegisteringTests {
+    private let files = ["a.txt": "alpha", "d/b.txt": "beta", "copy": "alpha", "empty": ""]
+
+    @Test func `names what is missing, once for each object, with its paths`() throws {
+        let temporary = try TemporaryStore()
+        #expect(try temporary.versions.register(makeManifest("1", files)) == false)
+        let missing = try temporary.versions.missing(of: "1")
+        #expect(missing.map(\.paths) == [["a.txt", "copy"], ["d/b.txt"], ["empty"]])
+        #expect(try missing[0].address == address(of: "alpha"))
+        #expect(missing.map(\.bytes) == [5, 4, 0])
+        let row = try temporary.versions.versions()[0]
+        #expect(row.state == .incomplete)
+        #expect(row.missingObjects == 3)
+        #expect(row.files == 4)
+        try temporary.expectClean()
+    }
+
+    @Test func `shows nothing of an incomplete version`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.versions.register(makeManifest("1", files))
+        expectRefusal(.incompleteVersion) { try temporary.versions.materialize("1") }
+        expectRefusal(.incompleteVersion) { try temporary.versions.activate("1") }
+        expectRefusal(.incompleteVersion) { try temporary.versions.activateAtNextBoot("1") }
+        expectRefusal(.incompleteVersion) {
+            try temporary.versions.checkout("1", to: temporary.directory.appending("t"))
+        }
+        #expect(try temporary.versions.lifecycle().current == nil)
+        #expect(try status(temporary.directory.appending("t")) == nil)
+        #expect(try status(temporary.tree("1")) == nil)
+    }
+
+    @Test func `becomes complete when a directory brings what it lacks`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.versions.register(makeManifest("1", files))
+        let report = try temporary.add("2", ["x": "alpha", "y": "beta", "z": "", "own": "own"])
+        #expect(report.healed == ["1"])
+        #expect(report.newObjects == 4)
+        #expect(try temporary.versions.missing(of: "1").isEmpty)
+        #expect(try temporary.versions.versions().map(\.state) == [.materialized, .materialized])
+        #expect(try readTree(temporary.tree("1")) == files)
+        try temporary.expectClean()
+    }
+
+    @Test func `survives the loss of the index, incomplete as it is`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.versions.register(makeManifest("1", files))
+        shell("rm -f \(temporary.path)/index.sqlite*")
+        let versions = try temporary.reopened()
+        #expect(try versions.missing(of: "1").count == 3)
+        #expect(try versions.versions().map(\.state) == [.incomplete])
+    }
+
+    @Test func `registers the same twice and refuses the name for other content`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.versions.register(makeManifest("1", files))
+        try temporary.versions.register(makeManifest("1", files))
+        #expect(try temporary.versions.versions().count == 1)
+        expectRefusal(.versionExists) { try temporary.versions.register(makeManifest("1", ["a.txt": "x"])) }
+        expectRefusal(.versionExists) { try temporary.add("1", ["a.txt": "x"]) }
+        #expect(try temporary.versions.missing(of: "1").count == 3)
+        try temporary.expectClean()
+    }
+
+    @Test func `completes a version by adding its own content under its own name`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.versions.register(makeManifest("1", files))
+        try temporary.add("1", files)
+        #expect(try temporary.versions.versions().map(\.state) == [.materialized])
+        try temporary.expectClean()
+    }
+
+    // A size that contradicts the object is found before the version is, not by every later check.
+    @Test func `refuses a manifest whose size of a present object is wrong`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "alpha"])
+        let wrong = try Manifest(
+            version: VersionName("2"), ordinal: 2, createdAt: 1,
+            entries: [.init(path: TreePath("a"), address: address(of: "alpha"), byteCount: 6)])
+        expectRefusal(.badManifest) { try temporary.versions.register(wrong) }
+        #expect(try temporary.versions.versions().count == 1)
+    }
+
+    @Test func `never becomes complete with an object of another size`() throws {
+        let temporary = try TemporaryStore()
+        let wrong = try Manifest(
+            version: VersionName("2"), ordinal: 2, createdAt: 1,
+            entries: [.init(path: TreePath("a"), address: address(of: "alpha"), byteCount: 6)])
+        #expect(try temporary.versions.register(wrong) == false)
+        try temporary.add("1", ["a": "alpha"])
+        let two = try temporary.versions.versions().first { $0.version == "2" }
+        #expect(two?.state == .incomplete)
+        #expect(try temporary.versions.check(repairing: true).findings.filter { !$0.isRepaired } == [])
+        try temporary.expectClean()
+    }
+
+    @Test func `keeps routes, labels and foreign fields of a registered manifest`() throws {
+        let temporary = try TemporaryStore()
+        let label = try #require(Label(.md5, hex: String(repeating: "0", count: 32)))
+        let made = try Manifest(
+            version: VersionName("1"), ordinal: 5, createdAt: 6,
+            entries: [
+                .init(
+                    path: TreePath("a"), address: address(of: "alpha"), byteCount: 5,
+                    routes: ["/", "/home"], labels: [label],
+                    foreign: [.init(key: "k", value: .string("v"))])
+            ], foreign: [.init(key: "zz", value: .null)])
+        try temporary.versions.register(made)
+        let kept = try temporary.reopened().manifest(of: "1")
+        #expect(try kept.serialized() == made.serialized())
+        #expect(try temporary.versions.missing(of: "1").map(\.label) == [label])
+    }
+
+    @Test func `orders versions by their ordinal, whatever the clock says`() throws {
+        let temporary = try TemporaryStore()
+        var options = AddOptions()
+        for (name, time) in [("a", Int64(4_000_000_000)), ("b", 1), ("c", 2)] {
+            try writeTree(temporary.directory.appending(name), ["f": name])
+            options.createdAt = time
+            _ = try temporary.versions.add(
+                directory: temporary.directory.appending(name), version: name, options: options)
+        }
+        #expect(try temporary.versions.versions().map(\.version) == ["c", "b", "a"])
+        #expect(try temporary.versions.versions().map(\.createdAt) == [2, 1, 4_000_000_000])
+    }
+
+    @Test func `counts what a version shares with others, and nothing else`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "twelve bytes", "copy": "twelve bytes"])
+        let row = try temporary.versions.versions()[0]
+        #expect(row.bytes == 24)
+        #expect(row.uniqueBytes == 12)
+        #expect(row.sharedBytes == 0)
+        #expect(try temporary.versions.usage()[0].sharedBytes == 0)
+    }
+}

@@ -1,0 +1,150 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// The stat cache: a file is believed unchanged only when a change would show.
+
+@Suite struct StatCacheTests {
+    private func key(modified: Int64, changed: Int64) throws -> StatKey {
+        let temporary = TemporaryDirectory()
+        try writeFile(temporary.appending("f"), "x")
+        var status = try #require(try status(temporary.appending("f")))
+        status.modifiedAt = modified
+        status.changedAt = changed
+        return StatKey(status)
+    }
+
+    private let second: Int64 = 1_000_000_000
+
+    @Test func `holds a state racy that a change right after the look could leave as it is`() throws {
+        let now = 1_700_000_000 * second + 500_000_001
+        #expect(try key(modified: now, changed: now).isRacy(at: now))
+        #expect(try key(modified: now - 9_999_999, changed: now - 9_999_999).isRacy(at: now))
+        #expect(try !key(modified: now - second, changed: now - second).isRacy(at: now))
+        // An old time that somebody set says nothing; the time of the inode does.
+        #expect(try key(modified: now - 3600 * second - 1, changed: now).isRacy(at: now))
+        // A clock that went back, and files from the future.
+        #expect(try key(modified: now + 3600 * second, changed: now - second).isRacy(at: now))
+    }
+
+    @Test func `gives file systems with whole seconds two of them`() throws {
+        let now = 1_700_000_000 * second + 500_000_001
+        let whole = 1_700_000_000 * second
+        #expect(try key(modified: whole, changed: whole).isRacy(at: now))
+        #expect(try key(modified: whole - second, changed: whole - second).isRacy(at: now))
+        #expect(try !key(modified: whole - 10 * second, changed: whole - 10 * second).isRacy(at: now))
+    }
+
+    /// Waits until the clock of the file system has left a file's last change behind.
+    private func age(_ path: String) throws {
+        let key = StatKey(try #require(try status(path)))
+        var now = timespec()
+        repeat {
+            clock_gettime(CLOCK_REALTIME, &now)
+        } while key.isRacy(at: Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec))
+    }
+
+    private func setTimes(_ path: String, _ time: Int) {
+        var times = [timespec(tv_sec: time, tv_nsec: 123_456_789), timespec(tv_sec: time, tv_nsec: 123_456_789)]
+        #expect(utimensat(AT_FDCWD, path, &times, 0) == 0)
+    }
+
+    private func reads(_ store: TemporaryStore, _ source: String, _ version: String) throws -> Int {
+        let total = Shared(0)
+        var options = AddOptions()
+        options.progress = { progress in total.with { $0 = progress.filesTotal } }
+        _ = try store.versions.add(directory: source, version: version, options: options)
+        return total.with { $0 }
+    }
+
+    @Test func `reads an unchanged file once`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/f", "content")
+        try age(source + "/f")
+        #expect(try reads(temporary, source, "1") == 1)
+        #expect(try reads(temporary, source, "2") == 0)
+        #expect(try readTree(temporary.tree("2")) == ["f": "content"])
+        var options = AddOptions()
+        options.usesCache = false
+        let total = Shared(0)
+        options.progress = { progress in total.with { $0 = progress.filesTotal } }
+        _ = try temporary.versions.add(directory: source, version: "3", options: options)
+        #expect(total.with { $0 } == 1)
+    }
+
+    @Test func `notices other content under the same size and time`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/f", "content")
+        setTimes(source + "/f", 1_600_000_000)
+        try age(source + "/f")
+        _ = try temporary.versions.add(directory: source, version: "1")
+        let before = try #require(try status(source + "/f"))
+        let file = open(source + "/f", O_WRONLY)
+        pwrite(file, "CONTENT", 7, 0)
+        close(file)
+        setTimes(source + "/f", 1_600_000_000)
+        let after = try #require(try status(source + "/f"))
+        #expect(before.modifiedAt == after.modifiedAt && before.byteCount == after.byteCount)
+        #expect(before.inode == after.inode)
+        _ = try temporary.versions.add(directory: source, version: "2")
+        #expect(try readTree(temporary.tree("2")) == ["f": "CONTENT"])
+        #expect(try readTree(temporary.tree("1")) == ["f": "content"])
+    }
+
+    @Test func `notices a file that is replaced by another`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/f", "content")
+        setTimes(source + "/f", 1_600_000_000)
+        try age(source + "/f")
+        _ = try temporary.versions.add(directory: source, version: "1")
+        try writeFile(source + "/g", "CONTENT")
+        setTimes(source + "/g", 1_600_000_000)
+        rename(source + "/g", source + "/f")
+        _ = try temporary.versions.add(directory: source, version: "2")
+        #expect(try readTree(temporary.tree("2")) == ["f": "CONTENT"])
+    }
+
+    @Test func `notices a new executable bit`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/f", "content")
+        try age(source + "/f")
+        _ = try temporary.versions.add(directory: source, version: "1")
+        chmod(source + "/f", 0o755)
+        try age(source + "/f")
+        _ = try temporary.versions.add(directory: source, version: "2")
+        #expect(try status(temporary.tree("2") + "/f")?.mode == 0o555)
+        #expect(try status(temporary.tree("1") + "/f")?.mode == 0o444)
+    }
+
+    // "Adding the same content again … brings back what was lost of it."
+    @Test func `brings back an object that is gone though the cache knows the file`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/f", "content")
+        try age(source + "/f")
+        _ = try temporary.versions.add(directory: source, version: "1")
+        unlink(try temporary.objectPath(address(of: "content")))
+        _ = try temporary.versions.add(directory: source, version: "2")
+        #expect(try readTree(temporary.tree("2")) == ["f": "content"])
+        try temporary.expectClean()
+    }
+
+    @Test func `reads again what was collected in between`() throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/f", "content")
+        try age(source + "/f")
+        _ = try temporary.versions.add(directory: source, version: "1")
+        try temporary.versions.retire("1")
+        #expect(try temporary.versions.store.collect().objectCount == 1)
+        _ = try temporary.versions.add(directory: source, version: "2")
+        #expect(try readTree(temporary.tree("2")) == ["f": "content"])
+        try temporary.expectClean()
+    }
+}
