@@ -7,6 +7,11 @@ extension StoreError.Code {
     public static let noVersion = Self("noVersion")
 }
 
+extension StoreError.Code {
+    /// Ends a transaction whose ground has moved; never leaves the module.
+    fileprivate static let lost = Self("lost")
+}
+
 extension StoreError {
     /// The error of a name that is taken.
     package static func versionExists(_ name: String) -> StoreError {
@@ -16,32 +21,50 @@ extension StoreError {
     }
 }
 
-/// What became of a claim that a writer wanted to settle.
+/// What became of a version that a writer wanted to record.
 package enum Settlement: Sendable {
     /// The version is registered. These versions have become complete by it.
     case settled(completed: [String])
-    /// The index was rebuilt meanwhile and the claim with it, or the manifest was retired: claim and
-    /// write again.
+    /// Its manifest was retired, or objects are gone that it relied on: look and write again.
     case lost
 }
 
+/// Where the index stood when a writer looked something up.
+package struct IndexMoment: Sendable, Hashable {
+    var epoch: String
+    var generation: Int64
+}
+
 extension Store {
-    /// Protects what a version will name, before its content is published: the collector leaves it
-    /// alone from here on, until the claim is settled or its lease ends.
+    /// Protects what a version will name: no collector deletes it while the lease lasts.
     ///
-    /// - Returns: the claim, and the positions of the references that the store lacks.
+    /// - Returns: where the index stands. What it vouched for at the same moment before stays.
     /// - Throws: `.versionExists` when the name is taken by other content.
     package func claim(
         _ registration: Registration, lease: borrowing Lease
-    ) throws(StoreError) -> (claim: Int64, absent: [UInt32]) {
-        let holder = lease.name
+    ) throws(StoreError) -> IndexMoment {
+        let references = registration.references
+        try claim(count: references.count, { references[$0].address }, lease: lease)
         return try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) -> (claim: Int64, absent: [UInt32]) in
+            try index.read { (connection) throws(StoreError) in
                 try Self.checkName(registration, index, connection)
-                let (id, absent) = try index.insertVersion(
-                    registration, lease: holder, connection
-                ) { (address) throws(StoreError) in try self.objects.contains(address) }
-                return (claim: id, absent: absent)
+                return try index.moment(connection)
+            }
+        }
+    }
+
+    /// The addresses among `addresses` that the index does not know as present, in its order.
+    package func unvouched(
+        _ addresses: some Sequence<ObjectID>
+    ) throws(StoreError) -> [ObjectID] {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                var result: [ObjectID] = []
+                for address in addresses
+                where try index.object(address, connection)?.isPresent != true {
+                    result.append(address)
+                }
+                return result
             }
         }
     }
@@ -61,34 +84,62 @@ extension Store {
         }
     }
 
-    /// Records published objects and turns a claim into the registered version, in one transaction.
+    /// Records a version and the objects that it brings, in one transaction.
     ///
     /// The objects, the tree and the manifest are durable; this is the last step before the promise.
-    /// - Parameter cached: source files and what they contain, for the stat cache.
+    /// - Parameters:
+    ///   - allowsMissing: register it although the store lacks objects of it.
+    ///   - stored: the fingerprint of the object at a position of the manifest, if the writer has
+    ///     made sure that it stands in `objects/`.
+    ///   - cached: source files and what they contain, for the stat cache.
     package func settle(
-        _ claim: Int64, _ registration: Registration, published: some Sequence<StoredObject>,
-        cached: some Sequence<(StatKey, ObjectID)>, lease: borrowing Lease
+        _ registration: Registration, allowsMissing: Bool, stored: (Int) -> Fingerprint?,
+        cached: some Sequence<(StatKey, ObjectID)>
     ) throws(StoreError) -> Settlement {
-        let holder = lease.name
-        return try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) -> Settlement in
-                let manifest = try self.fileSystem.status(
-                    self.directories.manifests.raw, StoreLayout.manifest(registration.name))
-                guard let manifest, try index.hasClaim(claim, lease: holder, connection) else {
-                    return .lost
+        try index { (index) throws(StoreError) in
+            do throws(StoreError) {
+                return try index.write { (connection) throws(StoreError) -> Settlement in
+                    try self.record(registration, allowsMissing, stored, index, connection)
+                    for (key, address) in cached {
+                        try index.cache(key, address, ordinal: registration.ordinal, connection)
+                    }
+                    try index.trimCache(ordinal: registration.ordinal, connection)
+                    try index.noteManifestsDirectory(connection)
+                    return .settled(completed: try index.completeVersions(connection))
                 }
-                for object in published { try index.setPresent(object, connection) }
-                for (key, address) in cached {
-                    try index.cache(key, address, ordinal: registration.ordinal, connection)
-                }
-                try index.trimCache(ordinal: registration.ordinal, connection)
-                try index.settleClaim(claim, registration, connection)
-                try index.noteManifest(
-                    registration.name, Index.identity(manifest), connection)
-                try index.noteManifestsDirectory(connection)
-                return .settled(completed: try index.completeVersions(connection))
+            } catch {
+                guard error.code == .lost else { throw error }
+                return .lost
             }
         }
+    }
+
+    private func record(
+        _ registration: Registration, _ allowsMissing: Bool, _ stored: (Int) -> Fingerprint?,
+        _ index: Index, _ connection: Connection
+    ) throws(StoreError) {
+        let manifest = try fileSystem.status(
+            directories.manifests.raw, StoreLayout.manifest(registration.name))
+        guard let manifest else { throw StoreError(.lost, "the manifest was retired meanwhile") }
+        let before = try index.version(registration.name, connection)
+        if let before, before.content != registration.content {
+            throw StoreError.versionExists(registration.name)
+        }
+        // Registered before with the same content: recorded anew, as some objects may be back.
+        if let before { try index.removeVersion(id: before.id, connection) }
+        var recorded = registration
+        if let before {
+            recorded.manifest = before.manifest
+            recorded.ordinal = before.ordinal
+            recorded.createdAt = before.createdAt
+        }
+        let (_, absent) = try index.insertVersion(recorded, connection, stored: stored) {
+            (address) throws(StoreError) in try self.objects.contains(address)
+        }
+        guard absent.isEmpty || allowsMissing else {
+            throw StoreError(.lost, "objects are gone that the version relied on")
+        }
+        try index.noteManifest(registration.name, Index.identity(manifest), connection)
     }
 
     /// Deletes a version's manifest and forgets the version, durably.
@@ -180,9 +231,11 @@ extension Store {
     }
 
     /// Looks source files up in the stat cache; `nil` where the file must be read.
+    ///
+    /// The index vouched for the objects at the moment that is returned.
     package func cachedAddresses(
         count: Int, ordinal: Int64, key: (Int) -> StatKey?
-    ) throws(StoreError) -> (addresses: [ObjectID?], renews: Bool) {
+    ) throws(StoreError) -> (addresses: [ObjectID?], renews: Bool, moment: IndexMoment) {
         try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 var result: [ObjectID?] = []
@@ -194,7 +247,9 @@ extension Store {
                     }
                     result.append(try index.cachedAddress(key, connection))
                 }
-                return (result, index.renewsCache(ordinal: ordinal))
+                return (
+                    result, index.renewsCache(ordinal: ordinal), try index.moment(connection)
+                )
             }
         }
     }

@@ -16,6 +16,10 @@ extension Store {
         let working = POSIXFileSystem.workingDirectory
         try makeParents(of: path, fileSystem)
         try fileSystem.makeDirectoryIfAbsent(working, path)
+        if let there = try fileSystem.status(working, path), there.kind == .regular {
+            throw StoreError(
+                .storeExists, "\(printable(path)) is a file; give an empty or new directory")
+        }
         let root = try openRoot(path, fileSystem)
         if try fileSystem.status(root.raw, StoreLayout.format) != nil {
             return (

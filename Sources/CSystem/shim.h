@@ -17,6 +17,7 @@
 
 #ifdef __linux__
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 
@@ -30,6 +31,14 @@ static inline int castree_fsync(int fd) { return fsync(fd); }
 // renameat2(2) with RENAME_NOREPLACE: EEXIST if the new name is taken.
 static inline int castree_rename_new(int oldfd, const char *old, int newfd, const char *name) {
     return (int)syscall(SYS_renameat2, oldfd, old, newfd, name, RENAME_NOREPLACE);
+}
+// openat2(2): below dir, through no symbolic link.
+static inline int castree_open_beneath(int dir, const char *path, int flags, mode_t mode) {
+    struct open_how how = {0};
+    how.flags = (uint64_t)(unsigned)flags;
+    how.mode = flags & O_CREAT ? mode : 0;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
 }
 static inline int castree_random(void *bytes, size_t count) {
     return getrandom(bytes, count, 0) == (ssize_t)count ? 0 : -1;
@@ -54,6 +63,10 @@ static inline int castree_fsync(int fd) {
 }
 static inline int castree_rename_new(int oldfd, const char *old, int newfd, const char *name) {
     return renameatx_np(oldfd, old, newfd, name, RENAME_EXCL);
+}
+// Darwin has no openat2(2); callers go down component by component.
+static inline int castree_open_beneath(int dir, const char *path, int flags, mode_t mode) {
+    (void)dir; (void)path; (void)flags; (void)mode; errno = ENOSYS; return -1;
 }
 static inline int castree_random(void *bytes, size_t count) { return getentropy(bytes, count); }
 static inline int64_t castree_mtime_ns(const struct stat *s) {

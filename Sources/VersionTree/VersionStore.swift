@@ -65,7 +65,12 @@ public final class VersionStore: Sendable {
             guard error.code == .notFound else { throw error }
             throw Self.noVersion(name)
         }
-        let manifest = try Manifest(parsing: bytes)
+        let manifest: Manifest
+        do throws(StoreError) {
+            manifest = try Manifest(parsing: bytes)
+        } catch {
+            throw StoreError(.badManifest, "version \(name): \(error.message)")
+        }
         guard manifest.version == version else {
             throw StoreError(
                 .badManifest, "the manifest file of version \(name) is that of \(manifest.version)")

@@ -1,6 +1,8 @@
 import Console
 
-/// The program: a table of commands. Each is one call of the library, and what it printed.
+/// The program: a table of commands.
+///
+/// Each is one call of the library, and what it printed.
 @main
 enum CastreeProgram {
     static let program = Program(

@@ -15,19 +15,28 @@ extension Store {
     /// Reads every object and compares it with the index and, where that cannot vouch for it, with
     /// its address.
     func suspectObjects(
-        _ options: CheckOptions, _ report: inout CheckReport
+        _ options: CheckOptions, _ report: inout CheckReport, _ sound: inout SoundInodes
     ) throws(StoreError) -> [Suspicion] {
         let shards = try Self.allShards.union(objects.shards()).sorted()
         let state = Mutex<(suspicions: [Suspicion], objects: Int, bytes: Int64)>(([], 0, 0))
         let fingerprints = Mutex<[(ObjectID, Fingerprint)]>([])
+        let inodes = Mutex(SoundInodes())
         let store = self
-        try Parallel.run(workers: Parallel.workerCount, count: shards.count, chunk: 1) {
+        // One transaction a chunk: as many shards as hold a few thousand objects.
+        let chunk = max(1, min(32, 256 * 2048 / max(try objectCount(), 1)))
+        try Parallel.run(workers: Parallel.workerCount, count: shards.count, chunk: chunk) {
             (work) throws(StoreError) in
             var worker = try ShardCheck(store, isDeep: options.isDeep)
             while let chunk = work.nextChunk() {
-                for position in chunk {
+                let names = shards[chunk]
+                var rows = try store.rows(from: names.first ?? "", through: names.last ?? "")[...]
+                for shard in names {
                     try store.checkInterruption()
-                    try worker.check(shards[position])
+                    // Rows are sorted by address, so those of one shard are a run.
+                    let prefix = UInt64(Hex.bytes(shard)?.first ?? 0)
+                    let own = rows.prefix { $0.address.w0 >> 56 == prefix }
+                    rows = rows.dropFirst(own.count)
+                    try worker.check(shard, Array(own))
                 }
                 let (objects, bytes) = state.withLock { state in
                     state.objects += worker.objects
@@ -36,12 +45,24 @@ extension Store {
                     return (state.objects, state.bytes)
                 }
                 fingerprints.withLock { $0 += worker.computed }
+                inodes.withLock { inodes in
+                    inodes.objects += worker.sound.objects
+                    inodes.twins += worker.sound.twins
+                }
                 worker.reset()
                 options.progress(objects, bytes)
             }
         }
         try remember(fingerprints.withLock { $0 })
+        // An inode number says nothing across file systems.
+        let device = try fileSystem.status(directories.objects.raw).device
+        if device == (try fileSystem.status(directories.versions.raw).device) {
+            sound = inodes.withLock { $0 }
+            sound.sort()
+        }
+        let strays = try objects.strays().map { Suspicion(kind: .strayFile, path: "objects/\($0)") }
         return state.withLock { state in
+            state.suspicions += strays
             report.checkedObjects = state.objects
             report.checkedBytes = state.bytes
             return state.suspicions
@@ -67,12 +88,20 @@ extension Store {
         }
     }
 
-    /// The rows of a shard, sorted by address.
-    func rows(ofShard shard: String) throws(StoreError) -> [ObjectRow] {
+    /// The rows of neighbouring shards, sorted by address.
+    func rows(from first: String, through last: String) throws(StoreError) -> [ObjectRow] {
         try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 try index.objects(
-                    from: Hex.bytes(shard) ?? [], connection)
+                    from: Hex.bytes(first) ?? [], through: Hex.bytes(last) ?? [], connection)
+            }
+        }
+    }
+
+    private func objectCount() throws(StoreError) -> Int {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.lastObjectID(connection)
             }
         }
     }
@@ -85,6 +114,7 @@ private struct ShardCheck: ~Copyable {
     var checker: ObjectChecker
     var suspicions: [Suspicion] = []
     var computed: [(ObjectID, Fingerprint)] = []
+    var sound = SoundInodes()
     var objects = 0
     var bytes: Int64 = 0
 
@@ -98,12 +128,12 @@ private struct ShardCheck: ~Copyable {
     mutating func reset() {
         suspicions = []
         computed = []
+        sound = SoundInodes()
         objects = 0
         bytes = 0
     }
 
-    mutating func check(_ shard: String) throws(StoreError) {
-        let rows = try store.rows(ofShard: shard)
+    mutating func check(_ shard: String, _ rows: [ObjectRow]) throws(StoreError) {
         let root = store.directories.objects.raw
         guard let directory = try store.fileSystem.openIfPresent(root, shard, .directory) else {
             for row in rows where row.isPresent {
@@ -186,6 +216,8 @@ private struct ShardCheck: ~Copyable {
                     byteCount: status.byteCount))
         } else if status.mode != 0o444 {
             suspicions.append(Suspicion(kind: .wrongMode, address: address))
+        } else {
+            sound.objects.append(.init(prefix: address.w0, inode: status.inode))
         }
     }
 
@@ -215,16 +247,23 @@ private struct ShardCheck: ~Copyable {
     private mutating func checkTwin(
         _ address: ObjectID, _ directory: Int32, _ name: String
     ) throws(StoreError) {
-        guard let file = try store.fileSystem.openIfPresent(directory, name, .reading) else {
-            return
-        }
-        let status = try store.fileSystem.status(file.raw)
-        let found = try checker.hash(file.raw, store.fileSystem)
-        if status.kind != .regular || found.address != address {
+        guard let status = try store.fileSystem.status(directory, name) else { return }
+        if try !isTwin(of: address, directory, name, status) {
             suspicions.append(Suspicion(kind: .damagedTwin, address: address))
         } else if status.mode != 0o555 {
             suspicions.append(
                 Suspicion(kind: .wrongMode, address: address, path: StoreLayout.twinSuffix))
+        } else {
+            sound.twins.append(.init(prefix: address.w0, inode: status.inode))
         }
+    }
+
+    private mutating func isTwin(
+        of address: ObjectID, _ directory: Int32, _ name: String, _ status: FileStatus
+    ) throws(StoreError) -> Bool {
+        guard status.kind == .regular,
+            let file = try store.fileSystem.openIfPresent(directory, name, .reading)
+        else { return false }
+        return try checker.hash(file.raw, store.fileSystem).address == address
     }
 }

@@ -11,10 +11,11 @@ extension Store {
     ///
     /// Safe beside writers and collectors: what looks wrong in passing is looked at again while
     /// neither can move.
+    /// - Parameter sound: filled with the inodes of sound objects, for the checks of trees.
     package func checkObjects(
-        _ options: CheckOptions, _ report: inout CheckReport
+        _ options: CheckOptions, _ report: inout CheckReport, _ sound: inout SoundInodes
     ) throws(StoreError) -> [ConfirmedFinding] {
-        let suspicions = try suspectObjects(options, &report)
+        let suspicions = try suspectObjects(options, &report, &sound)
         guard !suspicions.isEmpty else { return [] }
         var checker = try ObjectChecker()
         var confirmed: [ConfirmedFinding] = []
@@ -154,10 +155,10 @@ extension Store {
                 try fileSystem.setMode(objects, path, isTwin ? 0o555 : 0o444)
             }
         case .damagedTwin:
-            let objects = directories.objects.raw
-            try StoreLayout.withObjectPath(address, executable: true) {
-                (path) throws(StoreError) in try fileSystem.removeIfPresent(objects, path)
-            }
+            let name = address.description
+            try fileSystem.removeTree(
+                directories.objects.raw,
+                "\(name.prefix(2))/\(name.dropFirst(2))\(StoreLayout.twinSuffix)")
         default: return false
         }
         return true

@@ -38,6 +38,15 @@ extension Store {
                 ?? "the index counts the references of an object wrongly")
     }
 
+    /// A finding of the damage for which the index was made again since the store was opened.
+    package func damageFinding() throws(StoreError) -> Finding? {
+        try index { (index) throws(StoreError) in
+            index.damage.map {
+                Finding(.damagedIndex, path: StoreLayout.index, $0, isRepaired: true)
+            }
+        }
+    }
+
     /// Makes the index again from the objects and manifests.
     package func rebuildIndex(because reason: String) throws(StoreError) {
         try index { (index) throws(StoreError) in

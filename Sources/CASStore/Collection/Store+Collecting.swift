@@ -22,7 +22,7 @@ extension Store {
             }
         }
         plan.quarantined = try leftovers(in: directories.quarantine.raw) { _ in true }
-        plan.staged = try unwantedPartials()
+        plan.staged = try unwantedPartials(removing: false)
         return plan
     }
 
@@ -47,17 +47,13 @@ extension Store {
                 after = last
                 progress(collected)
             }
-            for file in try self.leftovers(
-                in: self.directories.quarantine.raw, where: { _ in true })
-            {
-                try self.fileSystem.removeIfPresent(
-                    self.directories.quarantine.raw, file.address.description)
+            for name in try self.quarantinedNames() {
+                let bytes = try self.fileSystem.status(self.directories.quarantine.raw, name)
+                try self.fileSystem.removeTree(self.directories.quarantine.raw, name)
                 collected.objectCount += 1
-                collected.byteCount += file.byteCount
+                collected.byteCount += bytes?.byteCount ?? 0
             }
-            for file in try self.unwantedPartials() {
-                try self.fileSystem.removeIfPresent(
-                    self.directories.staging.raw, file.address.description)
+            for file in try self.unwantedPartials(removing: true) {
                 collected.objectCount += 1
                 collected.byteCount += file.byteCount
             }
@@ -96,8 +92,10 @@ extension Store {
             }
             return try index.write { (connection) throws(StoreError) -> [ObjectRow] in
                 // Writers take objects back under this same lock, so none comes back in between.
+                let claimed = try self.claimedAddresses()
                 var gone: [ObjectRow] = []
-                for row in batch where try index.isStillGarbage(row.id, connection) {
+                for row in batch where !claimed.contains(row.address) {
+                    guard try index.isStillGarbage(row.id, connection) else { continue }
                     try self.objects.remove(row.address)
                     gone.append(row)
                 }
@@ -131,8 +129,22 @@ extension Store {
         return found.sorted { $0.address < $1.address }
     }
 
+    private func quarantinedNames() throws(StoreError) -> [String] {
+        var names: [String] = []
+        try fileSystem.list(directories.quarantine.raw) { (entry, _) throws(StoreError) in
+            let name = String(cString: entry)
+            if ObjectID(name) != nil { names.append(name) }
+            return true
+        }
+        return names.sorted()
+    }
+
     /// Partial objects of no version, that no writer has open.
-    private func unwantedPartials() throws(StoreError) -> [CollectionPlan.Garbage] {
+    ///
+    /// Removed under their lock, so that no writer begins with one in between.
+    private func unwantedPartials(
+        removing: Bool
+    ) throws(StoreError) -> [CollectionPlan.Garbage] {
         let staging = directories.staging.raw
         return try leftovers(in: staging) { (address) throws(StoreError) in
             let known = try self.index { (index) throws(StoreError) in
@@ -142,10 +154,11 @@ extension Store {
             }
             if let known, known.references > 0 { return false }
             let name = address.description
-            guard let file = try self.fileSystem.openIfPresent(staging, name, .reading) else {
-                return false
-            }
-            return try self.fileSystem.lock(file.raw, exclusive: true, waiting: false)
+            guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
+                try self.fileSystem.lock(file.raw, exclusive: true, waiting: false)
+            else { return false }
+            if removing { try self.fileSystem.removeIfPresent(staging, name) }
+            return true
         }
     }
 }

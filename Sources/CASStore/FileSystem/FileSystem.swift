@@ -8,6 +8,11 @@ package protocol FileSystem: Sendable {
     func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor
+    /// Opens a path below a directory, through no symbolic link on the way: a directory that somebody
+    /// swaps for a link leads nowhere.
+    func openBeneath(
+        _ directory: Int32, _ path: String, _ access: Access
+    ) throws(StoreError) -> Descriptor
     /// Reads up to `buffer.count` bytes at `offset`; 0 at the end of the file.
     func read(
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
@@ -61,7 +66,31 @@ package protocol FileSystem: Sendable {
     /// Takes a lock that ends with the descriptor (flock(2)); `false` if held elsewhere and not
     /// `waiting`.
     func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool
+    /// Lets go of a lock. Cannot fail on a descriptor that holds one.
+    func unlock(_ file: Int32)
     func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace
+    /// As `list`, with each entry's inode, which costs no call of its own (readdir(3), d_ino).
+    func listInodes(
+        _ directory: Int32,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
+    ) throws(StoreError)
+}
+
+extension FileSystem {
+    package func openBeneath(
+        _ directory: Int32, _ path: String, _ access: Access
+    ) throws(StoreError) -> Descriptor {
+        try POSIXFileSystem().openBeneath(directory, path, access)
+    }
+
+    package func unlock(_ file: Int32) { POSIXFileSystem().unlock(file) }
+
+    package func listInodes(
+        _ directory: Int32,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        try POSIXFileSystem().listInodes(directory, body)
+    }
 }
 
 /// How to open a file.

@@ -11,6 +11,13 @@ extension POSIXFileSystem {
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
     ) throws(StoreError) {
+        try listInodes(directory) { (name, kind, _) throws(StoreError) in try body(name, kind) }
+    }
+
+    package func listInodes(
+        _ directory: Int32,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
+    ) throws(StoreError) {
         // fdopendir(3) takes the descriptor over and moves its position: give it one of its own.
         let own = castree_openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard own >= 0 else { throw failure("openat", directory) }
@@ -31,7 +38,7 @@ extension POSIXFileSystem {
                 .advanced(by: MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
                 .assumingMemoryBound(to: CChar.self)
             if name[0] == 46, name[1] == 0 || (name[1] == 46 && name[2] == 0) { continue }
-            if try !body(name, kind) { return }
+            if try !body(name, kind, UInt64(entry.pointee.d_ino)) { return }
         }
     }
 

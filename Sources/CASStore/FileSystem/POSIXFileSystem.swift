@@ -26,19 +26,39 @@ package struct POSIXFileSystem: FileSystem {
     package func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor {
-        let flags: Int32 =
-            switch access {
-            case .reading: O_RDONLY | O_NOFOLLOW | O_NONBLOCK
-            case .readingFollowingLinks: O_RDONLY | O_NONBLOCK
-            case .creating: O_RDWR | O_CREAT | O_EXCL
-            case .updating: O_RDWR | O_CREAT | O_NOFOLLOW
-            case .appending: O_RDWR | O_APPEND | O_NOFOLLOW
-            case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
-            case .directoryFollowingLinks: O_RDONLY | O_DIRECTORY
-            }
+        let flags = Self.flags(access)
         let raw = retrying { castree_openat(directory, path, flags | O_CLOEXEC, mode_t(mode)) }
         guard raw >= 0 else { throw failure("openat", directory, path) }
         return Descriptor(owning: raw)
+    }
+
+    private static func flags(_ access: Access) -> Int32 {
+        switch access {
+        case .reading: O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+        case .readingFollowingLinks: O_RDONLY | O_NONBLOCK
+        case .creating: O_RDWR | O_CREAT | O_EXCL
+        case .updating: O_RDWR | O_CREAT | O_NOFOLLOW
+        case .appending: O_RDWR | O_APPEND | O_NOFOLLOW
+        case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+        case .directoryFollowingLinks: O_RDONLY | O_DIRECTORY
+        }
+    }
+
+    package func openBeneath(
+        _ directory: Int32, _ path: String, _ access: Access
+    ) throws(StoreError) -> Descriptor {
+        let flags = Self.flags(access) | O_CLOEXEC
+        let raw = retrying { castree_open_beneath(directory, path, flags, 0) }
+        if raw >= 0 { return Descriptor(owning: raw) }
+        // A kernel before 5.6, or a sandbox that does not know the call.
+        guard errno == ENOSYS || errno == EPERM else { throw failure("openat", directory, path) }
+        let parts = path.utf8.split(separator: 47).map { String(Substring($0)) }
+        guard let last = parts.last else { throw failure("openat", directory, path) }
+        var current = try open(directory, ".", .directory, mode: 0)
+        for part in parts.dropLast() {
+            current = try open(current.raw, part, .directory, mode: 0)
+        }
+        return try open(current.raw, last, access, mode: 0)
     }
 
     package func read(
@@ -206,6 +226,8 @@ package struct POSIXFileSystem: FileSystem {
         if errno == EWOULDBLOCK { return false }
         throw failure("flock", file)
     }
+
+    package func unlock(_ file: Int32) { _ = retrying { flock(file, LOCK_UN) } }
 
     package func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
         var space = statvfs()

@@ -27,15 +27,22 @@ extension Index {
             references: row.integer(4))
     }
 
-    /// The objects whose address begins with `prefix` (one byte), sorted by address.
+    /// The largest id: about how many objects there are.
+    func lastObjectID(_ connection: Connection) throws(StoreError) -> Int {
+        let row = try connection.statement("SELECT coalesce(max(id), 0) FROM object")
+        defer { row.reset() }
+        return try row.step() ? Int(row.integer(0)) : 0
+    }
+
+    /// The objects whose address begins with a byte from `first` through `last`, sorted by address.
     func objects(
-        from prefix: [UInt8], _ connection: Connection
+        from first: [UInt8], through last: [UInt8], _ connection: Connection
     ) throws(StoreError) -> [ObjectRow] {
         var result: [ObjectRow] = []
         let rows = try connection.statement(
             "SELECT id, address, bytes, fingerprint, state, refs FROM object "
                 + "WHERE address >= ? AND address <= ? ORDER BY address")
-        rows.bind(1, prefix).bind(2, prefix + [UInt8](repeating: 255, count: 32))
+        rows.bind(1, first).bind(2, last + [UInt8](repeating: 255, count: 32))
         while try rows.step() {
             guard let address = rows.address(1) else {
                 throw StoreError(.index, "the index holds a damaged address")

@@ -56,8 +56,10 @@ extension Index {
         }
     }
 
-    // A file that is not as we left it may be sound (a copied store, a rolled-back transaction) or
-    // scribbled on: SQLite reads every page and tells (sqlite.org/pragma.html, integrity_check).
+    // A transaction that was interrupted leaves a file that is not as the stamp says, and sound once
+    // SQLite has rolled it back; it reads every page and tells (sqlite.org/pragma.html,
+    // integrity_check). Without one, somebody else wrote to the file or put another in its place:
+    // whatever it says, it may be about another time.
     private func checkFile(_ connection: Connection) throws(StoreError) {
         let status = try fileSystem.status(directories.root.raw, StoreLayout.index)
         let pages = try pragma("page_count", connection)
@@ -65,13 +67,15 @@ extension Index {
         guard let status, status.byteCount == pages * pageSize else {
             throw StoreError(.index, "the index is cut short")
         }
-        if let stamp = try readStamp(), stamp.byteCount == status.byteCount,
-            stamp.modifiedAt == status.modifiedAt
-        {
-            return
+        guard let stamp = try readStamp() else {
+            throw StoreError(.index, "the stamp that the index must agree with is gone")
         }
+        if stamp.byteCount == status.byteCount, stamp.changedAt == status.changedAt { return }
         if let problem = try integrityProblem(connection) {
             throw StoreError(.index, "the index is damaged (\(problem))")
+        }
+        if stamp.settled == stamp.pending {
+            throw StoreError(.index, "the index was copied or changed by another program")
         }
     }
 
@@ -86,13 +90,10 @@ extension Index {
     // MARK: The stamp
 
     func readStamp() throws(StoreError) -> IndexStamp? {
-        do throws(StoreError) {
-            return IndexStamp(
-                try fileSystem.contents(directories.root.raw, StoreLayout.stamp, limit: 4096))
-        } catch {
-            guard error.code == .notFound else { throw error }
-            return nil
-        }
+        let status = try fileSystem.status(directories.root.raw, StoreLayout.stamp)
+        guard let status, status.kind == .regular, status.byteCount <= 4096 else { return nil }
+        return IndexStamp(
+            try fileSystem.contents(directories.root.raw, StoreLayout.stamp, limit: 4096))
     }
 
     /// Compares the index with the stamp, inside a transaction; returns the generation.
@@ -114,6 +115,13 @@ extension Index {
         return row.integer(1)
     }
 
+    /// Where the index stands, inside a transaction.
+    func moment(_ connection: Connection) throws(StoreError) -> IndexMoment {
+        let row = try connection.statement("SELECT value FROM meta WHERE key = 'generation'")
+        defer { row.reset() }
+        return IndexMoment(epoch: epoch, generation: try row.step() ? row.integer(0) : 0)
+    }
+
     func announce(_ generation: Int64, _ connection: Connection) throws(StoreError) {
         try connection.statement("UPDATE meta SET value = ? WHERE key = 'generation'")
             .bind(1, generation).run()
@@ -130,7 +138,7 @@ extension Index {
         let status = try fileSystem.status(directories.root.raw, StoreLayout.index)
         let stamp = IndexStamp(
             epoch: epoch, settled: settled, pending: pending,
-            byteCount: status?.byteCount ?? 0, modifiedAt: status?.modifiedAt ?? 0)
+            byteCount: status?.byteCount ?? 0, changedAt: status?.changedAt ?? 0)
         var bytes = stamp.encoded
         // One size for ever: writing over it needs no new space, even on a full disk.
         bytes.append(contentsOf: repeatElement(10, count: max(0, 256 - bytes.count)))

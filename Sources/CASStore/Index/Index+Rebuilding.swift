@@ -11,12 +11,22 @@ extension Index {
         let now = try fileSystem.status(root, StoreLayout.index)?.inode ?? 0
         // Another process has rebuilt it while we waited for the lock.
         if now != seen, now != 0 { return }
+        if now != 0 { damage = reason }
         for suffix in ["", "-journal", "-wal", "-shm"] {
-            try fileSystem.removeIfPresent(root, StoreLayout.index + suffix)
+            try fileSystem.removeTree(root, StoreLayout.index + suffix)
+        }
+        let stamp = try fileSystem.status(root, StoreLayout.stamp)
+        if let stamp, stamp.kind != .regular {
+            try fileSystem.removeTree(root, StoreLayout.stamp)
         }
         let (objects, versions) = try create()
         options.notice(
-            "\(reason); rebuilt it from \(objects) objects and \(versions) manifests")
+            "\(reason); rebuilt it from \(counted(objects, "object")) and "
+                + counted(versions, "manifest"))
+    }
+
+    private func counted(_ number: Int, _ noun: String) -> String {
+        "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 
     /// Makes the index file of a store; the caller holds the lock for rebuilding.
@@ -76,7 +86,7 @@ extension Index {
         let changedAt = try fileSystem.status(directories.manifests.raw).changedAt
         var rows: [String: (id: Int64, manifest: ObjectID, status: String)] = [:]
         let known = try connection.statement(
-            "SELECT name, id, manifest, manifest_status FROM version WHERE lease IS NULL")
+            "SELECT name, id, manifest, manifest_status FROM version")
         while try known.step() {
             guard let name = known.text(0), let manifest = known.address(2) else { continue }
             rows[name] = (known.integer(1), manifest, known.text(3) ?? "")
@@ -95,13 +105,15 @@ extension Index {
                                 + "castree goes by what it says now")
                         try removeVersion(id: row.id, connection)
                     }
-                    _ = try insertVersion(registration, lease: nil, connection) {
-                        (address) throws(StoreError) in
-                        try ObjectDirectory(self.fileSystem, self.directories).contains(address)
-                    }
+                    try register(registration, connection)
                 }
                 try noteManifest(name, identity, connection)
             } catch {
+                // Retired between the listing and the look at it.
+                if error.code == .notFound {
+                    if let row { try removeVersion(id: row.id, connection) }
+                    continue
+                }
                 // A manifest that cannot be read keeps the references it had: nothing is lost by
                 // waiting for fsck to name it and for someone to repair it.
                 guard error.code != .index, error.cause == nil else { throw error }
@@ -117,12 +129,35 @@ extension Index {
         return damaged
     }
 
+    /// Registers a version that only its manifest file knows: its writer died before it could
+    /// record it, or somebody put the file there.
+    ///
+    /// Objects on disk that the index does not vouch for are read; those that match their address
+    /// are recorded.
+    private func register(
+        _ registration: Registration, _ connection: Connection
+    ) throws(StoreError) {
+        let objects = ObjectDirectory(fileSystem, directories)
+        let (_, absent) = try insertVersion(registration, connection) {
+            (address) throws(StoreError) in try objects.contains(address)
+        }
+        guard !absent.isEmpty else { return }
+        var checker = try ObjectChecker()
+        for position in absent {
+            let address = registration.references[Int(position)].address
+            if let object = try objects.verified(address, checker: &checker) {
+                try setPresent(object, connection)
+            }
+        }
+        _ = try completeVersions(connection)
+    }
+
     /// Records which file the registered version was read from.
     func noteManifest(
         _ name: String, _ identity: String, _ connection: Connection
     ) throws(StoreError) {
         try connection.statement(
-            "UPDATE version SET manifest_status = ? WHERE lease IS NULL AND name = ?"
+            "UPDATE version SET manifest_status = ? WHERE name = ?"
         )
         .bind(1, identity).bind(2, name).run()
     }

@@ -13,12 +13,17 @@ enum ObjectState: Int64 {
 extension Index {
     /// Inserts a version row with its references and counts them, in the caller's transaction.
     ///
-    /// - Parameter revive: asked for each dying object: is its file still there? Inside a write
-    ///   transaction no collector deletes, so the answer holds.
+    /// - Parameters:
+    ///   - stored: the fingerprint of the object at a position of the manifest, if the writer has
+    ///     made sure that it stands in `objects/`, sound and durable. What the others are is what the
+    ///     index knows.
+    ///   - isThere: asked for each dying object: is its file still there? Inside a write transaction
+    ///     no collector deletes, so the answer holds.
     /// - Returns: the row's id and the positions of the references that are not present.
     func insertVersion(
-        _ registration: Registration, lease: String?, _ connection: Connection,
-        revive: (ObjectID) throws(StoreError) -> Bool
+        _ registration: Registration, _ connection: Connection,
+        stored: (Int) -> Fingerprint? = { _ in nil },
+        isThere: (ObjectID) throws(StoreError) -> Bool
     ) throws(StoreError) -> (id: Int64, absent: [UInt32]) {
         let version = try nextID("version", connection)
         var newID = try nextID("object", connection)
@@ -27,29 +32,37 @@ extension Index {
         var absent: [UInt32] = []
         let find = try connection.statement("SELECT id, state FROM object WHERE address = ?")
         let insert = try connection.statement(
-            "INSERT INTO object (id, address, bytes, state, refs, keepers) "
-                + "VALUES (?, ?, ?, 0, 1, ?)")
-        insert.bind(4, version)
+            "INSERT INTO object (id, address, bytes, fingerprint, state, refs, keepers) "
+                + "VALUES (?, ?, ?, ?, ?, 1, ?)")
+        insert.bind(6, version)
         for position in 0..<registration.references.count {
             let reference = registration.references[position]
+            let fingerprint = stored(registration.references.manifestPosition(position))
+            let isStored = fingerprint != nil
             find.bind(1, reference.address)
-            if try find.step() {
-                let id = find.integer(0)
-                let state = ObjectState(rawValue: find.integer(1))
-                find.reset()
-                known.append(id)
-                if state == .present { continue }
-                if state == .dying {
-                    let isThere = try revive(reference.address)
-                    try setState(isThere ? .present : .absent, of: id, connection)
-                    if isThere { continue }
-                }
-            } else {
+            guard try find.step() else {
+                if !isStored { absent.append(UInt32(position)) }
                 try insert.bind(1, newID).bind(2, reference.address).bind(3, reference.byteCount)
-                    .run()
+                    .bind(4, fingerprint).bind(5, isStored ? 1 : 0).run()
                 newID += 1
+                continue
             }
-            absent.append(UInt32(position))
+            let id = find.integer(0)
+            let state = ObjectState(rawValue: find.integer(1))
+            find.reset()
+            known.append(id)
+            if state == .present { continue }
+            var isPresent = isStored
+            if !isPresent, state == .dying { isPresent = try isThere(reference.address) }
+            if isPresent {
+                try setPresent(
+                    StoredObject(
+                        address: reference.address, byteCount: reference.byteCount,
+                        fingerprint: fingerprint), connection)
+            } else {
+                if state == .dying { try setState(.absent, of: id, connection) }
+                absent.append(UInt32(position))
+            }
         }
         var edges = EdgeRuns(known)
         known = []
@@ -57,27 +70,27 @@ extension Index {
         // New ids are larger than all known ones.
         if newID > firstNew { edges.append(firstNew...(newID - 1)) }
         try insertRow(
-            registration, id: version, lease: lease, edges, isComplete: absent.isEmpty, connection)
+            registration, id: version, edges, isComplete: absent.isEmpty, connection)
         return (version, absent)
     }
 
     private func insertRow(
-        _ registration: Registration, id: Int64, lease: String?, _ edges: EdgeRuns,
-        isComplete: Bool, _ connection: Connection
+        _ registration: Registration, id: Int64, _ edges: EdgeRuns, isComplete: Bool,
+        _ connection: Connection
     ) throws(StoreError) {
         let unique = try bytesKeptBy(id, edges, connection)
         try connection.statement(
             """
-            INSERT INTO version (id, name, lease, manifest, content, files, bytes, unique_bytes,
-              complete, created_at, ordinal, edges) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)
+            INSERT INTO version (id, name, manifest, content, files, bytes, unique_bytes,
+              complete, created_at, ordinal, edges) VALUES (?,?,?,?,?,?,?,?,?,?,?)
             """
         )
-        .bind(1, id).bind(2, registration.name).bind(3, lease)
-        .bind(4, registration.manifest).bind(5, registration.content)
-        .bind(6, registration.fileCount).bind(7, registration.byteCount)
-        .bind(8, unique).bind(9, isComplete ? 1 : 0)
-        .bind(10, registration.createdAt).bind(11, registration.ordinal)
-        .bind(12, edges.encoded).run()
+        .bind(1, id).bind(2, registration.name)
+        .bind(3, registration.manifest).bind(4, registration.content)
+        .bind(5, registration.fileCount).bind(6, registration.byteCount)
+        .bind(7, unique).bind(8, isComplete ? 1 : 0)
+        .bind(9, registration.createdAt).bind(10, registration.ordinal)
+        .bind(11, edges.encoded).run()
     }
 
     /// Removes a version row and its counts.

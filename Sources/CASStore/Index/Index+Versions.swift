@@ -18,7 +18,7 @@ extension Index {
     /// The registered versions, newest first.
     func versions(_ connection: Connection) throws(StoreError) -> [VersionRow] {
         let rows = try connection.statement(
-            "SELECT \(Self.columns) FROM version WHERE lease IS NULL "
+            "SELECT \(Self.columns) FROM version "
                 + "ORDER BY ordinal DESC, name DESC")
         var result: [VersionRow] = []
         while try rows.step() { result.append(try row(rows)) }
@@ -28,7 +28,7 @@ extension Index {
     /// A registered version by name.
     func version(_ name: String, _ connection: Connection) throws(StoreError) -> VersionRow? {
         let found = try connection.statement(
-            "SELECT \(Self.columns) FROM version WHERE lease IS NULL AND name = ?"
+            "SELECT \(Self.columns) FROM version WHERE name = ?"
         ).bind(1, name)
         defer { found.reset() }
         return try found.step() ? try row(found) : nil
@@ -37,7 +37,7 @@ extension Index {
     /// A name that differs from `name` in case only.
     func nameTwin(_ name: String, _ connection: Connection) throws(StoreError) -> String? {
         let found = try connection.statement(
-            "SELECT name FROM version WHERE lease IS NULL AND name = ?1 COLLATE NOCASE "
+            "SELECT name FROM version WHERE name = ?1 COLLATE NOCASE "
                 + "AND name <> ?1"
         ).bind(1, name)
         defer { found.reset() }
@@ -49,51 +49,6 @@ extension Index {
         let row = try connection.statement("SELECT coalesce(max(ordinal), 0) + 1 FROM version")
         defer { row.reset() }
         return try row.step() ? row.integer(0) : 1
-    }
-
-    /// Whether the claim of a running writer is still counted here.
-    ///
-    /// It is not when the index was rebuilt in between.
-    func hasClaim(
-        _ id: Int64, lease: String, _ connection: Connection
-    ) throws(StoreError) -> Bool {
-        let row = try connection.statement("SELECT 1 FROM version WHERE id = ? AND lease = ?")
-            .bind(1, id).bind(2, lease)
-        defer { row.reset() }
-        return try row.step()
-    }
-
-    /// Whether a lease has claims.
-    func hasClaims(of lease: String, _ connection: Connection) throws(StoreError) -> Bool {
-        let row = try connection.statement("SELECT 1 FROM version WHERE lease = ?").bind(1, lease)
-        defer { row.reset() }
-        return try row.step()
-    }
-
-    /// Removes the claims of a lease that has ended.
-    func dropClaims(of lease: String, _ connection: Connection) throws(StoreError) {
-        var ids: [Int64] = []
-        let rows = try connection.statement("SELECT id FROM version WHERE lease = ?")
-            .bind(1, lease)
-        while try rows.step() { ids.append(rows.integer(0)) }
-        for id in ids { try removeVersion(id: id, connection) }
-    }
-
-    /// Turns a claim into the registered version, or drops it if the version is registered already.
-    ///
-    /// - Throws: `.versionExists` if it is registered with other content.
-    func settleClaim(
-        _ id: Int64, _ registration: Registration, _ connection: Connection
-    ) throws(StoreError) {
-        if let known = try version(registration.name, connection) {
-            guard known.content == registration.content else {
-                throw StoreError.versionExists(registration.name)
-            }
-            try removeVersion(id: id, connection)
-        } else {
-            try connection.statement("UPDATE version SET lease = NULL WHERE id = ?")
-                .bind(1, id).run()
-        }
     }
 
     /// What a version names and the store lacks, in the order of the index.
@@ -128,7 +83,7 @@ extension Index {
     func completeVersions(_ connection: Connection) throws(StoreError) -> [String] {
         var candidates: [(Int64, String)] = []
         let rows = try connection.statement(
-            "SELECT id, name FROM version WHERE complete = 0 AND lease IS NULL")
+            "SELECT id, name FROM version WHERE complete = 0")
         while try rows.step() { candidates.append((rows.integer(0), rows.text(1) ?? "")) }
         var completed: [String] = []
         for (id, name) in candidates where try missing(from: id, connection).isEmpty {

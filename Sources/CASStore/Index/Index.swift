@@ -19,6 +19,8 @@ package final class Index: @unchecked Sendable {
     var epoch = ""
     /// Set when the disk does not let us use the file: reads work from a copy in memory.
     var isInMemory = false
+    /// Why the index was made again since this store was opened, if it was damaged or stale.
+    var damage: String?
     /// Whether the manifests were compared with the index since it was opened.
     var isReconciled = false
     private var locks: Locks?
@@ -42,7 +44,8 @@ package final class Index: @unchecked Sendable {
         do throws(StoreError) {
             return try perform(writing: false, body)
         } catch {
-            guard error.saysIndexIsUnreachable, !isInMemory else { throw error }
+            let isUnwritable = [.readOnly, .permission, .outOfSpace].contains(error.code)
+            guard error.saysIndexIsUnreachable || isUnwritable, !isInMemory else { throw error }
             options.notice(
                 "the index cannot be used here (\(error.message)); reading the manifests instead")
             try fillMemory()
@@ -147,14 +150,27 @@ extension Index {
             }
         }
         guard let locks else { return }
-        _ = try fileSystem.lock(locks.index.raw, exclusive: mode == .rebuilding, waiting: true)
-        if mode != .reading {
-            _ = try fileSystem.lock(locks.writer.raw, exclusive: true, waiting: true)
+        do throws(StoreError) {
+            _ = try fileSystem.lock(
+                locks.index.raw, exclusive: mode == .rebuilding, waiting: true)
+            if mode != .reading {
+                _ = try fileSystem.lock(locks.writer.raw, exclusive: true, waiting: true)
+            }
+        } catch {
+            unlock()
+            throw error
         }
     }
 
     func unlock() {
-        // Closing the descriptors releases both locks, whatever happened in between (flock(2)).
-        locks = nil
+        guard let locks else { return }
+        fileSystem.unlock(locks.writer.raw)
+        fileSystem.unlock(locks.index.raw)
+    }
+
+    /// Returns when every write transaction that runs now has ended.
+    func waitForWriters() throws(StoreError) {
+        try lock(.writing)
+        unlock()
     }
 }

@@ -9,12 +9,11 @@
 ///   bytes         the size: promised until present
 ///   fingerprint   XXH3-128, 16 bytes; NULL until computed
 ///   state         0 absent, 1 present, 2 dying (a collector has announced its deletion)
-///   refs          how many versions (and claims) name the object
+///   refs          how many versions name the object
 ///   keepers       the sum of their ids: with refs = 1 it is the id of the only one
 ///
-/// version     one row per registered version, and per claim of a running writer
+/// version     one row per registered version
 ///   name, manifest (address of the canonical bytes), content (address of what it contains)
-///   lease         NULL, or the lease of the writer whose claim this is
 ///   files, bytes  what the version shows
 ///   unique_bytes  what retiring it would free, kept up to date through `keepers`
 ///   complete      1 when every object it names is present
@@ -66,8 +65,7 @@ enum IndexSchema {
         CREATE INDEX garbage ON object (id) WHERE refs = 0;
         CREATE TABLE version (
           id INTEGER PRIMARY KEY,
-          name TEXT NOT NULL,
-          lease TEXT,
+          name TEXT NOT NULL UNIQUE,
           manifest BLOB NOT NULL,
           content BLOB NOT NULL,
           files INTEGER NOT NULL,
@@ -79,7 +77,6 @@ enum IndexSchema {
           manifest_status TEXT,
           edges BLOB NOT NULL
         );
-        CREATE UNIQUE INDEX registered ON version (name) WHERE lease IS NULL;
         CREATE TABLE stat_cache (
           inode INTEGER NOT NULL, device INTEGER NOT NULL,
           bytes INTEGER NOT NULL, modified_at INTEGER NOT NULL, changed_at INTEGER NOT NULL,

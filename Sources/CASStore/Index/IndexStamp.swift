@@ -4,32 +4,33 @@
 /// transaction counts up `generation` inside the index and here: `pending` before its commit,
 /// `settled` after. An index whose generation is neither is older than the truth. A newer one is
 /// believed (a power cut may lose the stamp, which is not synced; the index is). `epoch` names one
-/// index file, and size and modification time catch whoever wrote to it in passing.
+/// index file, and size and change time (ctime) catch whoever wrote to it in
+/// passing.
 ///
 /// One line of text, then its XXH3-128: a torn stamp is no stamp, and no stamp means a rebuild.
 struct IndexStamp: Equatable, Sendable {
     var epoch: String
     var settled: Int64
     var pending: Int64
-    /// Size and modification time of `index.sqlite` after the last settled transaction.
+    /// Size and change time (ctime) of `index.sqlite` after the last settled transaction.
     var byteCount: Int64
-    var modifiedAt: Int64
+    var changedAt: Int64
 
     /// The file's bytes.
     var encoded: [UInt8] {
-        let line = "castree-stamp 1 \(epoch) \(settled) \(pending) \(byteCount) \(modifiedAt)\n"
+        let line = "castree-stamp 1 \(epoch) \(settled) \(pending) \(byteCount) \(changedAt)\n"
         let sum = Array(line.utf8).withUnsafeBytes { bytes in
             Fingerprinter.fingerprint(bytes).withBytes { Hex.string(Array($0)) }
         }
         return Array((line + sum + "\n").utf8)
     }
 
-    init(epoch: String, settled: Int64, pending: Int64, byteCount: Int64, modifiedAt: Int64) {
+    init(epoch: String, settled: Int64, pending: Int64, byteCount: Int64, changedAt: Int64) {
         self.epoch = epoch
         self.settled = settled
         self.pending = pending
         self.byteCount = byteCount
-        self.modifiedAt = modifiedAt
+        self.changedAt = changedAt
     }
 
     /// Reads the file's bytes; `nil` if they are not a whole stamp.
@@ -40,11 +41,11 @@ struct IndexStamp: Equatable, Sendable {
         let fields = lines[0].split(separator: " ")
         guard fields.count == 7, fields[0] == "castree-stamp", fields[1] == "1",
             let settled = Int64(fields[3]), let pending = Int64(fields[4]),
-            let byteCount = Int64(fields[5]), let modifiedAt = Int64(fields[6])
+            let byteCount = Int64(fields[5]), let changedAt = Int64(fields[6])
         else { return nil }
         self.init(
             epoch: String(fields[2]), settled: settled, pending: pending,
-            byteCount: byteCount, modifiedAt: modifiedAt)
+            byteCount: byteCount, changedAt: changedAt)
         guard Array(encoded.prefix(bytes.count)) == bytes || bytes.starts(with: encoded) else {
             return nil
         }

@@ -4,7 +4,6 @@ public struct Reference: Hashable, Sendable, Comparable {
     public let address: ObjectID
     /// Its size in bytes, as the manifest promises it.
     public let byteCount: Int64
-
     /// Makes a reference.
     public init(address: ObjectID, byteCount: Int64) {
         self.address = address
@@ -22,13 +21,21 @@ public struct Reference: Hashable, Sendable, Comparable {
 package struct References: Sendable {
     package let count: Int
     private let element: @Sendable (Int) -> Reference
+    private let position: @Sendable (Int) -> Int
 
-    package init(count: Int, element: @escaping @Sendable (Int) -> Reference) {
+    package init(
+        count: Int, position: @escaping @Sendable (Int) -> Int,
+        element: @escaping @Sendable (Int) -> Reference
+    ) {
         self.count = count
+        self.position = position
         self.element = element
     }
 
-    package subscript(position: Int) -> Reference { element(position) }
+    package subscript(index: Int) -> Reference { element(index) }
+
+    /// Where in the manifest a reference first stands.
+    package func manifestPosition(_ index: Int) -> Int { position(index) }
 }
 
 /// What the index needs to know of a version, taken from its manifest.

@@ -1,13 +1,14 @@
-/// Proof that a writer runs: the collector leaves alone what the lease's claims name.
+/// Proof that a writer runs: the collector leaves alone what the lease claims.
 ///
-/// A lease is a file in `leases/` that is locked by the process (flock(2)). The kernel lets go of the
-/// lock when the process ends, however it ends, so a lease cannot outlive its writer; whoever comes
-/// next finds the file unlocked and cleans up after it.
+/// A lease is a file in `leases/` that is locked by the process (flock(2)) and lists the addresses
+/// that the writer relies on. The kernel lets go of the lock when the process ends, however it ends,
+/// so a lease cannot outlive its writer; whoever comes next finds the file unlocked and cleans up
+/// after it. It needs no sync: a power cut ends every lease.
 public struct Lease: ~Copyable, Sendable {
     /// The lease's name: the process id and a random token.
     public let name: String
     private let store: Store
-    private let file: Descriptor
+    let file: Descriptor
 
     init(_ name: String, _ file: consuming Descriptor, _ store: Store) {
         self.name = name
@@ -55,7 +56,7 @@ extension Store {
         try fileSystem.removeIfPresent(directories.leases.raw, name)
     }
 
-    /// Whether a lease has neither staged files nor claims left.
+    /// Whether a lease has no staged files left.
     private func isClean(_ lease: String) throws(StoreError) -> Bool {
         if let staging = try fileSystem.openIfPresent(
             directories.staging.raw, lease, .directory)
@@ -67,11 +68,45 @@ extension Store {
             }
             guard isEmpty else { return false }
         }
-        return try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) -> Bool in
-                try !index.hasClaims(of: lease, connection)
+        return true
+    }
+
+    /// Lists addresses that the writer relies on: from here on no collector deletes them.
+    ///
+    /// A collector reads the claims while it alone may write. The wait for that lock makes sure that
+    /// one that has not read this claim has finished: what is there afterwards stays.
+    func claim(
+        count: Int, _ address: (Int) -> ObjectID, lease: borrowing Lease
+    ) throws(StoreError) {
+        var buffer: [UInt8] = []
+        for position in 0..<count {
+            address(position).withBytes { buffer.append(contentsOf: $0) }
+            if buffer.count >= 64 * 1024 || position == count - 1 {
+                try fileSystem.write(lease.file.raw, buffer)
+                buffer.removeAll(keepingCapacity: true)
             }
         }
+        try index { (index) throws(StoreError) in try index.waitForWriters() }
+    }
+
+    /// What the running writers rely on.
+    func claimedAddresses() throws(StoreError) -> Set<ObjectID> {
+        var claimed: Set<ObjectID> = []
+        for name in try leaseFiles() {
+            guard
+                let file = try fileSystem.openIfPresent(directories.leases.raw, name, .reading)
+            else { continue }
+            let count = Int(try fileSystem.status(file.raw).byteCount)
+            let bytes = try fileSystem.read(file.raw, at: 0, count: count)
+            bytes.withUnsafeBytes { bytes in
+                // A record that is being written is not relied on yet.
+                for start in stride(from: 0, to: bytes.count - 31, by: 32) {
+                    claimed.insert(
+                        ObjectID(unchecked: UnsafeRawBufferPointer(rebasing: bytes[start...])))
+                }
+            }
+        }
+        return claimed
     }
 
     /// Names of leases, by whether their writer runs.

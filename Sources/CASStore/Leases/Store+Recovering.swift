@@ -1,7 +1,7 @@
 // Cleaning up behind writers that died. Idempotent: whoever dies here is cleaned up after, too.
 
 extension Store {
-    /// Ends what dead writers left: their claims, and the objects they had published but not yet
+    /// Ends what dead writers left: staged files, and the objects they had published but not yet
     /// recorded.
     ///
     /// Costs one directory listing when there is nothing to do.
@@ -19,7 +19,6 @@ extension Store {
         try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) in
                 for object in published { try index.setPresent(object, connection) }
-                try index.dropClaims(of: lease, connection)
                 // A writer that dies between a manifest's rename and its own transaction leaves a
                 // version that only the directory knows.
                 try index.reconcile(connection, thoroughly: true)
@@ -48,13 +47,8 @@ extension Store {
         var checker = try ObjectChecker()
         var sound: [StoredObject] = []
         for address in addresses {
-            guard let file = try objects.open(address) else { continue }
-            let found = try checker.hash(file.raw, fileSystem)
-            if found.address == address {
-                sound.append(
-                    StoredObject(
-                        address: address, byteCount: found.byteCount,
-                        fingerprint: found.fingerprint))
+            if let object = try objects.verified(address, checker: &checker) {
+                sound.append(object)
             } else {
                 // Torn by a power cut before its sync: nobody was promised anything yet.
                 try objects.remove(address)
@@ -66,7 +60,7 @@ extension Store {
 
     /// Removes the staging directory of a writer that has ended, with what is in it.
     func removeStagingDirectory(of lease: String) throws(StoreError) {
-        try removeTree(directories.staging.raw, lease)
+        try fileSystem.removeTree(directories.staging.raw, lease)
     }
 
     private func removeHiddenTrees(of lease: String) throws(StoreError) {
@@ -76,6 +70,6 @@ extension Store {
             if name.hasPrefix("."), name.hasSuffix(".\(lease)") { names.append(name) }
             return true
         }
-        for name in names { try removeTree(directories.versions.raw, name) }
+        for name in names { try fileSystem.removeTree(directories.versions.raw, name) }
     }
 }

@@ -161,11 +161,7 @@ package final class ObjectBatch: Sendable {
     package func adopt(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> StoredObject? {
-        guard let file = try store.objects.open(address) else { return nil }
-        let found = try checker.hash(file.raw, store.fileSystem)
-        guard found.address == address else { return nil }
-        return StoredObject(
-            address: address, byteCount: found.byteCount, fingerprint: found.fingerprint)
+        try store.objects.verified(address, checker: &checker)
     }
 
     /// Removes the staged name of a published object.

@@ -10,15 +10,25 @@ extension Store {
         allowingReflink: Bool
     ) throws(StoreError) -> CopyMethod {
         guard let source = try objects.open(address) else { throw missingObject(address) }
+        return try copy(
+            source.raw, of: address, to: directory, name, mode: mode,
+            allowingReflink: allowingReflink)
+    }
+
+    /// Copies the bytes of an object from an open file.
+    func copy(
+        _ source: Int32, of address: ObjectID, to directory: Int32,
+        _ name: UnsafePointer<CChar>, mode: UInt32, allowingReflink: Bool
+    ) throws(StoreError) -> CopyMethod {
         let target = try fileSystem.open(directory, name, .creating, mode: mode)
         var method = CopyMethod.reflinked
-        let isCloned = allowingReflink ? try fileSystem.clone(source.raw, to: target.raw) : false
+        let isCloned = allowingReflink ? try fileSystem.clone(source, to: target.raw) : false
         if !isCloned {
             method = .copied
             var checker = try ObjectChecker()
             var offset: Int64 = 0
             while true {
-                let count = try fileSystem.read(source.raw, into: checker.buffer, at: offset)
+                let count = try fileSystem.read(source, into: checker.buffer, at: offset)
                 if count == 0 { break }
                 let piece = UnsafeRawBufferPointer(rebasing: checker.buffer[..<count])
                 checker.update(piece)
@@ -44,33 +54,5 @@ extension Store {
             .missingObject,
             "object \(address) is not in the store; add or pull a version that has it",
             object: address)
-    }
-
-    /// Makes the executable twin of an object: the same bytes in a file of mode 0555, so that one
-    /// inode never serves two modes.
-    ///
-    /// Durable before it gets its name.
-    package func makeTwin(
-        of address: ObjectID, lease: borrowing Lease
-    ) throws(StoreError) {
-        if let twin = try objects.status(address, executable: true), twin.kind == .regular,
-            twin.byteCount == (try objects.status(address)?.byteCount)
-        {
-            return
-        }
-        let staging = directories.staging.raw
-        try fileSystem.makeDirectoryIfAbsent(staging, lease.name)
-        let directory = try fileSystem.open(staging, lease.name, .directory, mode: 0)
-        let name = address.description + StoreLayout.twinSuffix
-        try fileSystem.removeIfPresent(directory.raw, name)
-        _ = try copyObject(
-            address, to: directory.raw, name, mode: 0o555, allowingReflink: true)
-        let file = try fileSystem.open(directory.raw, name, .reading, mode: 0)
-        try sync(file.raw)
-        let objects = directories.objects.raw
-        try StoreLayout.withObjectPath(address, executable: true) { (path) throws(StoreError) in
-            try fileSystem.rename(directory.raw, name, to: objects, path)
-        }
-        if options.isDurable { try self.objects.syncEntries(of: address) }
     }
 }

@@ -113,13 +113,29 @@ package struct ObjectDirectory: Sendable {
     package func isSound(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
+        try verified(address, checker: &checker) != nil
+    }
+
+    /// Reads an object whole; `nil` if there is none or its bytes do not match the address.
+    package func verified(
+        _ address: ObjectID, checker: inout ObjectChecker
+    ) throws(StoreError) -> StoredObject? {
         do throws(StoreError) {
-            guard let file = try open(address) else { return false }
-            return try checker.hash(file.raw, fileSystem).address == address
+            return try matching(address, checker: &checker)
         } catch {
-            if error.code == .damagedObject { return false }
-            throw error
+            guard error.code == .damagedObject else { throw error }
+            return nil
         }
+    }
+
+    private func matching(
+        _ address: ObjectID, checker: inout ObjectChecker
+    ) throws(StoreError) -> StoredObject? {
+        guard let file = try open(address) else { return nil }
+        let found = try checker.hash(file.raw, fileSystem)
+        guard found.address == address else { return nil }
+        return StoredObject(
+            address: address, byteCount: found.byteCount, fingerprint: found.fingerprint)
     }
 
     /// Makes the directory of an address's first two digits.
@@ -147,6 +163,7 @@ package struct ObjectDirectory: Sendable {
 
     /// Takes an object's file away into quarantine, in place of what was there for it before.
     package func quarantine(_ address: ObjectID) throws(StoreError) {
+        try fileSystem.removeTree(directories.quarantine.raw, address.description)
         try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
             do throws(StoreError) {
                 try fileSystem.rename(
@@ -157,7 +174,7 @@ package struct ObjectDirectory: Sendable {
             }
         }
         try StoreLayout.withObjectPath(address, executable: true) { (path) throws(StoreError) in
-            try fileSystem.removeIfPresent(objects, path)
+            try fileSystem.removeTree(objects, String(cString: path))
         }
     }
 
@@ -177,6 +194,19 @@ package struct ObjectDirectory: Sendable {
         try fileSystem.list(objects) { (entry, kind) throws(StoreError) in
             let name = String(cString: entry)
             if Self.isShardName(name), kind == .directory || kind == .unknown {
+                names.append(name)
+            }
+            return true
+        }
+        return names.sorted()
+    }
+
+    /// What stands in `objects/` and is no shard, sorted.
+    package func strays() throws(StoreError) -> [String] {
+        var names: [String] = []
+        try fileSystem.list(objects) { (entry, kind) throws(StoreError) in
+            let name = String(cString: entry)
+            if !Self.isShardName(name) || (kind != .directory && kind != .unknown) {
                 names.append(name)
             }
             return true

@@ -18,6 +18,8 @@ public struct ObjectWriter: ~Copyable {
     private let labels: [Label]
     private var checker: ObjectChecker
     private var isKept = false
+    /// Set when the staged file could not be brought back to what was verified.
+    private var isBroken = false
 
     fileprivate init(
         _ store: Store, _ address: ObjectID, byteCount: Int64, labels: [Label],
@@ -63,13 +65,31 @@ public struct ObjectWriter: ~Copyable {
                 "more than the promised \(byteCount) bytes came for object \(address)",
                 object: address)
         }
-        let store = store
-        let raw = file.raw
-        try bytes.withUnsafeBytes { (bytes) throws(StoreError) in
-            try store.fileSystem.write(raw, bytes)
+        try checkWhole()
+        do throws(StoreError) {
+            let store = store
+            let raw = file.raw
+            try bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+                try store.fileSystem.write(raw, bytes)
+            }
+        } catch {
+            // A write that failed may have left a part: what is staged must be what was hashed.
+            isBroken = true
+            try store.fileSystem.truncate(file.raw, to: offset)
+            isBroken = false
+            throw error
         }
         bytes.withUnsafeBytes { checker.update($0) }
         offset += Int64(bytes.byteCount)
+    }
+
+    private func checkWhole() throws(StoreError) {
+        guard !isBroken else {
+            throw StoreError(
+                .io,
+                "an earlier write to the staged object \(address) failed half-way; begin again",
+                object: address)
+        }
     }
 
     /// Starts over: forgets what is staged (a server answered 200 instead of 206).
@@ -77,6 +97,7 @@ public struct ObjectWriter: ~Copyable {
         try store.fileSystem.truncate(file.raw, to: 0)
         _ = checker.finish()
         offset = 0
+        isBroken = false
     }
 
     /// Verifies the bytes, makes them durable and publishes them: the object is readable from here.
@@ -85,11 +106,13 @@ public struct ObjectWriter: ~Copyable {
     /// - Throws: `.mismatch` when size, address or a label differ: the staged bytes are deleted, as
     ///   going on with them could never succeed; `.outOfSpace`, `.io`, `.writesRefused`.
     public consuming func commit() throws(StoreError) -> [String] {
+        try checkWhole()
         let found = checker.finish()
-        guard offset == byteCount, found.address == address else {
+        let isWhole = try store.fileSystem.status(file.raw).byteCount == byteCount
+        guard isWhole, offset == byteCount, found.address == address else {
             throw StoreError(
                 .mismatch,
-                offset == byteCount
+                offset == byteCount && isWhole
                     ? "the bytes that came for object \(address) are those of \(found.address)"
                     : "\(offset) of \(byteCount) bytes came for object \(address)",
                 object: address)
@@ -141,36 +164,57 @@ extension Store {
     ///
     /// - Parameters:
     ///   - labels: what the bytes must match besides the address.
-    ///   - lease: protects the object from the moment a claim or a version names it.
+    ///   - lease: protects the object while it lasts; a version must name it before it ends.
     /// - Throws: `.busy` while another writer has it open; `.outOfSpace`, `.writesRefused`.
     public func makeWriter(
         for address: ObjectID, byteCount: Int64, labels: [Label] = [],
         protectedBy lease: borrowing Lease
     ) throws(StoreError) -> ObjectWriter {
         try checkWritable()
-        let name = address.description
-        do {
-            _ = try fileSystem.open(directories.staging.raw, name, .updating, mode: 0o600)
-        }
-        // Writing goes on at the end of what is there; the lock lives as long as the writer.
-        let file = try fileSystem.open(directories.staging.raw, name, .appending, mode: 0)
-        guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else {
-            throw StoreError(
-                .busy, "another process is writing object \(address); wait for it",
-                object: address)
-        }
+        try claim(count: 1, { _ in address }, lease: lease)
+        let file = try openStaged(address)
         try checkSpace(for: byteCount - (try fileSystem.status(file.raw).byteCount))
         return try ObjectWriter(self, address, byteCount: byteCount, labels: labels, file)
     }
 
+    /// Opens and locks the staged file of an object, made if it is not there.
+    private func openStaged(_ address: ObjectID) throws(StoreError) -> Descriptor {
+        let staging = directories.staging.raw
+        let name = address.description
+        while true {
+            do throws(StoreError) {
+                _ = try fileSystem.open(staging, name, .updating, mode: 0o600)
+            } catch {
+                throw error
+            }
+            // Writing goes on at the end of what is there; the lock lives as long as the writer.
+            guard let file = try fileSystem.openIfPresent(staging, name, .appending) else {
+                continue
+            }
+            guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else {
+                throw StoreError(
+                    .busy, "another process is writing object \(address); wait for it",
+                    object: address)
+            }
+            let status = try fileSystem.status(file.raw)
+            // Between open and lock another writer may have finished, and the name be gone or new.
+            guard let here = try fileSystem.status(staging, name), here.isSameFile(as: status)
+            else { continue }
+            if status.linkCount == 1 { return file }
+            // Its writer died after it had published: this is the object's own file. Leave it alone.
+            try fileSystem.removeIfPresent(staging, name)
+        }
+    }
+
     /// Stores bytes that are in memory.
-    /// - Returns: their address. Nothing names the object yet: the next collection takes it unless a
-    ///   version that names it is registered first.
+    /// - Returns: their address. The lease protects the object; a version must name it before the
+    ///   lease ends, or the next collection takes it.
     public func put(
         _ bytes: [UInt8], protectedBy lease: borrowing Lease
     ) throws(StoreError) -> ObjectID {
         var hasher = try ObjectHasher()
         let address = bytes.withUnsafeBytes { hasher.hash($0).address }
+        try claim(count: 1, { _ in address }, lease: lease)
         if try index({ (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 try index.object(address, connection)?.isPresent == true

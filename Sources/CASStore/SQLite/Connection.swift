@@ -94,7 +94,7 @@ package final class Connection {
     }
 
     func error(_ code: Int32, _ sql: String) -> StoreError {
-        StoreError(sqlite: code, handle, doing: "use the index (\(sql.prefix(60)))")
+        StoreError(sqlite: code, handle, doing: "use the index")
     }
 }
 

@@ -113,7 +113,7 @@ extension Index {
             usage.unreferencedBytes = objects.integer(2)
         }
         let versions = try connection.statement(
-            "SELECT coalesce(sum(bytes), 0) FROM version WHERE lease IS NULL")
+            "SELECT coalesce(sum(bytes), 0) FROM version")
         defer { versions.reset() }
         if try versions.step() { usage.apparentBytes = versions.integer(0) }
         return usage

@@ -1,6 +1,14 @@
 internal import CASStore
 internal import VersionTree
 
+extension Finding {
+    /// Where to look, unless the message says so itself.
+    fileprivate var place: String {
+        guard let path, !message.contains(path) else { return "" }
+        return "\(path): "
+    }
+}
+
 extension Invocation {
     /// Prints what a check has found.
     func report(_ report: CheckReport, isRepairing: Bool) throws {
@@ -29,7 +37,8 @@ extension Invocation {
         for finding in report.findings {
             let style: DisplayText.Style = finding.isRepaired ? .yellow : .red
             let suffix: DisplayText = finding.isRepaired ? " (repaired)" : ""
-            output.print("\(finding.kind.rawValue, style): \(finding.message)\(suffix)")
+            output.print(
+                "\(finding.kind.rawValue, style): \(finding.place)\(finding.message)\(suffix)")
         }
         let objects = counted(report.checkedObjects, "object")
         let trees = counted(report.checkedTrees, "tree")

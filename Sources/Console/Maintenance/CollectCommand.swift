@@ -106,7 +106,8 @@ extension Invocation {
         for group in plan.groups where !group.files.isEmpty {
             let bytes = group.files.reduce(0) { $0 + $1.byteCount }
             groups.add([
-                "", "\(groupedCount(group.files.count))", "\(sizes.text(bytes))", "\(group.meaning)",
+                "", "\(groupedCount(group.files.count))", "\(sizes.text(bytes))",
+                "\(group.meaning)",
             ])
         }
         groups.print(to: output)

@@ -14,6 +14,8 @@ struct StoreFailure: ProgramError {
         kind = Self.kind(of: error.code)
     }
 
+    /// Returns the kind of a code.
+    ///
     /// Not there is only what was asked for by name: a store, a version. A file or directory that an
     /// operation stumbles over is a failure of that operation.
     private static func kind(of code: StoreError.Code) -> ErrorKind {

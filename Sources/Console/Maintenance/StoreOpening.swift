@@ -47,11 +47,11 @@ extension Invocation {
     }
 
     /// Makes the options by which every command opens its store: what the engine does without being
-    /// asked becomes a note, and a signal stops long work.
+    /// asked becomes a warning, and a signal stops long work.
     package func storeOptions(isDurable: Bool = true) -> StoreOptions {
         StoreOptions(
             isDurable: isDurable,
-            notice: { note($0) },
+            notice: { diagnostics.warn(code: "notice", $0) },
             isInterrupted: { Interruption.isRequested })
     }
 

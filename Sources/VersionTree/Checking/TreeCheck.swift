@@ -7,6 +7,8 @@ import Synchronization
 struct TreeCheck: Sendable {
     let store: Store
     let manifest: Manifest
+    /// Objects that were found sound just now, on the same file system.
+    let sound: SoundInodes
 
     private var fileSystem: any FileSystem { store.fileSystem }
     private var version: String { manifest.version.description }
@@ -40,21 +42,23 @@ struct TreeCheck: Sendable {
         return findings.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
     }
 
-    /// The names of the directories inside each directory.
-    private static func children(_ plan: TreePlan) -> [Set<String>] {
-        var indices: [String: Int] = [:]
-        for (index, directory) in plan.directories.enumerated() { indices[directory.path] = index }
-        var result = [Set<String>](repeating: [], count: plan.directories.count)
-        for directory in plan.directories.dropFirst() {
-            let name = directory.path.split(separator: "/").last.map(String.init) ?? ""
-            let parent = String(directory.path.dropLast(name.count).dropLast())
-            if let index = indices[parent] { result[index].insert(name) }
+    /// The names of the directories inside each directory, as bytes: names that Unicode holds equal
+    /// are two.
+    private static func children(_ plan: TreePlan) -> [Set<[UInt8]>] {
+        var indices: [TreePath: Int] = [:]
+        for (index, directory) in plan.directories.enumerated().dropFirst() {
+            indices[TreePath(validated: directory.path)] = index
+        }
+        var result = [Set<[UInt8]>](repeating: [], count: plan.directories.count)
+        for path in indices.keys {
+            let parent = path.parent.flatMap { indices[$0] } ?? 0
+            result[parent].insert(Array(path.name.utf8))
         }
         return result
     }
 
     private func compare(
-        _ plan: TreePlan, _ index: Int, _ children: Set<String>, _ root: Int32,
+        _ plan: TreePlan, _ index: Int, _ children: Set<[UInt8]>, _ root: Int32,
         _ checker: inout ObjectChecker
     ) throws(StoreError) -> [Finding] {
         let directory = plan.directories[index]
@@ -67,25 +71,34 @@ struct TreeCheck: Sendable {
         if try fileSystem.status(opened.raw).mode != 0o555 {
             findings.append(finding(.wrongModeInTree, path, "the directory is not read-only"))
         }
-        var expected: [String: Int] = [:]
+        var expected: [[UInt8]: Int] = [:]
         for position in directory.files {
             let entry = Int(plan.order[position])
-            expected[String(manifest.path(entry).dropFirst(prefix.count))] = entry
+            expected[manifest.withPath(entry) { Array($0.dropFirst(prefix.utf8.count)) }] = entry
         }
-        try fileSystem.list(opened.raw) { (entry, _) throws(StoreError) in
-            let name = String(cString: entry)
+        try fileSystem.listInodes(opened.raw) { (entry, _, inode) throws(StoreError) in
+            let name = Array(UnsafeBufferPointer(start: entry, count: length(of: entry))).map {
+                UInt8(bitPattern: $0)
+            }
             if let position = expected.removeValue(forKey: name) {
+                let record = manifest.records[position]
+                let isSound = sound.contains(
+                    record.address, executable: record.isExecutable, inode: inode)
+                if isSound { return true }
                 if let found = try compareFile(position, opened.raw, entry, &checker) {
                     findings.append(found)
                 }
             } else if !children.contains(name) {
                 findings.append(
-                    finding(.strayInTree, prefix + name, "the manifest does not list it"))
+                    finding(
+                        .strayInTree, prefix + String(decoding: name, as: UTF8.self),
+                        "the manifest does not list it"))
             }
             return true
         }
         for name in expected.keys {
-            findings.append(finding(.missingInTree, prefix + name, "the file is not there"))
+            let path = prefix + String(decoding: name, as: UTF8.self)
+            findings.append(finding(.missingInTree, path, "the file is not there"))
         }
         return findings
     }
@@ -94,11 +107,19 @@ struct TreeCheck: Sendable {
         _ root: Int32, _ path: String
     ) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
-            return try fileSystem.openIfPresent(root, path.isEmpty ? "." : path, .directory)
+            return path.isEmpty
+                ? try fileSystem.open(root, ".", .directory, mode: 0)
+                : try fileSystem.openBeneath(root, path, .directory)
         } catch {
-            guard error.isNotDirectory else { throw error }
+            guard error.isNotDirectory || error.code == .notFound else { throw error }
             return nil
         }
+    }
+
+    private func length(of name: UnsafePointer<CChar>) -> Int {
+        var count = 0
+        while name[count] != 0 { count += 1 }
+        return count
     }
 
     private func compareFile(

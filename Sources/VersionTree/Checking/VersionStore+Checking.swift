@@ -15,9 +15,11 @@ extension VersionStore {
         report.findings += try store.checkLeftovers(repairing: repairing)
         let manifests = try readManifests(&report)
         report.findings += try checkIndex(manifests, repairing: repairing)
-        try checkObjects(options, manifests, repairing: repairing, &report)
-        try checkTrees(manifests, repairing: repairing, &report)
+        let sound = try checkObjects(options, manifests, repairing: repairing, &report)
+        try checkTrees(manifests, sound, repairing: repairing, &report)
         report.findings += try checkLifecycle(manifests, repairing: repairing)
+        let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
+        if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
         return report
     }
 
@@ -71,8 +73,9 @@ extension VersionStore {
 
     private func checkObjects(
         _ options: CheckOptions, _ names: [String], repairing: Bool, _ report: inout CheckReport
-    ) throws(StoreError) {
-        let confirmed = try store.checkObjects(options, &report)
+    ) throws(StoreError) -> SoundInodes {
+        var sound = SoundInodes()
+        let confirmed = try store.checkObjects(options, &report, &sound)
         var findings = confirmed.map(\.finding)
         var places: [ObjectID: [(version: String, path: String)]] = [:]
         let lost = Set(
@@ -101,6 +104,7 @@ extension VersionStore {
                 report.findings.append(here)
             }
         }
+        return sound
     }
 
     /// Every version and path that shows one of the objects.
@@ -147,7 +151,7 @@ extension VersionStore {
     // MARK: Trees
 
     private func checkTrees(
-        _ names: [String], repairing: Bool, _ report: inout CheckReport
+        _ names: [String], _ sound: SoundInodes, repairing: Bool, _ report: inout CheckReport
     ) throws(StoreError) {
         let running = Set(try store.leases().running)
         let registered = Set(names)
@@ -173,21 +177,21 @@ extension VersionStore {
             }
             if var finding {
                 if repairing {
-                    try store.removeTree(directories.versions.raw, name)
+                    try store.fileSystem.removeTree(directories.versions.raw, name)
                     finding.isRepaired = true
                 }
                 report.findings.append(finding)
                 continue
             }
-            try checkTree(name, repairing: repairing, &report)
+            try checkTree(name, sound, repairing: repairing, &report)
         }
     }
 
     private func checkTree(
-        _ name: String, repairing: Bool, _ report: inout CheckReport
+        _ name: String, _ sound: SoundInodes, repairing: Bool, _ report: inout CheckReport
     ) throws(StoreError) {
         guard let manifest = try readable(name) else { return }
-        var found = try TreeCheck(store: store, manifest: manifest).run()
+        var found = try TreeCheck(store: store, manifest: manifest, sound: sound).run()
         report.checkedTrees += 1
         // Retired meanwhile: the tree went first, and nothing is wrong.
         guard !found.isEmpty, try store.versionRow(name) != nil else { return }

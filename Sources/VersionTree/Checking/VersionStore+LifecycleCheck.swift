@@ -64,10 +64,19 @@ extension VersionStore {
             "the link current points to \(printable(target ?? "nothing")) instead of "
                 + "\(expected ?? "nothing")")
         if repairing {
-            try changeLifecycle { (_) throws(StoreError) in }
-            finding.isRepaired = true
+            finding.isRepaired = try followLifecycle()
         }
         return [finding]
+    }
+
+    private func followLifecycle() throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try changeLifecycle { (_) throws(StoreError) in }
+            return true
+        } catch {
+            guard error.code == .currentIsDirectory else { throw error }
+            return false
+        }
     }
 
     // The link is the one other record of what was shown; bans and known good versions are lost.

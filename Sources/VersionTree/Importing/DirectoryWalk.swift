@@ -71,6 +71,9 @@ struct DirectoryWalk {
         _ name: [UInt8], _ directory: Int32, _ directories: inout [[UInt8]]
     ) throws(StoreError) {
         let length = path.count
+        // Refuses a name that is not UTF-8, before its repaired spelling is looked for.
+        try push(name)
+        path.removeLast(path.count - length)
         let text = String(decoding: name, as: UTF8.self)
         guard let status = try fileSystem.status(directory, text) else { return }
         switch status.kind {
@@ -107,6 +110,9 @@ struct DirectoryWalk {
             return try fileSystem.open(directory, name, .readingFollowingLinks, mode: 0)
         } catch {
             if error.isNotDirectory { throw refuse("symbolic links lead in a circle here") }
+            if error.isUnopenable {
+                throw refuse("it leads to a socket or device; versions hold regular files only")
+            }
             throw error
         }
     }

@@ -1,15 +1,15 @@
 import CASStore
 
-/// One add on its way: source files become staged objects, a claim, published objects, a tree, a
-/// manifest, a registered version; in this order, so that a crash anywhere leaves what can be
-/// repeated.
+/// One add on its way: source files become staged objects, claimed, published, a tree, a manifest, a
+/// registered version; in this order, so that a crash anywhere leaves what can be repeated.
 struct Import {
     let versions: VersionStore
     let root: Int32
     let version: VersionName
     let options: AddOptions
     var found: SourceFiles
-    private var cachedCount = 0
+    /// Where the index vouched for what the stat cache said.
+    private var moment: IndexMoment?
 
     init(
         _ versions: VersionStore, _ found: SourceFiles, root: Int32, version: VersionName,
@@ -27,27 +27,43 @@ struct Import {
     mutating func run(_ lease: borrowing Lease) throws(StoreError) -> AddReport {
         let batch = try store.makeBatch(lease)
         let ordinal = try store.nextOrdinal()
-        let renews = try lookUp(ordinal)
+        try lookUp(ordinal)
         try readFiles(batch)
-        try syncStaged(batch)
+        let twins = try stageTwins(lease, canWait: true)
+        if !twins.staged.isEmpty || found.files.contains(where: \.isStaged) {
+            try syncStaged(batch)
+        }
 
         let manifest = try found.manifest(
             version: version, ordinal: ordinal, createdAt: options.createdAt ?? secondsNow())
-        let twins = try versions.refuseMergedTwins(of: manifest)
+        let pathTwins = try versions.refuseMergedTwins(of: manifest)
         let writing = ManifestFile(versions, manifest, lease: lease.name)
         let registration = try writing.registration()
 
-        var completed: [String]?
-        while completed == nil {
-            // More than once only if the index was rebuilt, or the same version retired, meanwhile.
-            let claim = try self.claim(registration, batch, lease)
-            completed = try register(manifest, writing, registration, claim, renews, lease)
+        try publish(registration, batch, lease)
+        try twins.publish()
+        var completed = try register(manifest, writing, registration, lease)
+        for _ in 0..<8 where completed == nil {
+            // Only if the same version was retired meanwhile, or something was collected between the
+            // look at it and the claim.
+            moment = nil
+            try publish(registration, batch, lease)
+            let again = try stageTwins(lease, canWait: false)
+            try store.syncAll()
+            try again.publish()
+            completed = try register(manifest, writing, registration, lease)
+        }
+        guard let completed else {
+            throw StoreError(
+                .busy,
+                "version \(version) is retired or repaired over and over by another process; "
+                    + "repeat the command when it has ended")
         }
         let new = try dropStagedNames(batch)
         return AddReport(
             version: version.description, files: manifest.count, bytes: manifest.byteCount,
-            newObjects: new.count, newBytes: new.bytes, twins: twins,
-            healed: try versions.restoreTrees(of: completed ?? [], except: version.description))
+            newObjects: new.count, newBytes: new.bytes, twins: pathTwins,
+            healed: try versions.restoreTrees(of: completed, except: version.description))
     }
 
     // MARK: Steps
@@ -57,16 +73,16 @@ struct Import {
     /// - Returns: the versions that are complete by it; `nil` if all must be repeated.
     private func register(
         _ manifest: Manifest, _ writing: ManifestFile, _ registration: Registration,
-        _ claim: Int64, _ renews: Bool, _ lease: borrowing Lease
+        _ lease: borrowing Lease
     ) throws(StoreError) -> [String]? {
         try writing.write()
-        let tree = try versions.buildTree(of: manifest, lease: lease)
+        guard let tree = try buildTree(manifest, lease) else { return nil }
         // Links, tree and manifest in one step; what follows only renames.
         try store.syncAll()
         let isNew = try writing.publish()
         do throws(StoreError) {
             try versions.publishTree(tree, of: version.description)
-            switch try settle(claim, registration, renews: renews, lease) {
+            switch try settle(registration) {
             case .settled(let completed): return completed
             case .lost: return nil
             }
@@ -81,19 +97,48 @@ struct Import {
         }
     }
 
-    /// Asks the stat cache; returns whether hits should be renewed.
-    private mutating func lookUp(_ ordinal: Int64) throws(StoreError) -> Bool {
-        guard options.usesCache else { return true }
+    /// - Returns: `nil` if an object is gone that was there when it was looked at.
+    private func buildTree(
+        _ manifest: Manifest, _ lease: borrowing Lease
+    ) throws(StoreError) -> HiddenTree? {
+        do throws(StoreError) {
+            return try versions.buildTree(of: manifest, lease: lease)
+        } catch {
+            guard error.code == .missingObject else { throw error }
+            return nil
+        }
+    }
+
+    /// Stages the twins of executable files.
+    ///
+    /// - Parameter canWait: skip objects that have just been collected; they are read again later.
+    private func stageTwins(
+        _ lease: borrowing Lease, canWait: Bool
+    ) throws(StoreError) -> TwinBatch {
+        var twins = TwinBatch(store, lease: lease)
+        for file in found.files where file.isExecutable && file.key.byteCount > 0 {
+            do throws(StoreError) {
+                try twins.stage(file.address)
+            } catch {
+                guard canWait, error.code == .missingObject else { throw error }
+            }
+        }
+        return twins
+    }
+
+    /// Asks the stat cache.
+    private mutating func lookUp(_ ordinal: Int64) throws(StoreError) {
+        guard options.usesCache else { return }
         let files = found.files
-        let (addresses, renews) = try store.cachedAddresses(
+        let (addresses, renews, moment) = try store.cachedAddresses(
             count: files.count, ordinal: ordinal
         ) { files[$0].key }
         for (position, address) in addresses.enumerated() {
             guard let address else { continue }
             found.files[position].address = address
-            found.files[position].isCacheable = true
+            found.files[position].isCacheable = renews
         }
-        return renews
+        self.moment = moment
     }
 
     private mutating func readFiles(_ batch: ObjectBatch) throws(StoreError) {
@@ -113,39 +158,44 @@ struct Import {
     }
 
     private func syncStaged(_ batch: ObjectBatch) throws(StoreError) {
-        guard found.files.contains(where: \.isStaged) else { return }
         try batch.syncStaged(found.files.lazy.filter(\.isStaged).map(\.address))
     }
 
-    /// Registers what is needed, then gives it its names.
+    /// Claims what the version needs and gives what is staged its names.
     ///
-    /// Objects that vanished or were never recorded are checked, or read from the source again.
-    private mutating func claim(
+    /// What the index does not vouch for is not believed: objects that vanished or were never
+    /// recorded are checked, or read from the source again.
+    private mutating func publish(
         _ registration: Registration, _ batch: ObjectBatch, _ lease: borrowing Lease
-    ) throws(StoreError) -> Int64 {
-        let (claim, absent) = try store.claim(registration, lease: lease)
+    ) throws(StoreError) {
+        let now = try store.claim(registration, lease: lease)
         try publishStaged(batch)
-        let staged = Set(
-            absent.isEmpty ? [] : found.files.lazy.filter(\.isStaged).map(\.address))
+        // At the moment of the look-up and now: nothing was collected in between.
+        let isVouchedFor = now == moment
+        let doubtful = Set(
+            found.files.lazy.filter { !$0.isStaged && ($0.isHashed || !isVouchedFor) }
+                .map(\.address))
+        var unknown = Set(try store.unvouched(doubtful))
+        for file in found.files where file.isStaged && unknown.remove(file.address) != nil {
+            note(file.address, file.fingerprint)
+        }
         var lacking: Set<ObjectID> = []
         var checker = try ObjectChecker()
-        for position in absent {
-            let address = registration.references[Int(position)].address
-            guard !staged.contains(address) else { continue }
-            if let object = try batch.adopt(address, checker: &checker) {
-                noteAdopted(object)
+        for address in unknown {
+            if let object = try batch.adopt(address, checker: &checker),
+                let fingerprint = object.fingerprint
+            {
+                note(address, fingerprint)
             } else {
                 lacking.insert(address)
             }
         }
-        guard !lacking.isEmpty else { return claim }
-        try readAgain(lacking, batch)
-        return claim
+        if !lacking.isEmpty { try readAgain(lacking, batch) }
     }
 
-    private mutating func noteAdopted(_ object: StoredObject) {
-        guard let fingerprint = object.fingerprint else { return }
-        for position in found.files.indices where found.files[position].address == object.address {
+    /// Notes that an object stands in `objects/`, for every file that has it.
+    private mutating func note(_ address: ObjectID, _ fingerprint: Fingerprint) {
+        for position in found.files.indices where found.files[position].address == address {
             found.files[position].fingerprint = fingerprint
             found.files[position].isHashed = true
         }
@@ -179,18 +229,12 @@ struct Import {
         try batch.publish(count: positions.count) { files[Int(positions[$0])].address }
     }
 
-    private func settle(
-        _ claim: Int64, _ registration: Registration, renews: Bool, _ lease: borrowing Lease
-    ) throws(StoreError) -> Settlement {
+    private func settle(_ registration: Registration) throws(StoreError) -> Settlement {
         let files = found.files
-        let published = files.lazy.filter(\.isHashed).map {
-            StoredObject(
-                address: $0.address, byteCount: $0.key.byteCount, fingerprint: $0.fingerprint)
-        }
-        let cached = files.lazy.filter { $0.isCacheable && ($0.isHashed || renews) }
-            .map { ($0.key, $0.address) }
+        let cached = files.lazy.filter(\.isCacheable).map { ($0.key, $0.address) }
         return try store.settle(
-            claim, registration, published: published, cached: cached, lease: lease)
+            registration, allowsMissing: false,
+            stored: { files[$0].isHashed ? files[$0].fingerprint : nil }, cached: cached)
     }
 
     private func dropStagedNames(

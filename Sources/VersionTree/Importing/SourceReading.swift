@@ -67,6 +67,12 @@ struct SourceReading: Sendable {
         }
     }
 
+    private func open(_ path: String) throws(StoreError) -> Descriptor {
+        followsLinks
+            ? try store.fileSystem.open(root, path, .readingFollowingLinks, mode: 0)
+            : try store.fileSystem.openBeneath(root, path, .reading)
+    }
+
     /// Hashes and stages one file, again if it changes meanwhile.
     private func read(
         _ path: String, _ before: SourceFiles.File, name: String, checker: inout ObjectChecker,
@@ -74,8 +80,7 @@ struct SourceReading: Sendable {
     ) throws(StoreError) -> SourceFiles.File {
         let fileSystem = store.fileSystem
         for _ in 0..<3 {
-            let file = try fileSystem.open(
-                root, path, followsLinks ? .readingFollowingLinks : .reading, mode: 0)
+            let file = try open(path)
             let status = try fileSystem.status(file.raw)
             guard status.kind == .regular else {
                 throw StoreError(

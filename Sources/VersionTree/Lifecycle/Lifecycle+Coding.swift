@@ -124,10 +124,10 @@ extension Lifecycle {
         return result
     }
 
-    private static func refuse(_ problem: String) -> StoreError {
+    static func refuse(_ problem: String) -> StoreError {
         StoreError(
             .badLifecycle,
-            "lifecycle.json cannot be read: \(problem); castree fsck --repair sets it aside and "
-                + "begins a new one")
+            "lifecycle.json cannot be read: \(problem.hasSuffix(".") ? String(problem.dropLast()) : problem)"
+                + "; castree fsck --repair sets it aside and begins a new one")
     }
 }

@@ -49,10 +49,26 @@ extension VersionStore {
         }
         let target = Self.linkTarget(of: version)
         if try fileSystem.symbolicLink(root, StoreLayout.current) == target { return }
+        if try fileSystem.status(root, StoreLayout.current)?.kind == .directory {
+            try removeEmptyDirectory()
+        }
         let aside = ".current.new"
         try fileSystem.removeIfPresent(root, aside)
         try fileSystem.makeSymbolicLink(root, aside, to: target)
         try fileSystem.rename(root, aside, to: root, StoreLayout.current)
         try store.sync(root)
+    }
+
+    // Somebody's files are not deleted to make room for a link.
+    private func removeEmptyDirectory() throws(StoreError) {
+        do throws(StoreError) {
+            try fileSystem.remove(directories.root.raw, StoreLayout.current, directory: true)
+        } catch {
+            guard error.isExisting else { throw error }
+            throw StoreError(
+                .currentIsDirectory,
+                "\(printable(store.path))/current is a directory with files instead of a link; "
+                    + "move it away, then repeat the command", cause: error.cause)
+        }
     }
 }

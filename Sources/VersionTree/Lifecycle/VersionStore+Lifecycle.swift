@@ -16,14 +16,14 @@ extension VersionStore {
     /// Needs neither index nor write.
     /// - Throws: `.badLifecycle` if the file is damaged.
     public func lifecycle() throws(StoreError) -> Lifecycle {
-        do throws(StoreError) {
-            return try Lifecycle(
-                parsing: fileSystem.contents(
-                    directories.root.raw, StoreLayout.lifecycle, limit: 1 << 20))
-        } catch {
-            guard error.code == .notFound else { throw error }
-            return Lifecycle()
+        guard let status = try fileSystem.status(directories.root.raw, StoreLayout.lifecycle)
+        else { return Lifecycle() }
+        guard status.kind == .regular else {
+            throw Lifecycle.refuse("something that is not a regular file stands in its place")
         }
+        return try Lifecycle(
+            parsing: fileSystem.contents(
+                directories.root.raw, StoreLayout.lifecycle, limit: 1 << 20))
     }
 
     /// Makes a version current, in one step: its tree is complete and there before anyone is sent to

@@ -34,6 +34,7 @@ extension Manifest {
     }
 
     /// What the index needs to know.
+    ///
     /// - Parameter manifest: the address of the canonical bytes.
     package func registration(manifest: ObjectID) throws(StoreError) -> Registration {
         let order = distinctPositions()
@@ -42,8 +43,8 @@ extension Manifest {
             name: version.description, manifest: manifest, content: try contentAddress(),
             fileCount: Int64(count), byteCount: byteCount, createdAt: createdAt,
             ordinal: ordinal,
-            references: References(count: order.count) { position in
-                let record = records[Int(order[position])]
+            references: References(count: order.count, position: { Int(order[$0]) }) { index in
+                let record = records[Int(order[index])]
                 return Reference(address: record.address, byteCount: record.byteCount)
             })
     }

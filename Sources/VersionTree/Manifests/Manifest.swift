@@ -121,6 +121,14 @@ public struct Manifest: Sendable {
     /// The sum of their sizes.
     public var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }
 
+    /// The addresses that some path shows as executable; empty files are made, not linked.
+    var executables: some Sequence<ObjectID> {
+        records.lazy.filter { $0.isExecutable && $0.byteCount > 0 }.map(\.address)
+    }
+
+    /// The number of files without bytes.
+    var emptyCount: Int { records.count { $0.byteCount == 0 } }
+
     /// The entry at a position.
     public subscript(position: Int) -> Entry {
         let record = records[position]

@@ -19,7 +19,9 @@ struct TreeBuilder: Sendable {
     func build(_ root: Int32) throws(StoreError) -> TreeReport {
         let plan = TreePlan(manifest)
         for directory in plan.directories.dropFirst() {
-            try fileSystem.makeDirectory(root, directory.path, mode: 0o755)
+            let path = TreePath(validated: directory.path)
+            let parent = try open(path.parent?.description ?? "", below: root)
+            try fileSystem.makeDirectory(parent.raw, path.name, mode: 0o755)
         }
         let jobs = Self.jobs(plan)
         let total = Mutex(TreeReport())
@@ -39,11 +41,17 @@ struct TreeBuilder: Sendable {
         // Bottom up, and after the last file: a read-only directory takes no entries.
         if directoryMode != 0o755 {
             for directory in plan.directories.reversed() {
-                let path = directory.path.isEmpty ? "." : directory.path
-                try fileSystem.setMode(root, path, directoryMode)
+                try fileSystem.setMode(
+                    open(directory.path, below: root).raw, directoryMode)
             }
         }
         return total.withLock { $0 }
+    }
+
+    private func open(_ path: String, below root: Int32) throws(StoreError) -> Descriptor {
+        path.isEmpty
+            ? try fileSystem.open(root, ".", .directory, mode: 0)
+            : try fileSystem.openBeneath(root, path, .directory)
     }
 
     /// A part of a directory's files: small enough that a flat tree keeps all workers busy.
@@ -70,8 +78,7 @@ struct TreeBuilder: Sendable {
         _ report: inout TreeReport
     ) throws(StoreError) {
         let path = plan.directories[job.directory].path
-        let directory = try fileSystem.open(
-            root, path.isEmpty ? "." : path, .directory, mode: 0)
+        let directory = try open(path, below: root)
         let skipped = path.isEmpty ? 0 : path.utf8.count + 1
         for index in job.files {
             let position = Int(plan.order[index])

@@ -18,11 +18,6 @@ struct TreePlan: Sendable {
 
     init(_ manifest: Manifest) {
         // Entries are sorted by whole path, where the files of "a/" and those of "a/b/" mix.
-        func split(_ position: UInt32) -> Int {
-            manifest.withPath(Int(position)) { path in
-                path.lastIndex(of: 47) ?? -1
-            }
-        }
         func precedes(_ left: UInt32, _ right: UInt32) -> Bool {
             manifest.withPath(Int(left)) { first in
                 manifest.withPath(Int(right)) { second in
@@ -35,34 +30,44 @@ struct TreePlan: Sendable {
         }
         order = (0..<UInt32(manifest.count)).sorted(by: precedes)
         directories = [Directory(path: "", files: 0..<0)]
-        var known: Set<String> = [""]
+        // Keyed by bytes: names that Unicode holds equal are two directories here.
+        var known: Set<TreePath> = []
         var position = 0
         while position < order.count {
-            let length = split(order[position])
-            let path = length < 0 ? "" : manifest.path(Int(order[position]), prefix: length)
+            let path = Self.directory(of: order[position], manifest)
             let start = position
             repeat {
                 position += 1
             } while position < order.count
-                && split(order[position]) == length
-                && (length < 0 || manifest.path(Int(order[position]), prefix: length) == path)
-            add(path, start..<position, &known)
+                && Self.directory(of: order[position], manifest) == path
+            if let path {
+                add(path, start..<position, &known)
+            } else {
+                directories[0].files = start..<position
+            }
         }
     }
 
-    private mutating func add(_ path: String, _ files: Range<Int>, _ known: inout Set<String>) {
-        if path.isEmpty {
-            directories[0].files = files
-            return
+    private static func directory(of position: UInt32, _ manifest: Manifest) -> TreePath? {
+        let length = manifest.withPath(Int(position)) { $0.lastIndex(of: 47) }
+        guard let length else { return nil }
+        return TreePath(validated: manifest.path(Int(position), prefix: length))
+    }
+
+    private mutating func add(
+        _ path: TreePath, _ files: Range<Int>, _ known: inout Set<TreePath>
+    ) {
+        // Parents that hold no file of their own come first.
+        var missing: [TreePath] = []
+        var above = path.parent
+        while let parent = above, known.insert(parent).inserted {
+            missing.append(parent)
+            above = parent.parent
         }
-        // Parents that hold no file of their own.
-        for end in path.utf8.indices where path.utf8[end] == 47 {
-            let parent = String(path[..<end])
-            if known.insert(parent).inserted {
-                directories.append(Directory(path: parent, files: 0..<0))
-            }
+        for parent in missing.reversed() {
+            directories.append(Directory(path: parent.description, files: 0..<0))
         }
         known.insert(path)
-        directories.append(Directory(path: path, files: files))
+        directories.append(Directory(path: path.description, files: files))
     }
 }

@@ -18,6 +18,7 @@ extension VersionStore {
         let manifest = try manifest(of: name)
         _ = try refuseMergedTwins(of: manifest)
         let lease = try store.makeLease()
+        try makeTwins(of: manifest, lease)
         let tree = try buildTree(of: manifest, lease: lease)
         try store.syncAll()
         try publishTree(tree, of: name)
@@ -27,7 +28,8 @@ extension VersionStore {
         let missing = try store.missingObjects(of: name)?.count ?? 0
         return StoreError(
             .incompleteVersion,
-            "version \(name) lacks \(missing) objects; castree missing \(name) lists them, "
+            "version \(name) lacks \(missing) object\(missing == 1 ? "" : "s"); "
+                + "castree missing \(name) lists what, "
                 + "add or pull it again")
     }
 
@@ -37,12 +39,8 @@ extension VersionStore {
     func buildTree(
         of manifest: Manifest, lease: borrowing Lease
     ) throws(StoreError) -> HiddenTree {
-        for position in 0..<manifest.count where manifest.records[position].isExecutable {
-            let record = manifest.records[position]
-            if record.byteCount > 0 { try store.makeTwin(of: record.address, lease: lease) }
-        }
         let name = StoreLayout.hiddenTree(manifest.version.description, lease.name)
-        try store.removeTree(directories.versions.raw, name)
+        try store.fileSystem.removeTree(directories.versions.raw, name)
         let report = try fillDirectory(
             directories.versions.raw, name, manifest, .link, directoryMode: 0o555)
         return HiddenTree(name: name, report: report)
@@ -60,7 +58,7 @@ extension VersionStore {
             return try builder.build(root.raw)
         } catch {
             // The error to report is the first; what is left is hidden and swept with the lease.
-            if !error.isExisting { try? store.removeTree(parent, name) }
+            if !error.isExisting { try? store.fileSystem.removeTree(parent, name) }
             throw error
         }
     }
@@ -73,7 +71,7 @@ extension VersionStore {
         } catch {
             guard error.isExisting else { throw error }
             // Trees are made of addresses: the one that is there shows the same.
-            try store.removeTree(parent, tree.name)
+            try store.fileSystem.removeTree(parent, tree.name)
         }
         try store.sync(parent)
     }
@@ -92,7 +90,7 @@ extension VersionStore {
             guard error.code == .notFound else { throw error }
             return
         }
-        try store.removeTree(parent, hidden)
+        try store.fileSystem.removeTree(parent, hidden)
     }
 
     /// Whether another process is taking a hidden tree away just now.
@@ -125,54 +123,83 @@ extension VersionStore {
         guard try row(of: name).isComplete else { throw try incomplete(name) }
         let manifest = try manifest(of: name)
         let (parent, base) = try split(target)
-        let directory = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, parent, .directoryFollowingLinks, mode: 0)
+        let directory = try openParent(parent)
         if try fileSystem.status(directory.raw, base) != nil { throw Self.targetExists(target) }
         _ = try refuseMergedTwins(of: manifest, in: directory.raw)
         let hidden = ".\(base.prefix(200)).\(try randomToken())"
-        if mode == .link { try makeTwins(of: manifest) }
+        // A lease only when there is something to write: a read-only store can be checked out too.
+        if mode == .link, try lacksTwins(manifest) {
+            try makeTwins(of: manifest, store.makeLease())
+        }
         let report = try fillDirectory(
             directory.raw, hidden, manifest, mode, directoryMode: 0o755)
         do throws(StoreError) {
-            if store.options.isDurable { try syncTree(directory.raw, hidden) }
+            if store.options.isDurable {
+                let hasCopies = report.linked + manifest.emptyCount < report.files
+                let isSynced = hasCopies ? try fileSystem.syncAll(directory.raw) : false
+                if !isSynced { try syncTree(directory.raw, hidden, withFiles: hasCopies) }
+            }
             try fileSystem.renameNew(directory.raw, hidden, to: directory.raw, base)
             try store.sync(directory.raw)
         } catch {
             // The error to report is the first.
-            try? store.removeTree(directory.raw, hidden)
+            try? store.fileSystem.removeTree(directory.raw, hidden)
             throw error.isExisting ? Self.targetExists(target) : error
         }
         return report
     }
 
-    private func makeTwins(of manifest: Manifest) throws(StoreError) {
-        var lacking: [ObjectID] = []
-        for record in manifest.records where record.isExecutable && record.byteCount > 0 {
-            if try store.objects.status(record.address, executable: true) == nil {
-                lacking.append(record.address)
-            }
+    private func openParent(_ path: String) throws(StoreError) -> Descriptor {
+        do throws(StoreError) {
+            return try fileSystem.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            guard error.code == .notFound || error.isNotDirectory else { throw error }
+            throw StoreError(
+                .notFound, "there is no directory \(printable(path)); create it first",
+                cause: error.cause)
         }
-        // A lease only when there is something to write: a read-only store can be checked out too.
-        guard !lacking.isEmpty else { return }
-        let lease = try store.makeLease()
-        for address in lacking { try store.makeTwin(of: address, lease: lease) }
     }
 
-    // The target may lie on another file system than the store.
-    private func syncTree(_ parent: Int32, _ name: String) throws(StoreError) {
-        if try fileSystem.syncAll(parent) { return }
+    /// Makes the executable twins that a tree will link to, durably.
+    private func makeTwins(
+        of manifest: Manifest, _ lease: borrowing Lease
+    ) throws(StoreError) {
+        var twins = TwinBatch(store, lease: lease)
+        for address in manifest.executables { try twins.stage(address) }
+        guard !twins.staged.isEmpty else { return }
+        try store.syncAll()
+        try twins.publish()
+        try store.syncAll()
+    }
+
+    private func lacksTwins(_ manifest: Manifest) throws(StoreError) -> Bool {
+        for address in manifest.executables
+        where try store.objects.status(address, executable: true) == nil {
+            return true
+        }
+        return false
+    }
+
+    /// Makes a tree elsewhere durable, bottom up.
+    ///
+    /// Linked files are durable already, so a tree of links needs its directories synced only, and
+    /// no more than they are: unrelated data that other programs have written is not waited for.
+    private func syncTree(
+        _ parent: Int32, _ name: String, withFiles: Bool
+    ) throws(StoreError) {
         let directory = try fileSystem.open(parent, name, .directory, mode: 0)
         var inner: [String] = []
         try fileSystem.list(directory.raw) { (entry, kind) throws(StoreError) in
             if kind == .directory {
                 inner.append(String(cString: entry))
-            } else {
+            } else if withFiles {
                 let file = try fileSystem.open(directory.raw, entry, .reading, mode: 0)
                 try fileSystem.sync(file.raw)
             }
             return true
         }
-        for entry in inner { try syncTree(directory.raw, entry) }
+        for entry in inner { try syncTree(directory.raw, entry, withFiles: withFiles) }
         try fileSystem.sync(directory.raw)
     }
 

@@ -67,7 +67,8 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
 
     /// The last component.
     public var name: String {
-        String(description.split(separator: "/").last ?? "")
+        // By bytes: a combining mark at the start of a name would take the slash with it.
+        description.utf8.split(separator: 47).last.map { String(Substring($0)) } ?? ""
     }
 
     /// Compares bytes: `String` compares by canonical equivalence, and two spellings are two files.
@@ -78,6 +79,14 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
     /// Orders by bytes.
     public static func < (left: TreePath, right: TreePath) -> Bool {
         left.description.utf8.lexicographicallyPrecedes(right.description.utf8)
+    }
+}
+
+extension TreePath {
+    /// The directory of the path; `nil` at the top.
+    var parent: TreePath? {
+        guard let slash = description.utf8.lastIndex(of: 47) else { return nil }
+        return TreePath(validated: String(description[..<slash]))
     }
 }
 

@@ -110,14 +110,14 @@ extension VersionStore {
         if manifest.createdAt == 0 { manifest.createdAt = secondsNow() }
         let file = ManifestFile(self, manifest, lease: lease.name)
         let registration = try file.registration()
+        _ = try store.claim(registration, lease: lease)
         while true {
-            let (claim, _) = try store.claim(registration, lease: lease)
             try file.write()
             try store.syncAll()
             _ = try file.publish()
             let outcome = try store.settle(
-                claim, registration, published: EmptyCollection(), cached: EmptyCollection(),
-                lease: lease)
+                registration, allowsMissing: true, stored: { _ in nil },
+                cached: EmptyCollection())
             if case .settled = outcome { break }
         }
         return try row(of: manifest.version.description).isComplete

@@ -49,14 +49,24 @@ private enum Subject {
         case .object(let address): return address
         case .file(let version, let path):
             let manifest = try versions.manifest(of: version)
-            // What cannot be a path is the path of no file.
-            guard let path = try? TreePath(path), let entry = manifest[path] else {
+            guard let entry = try manifest[Self.treePath(path)] else {
                 throw CommandError(
                     .notFound, code: StoreError.Code.notFound.description,
                     message: "version \(version) has no file \"\(path)\"; "
                         + "castree show \(version) lists its files")
             }
             return entry.address
+        }
+    }
+
+    /// What cannot be a path is the path of no file.
+    private static func treePath(_ text: String) throws(CommandError) -> TreePath {
+        do throws(StoreError) {
+            return try TreePath(text)
+        } catch {
+            throw CommandError(
+                .notFound, code: StoreError.Code.notFound.description,
+                message: "\(error.message); castree show VERSION lists paths as they are")
         }
     }
 
@@ -77,7 +87,9 @@ private enum Subject {
 }
 
 extension Invocation {
-    /// Prints an object in constant memory. If nobody reads any more, nothing more is printed.
+    /// Prints an object in constant memory.
+    ///
+    /// If nobody reads any more, nothing more is printed.
     fileprivate func copy(_ reader: borrowing ObjectReader) throws {
         let stopped = StoreError.Code("outputStopped")
         var failure: OutputError?

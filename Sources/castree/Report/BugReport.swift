@@ -3,7 +3,9 @@ import Console
 import StrictJSON
 import VersionTree
 
-/// What was found out, or why not. A report is most needed where something is broken.
+/// What was found out, or why not.
+///
+/// A report is most needed where something is broken.
 typealias Answer<Value> = Result<Value, StoreError>
 
 /// One document about a store: figures and names, no content, no secrets.
@@ -12,6 +14,8 @@ struct BugReport {
     let createdAt: Int64
     /// The store's directory, as it was given.
     let path: String
+    /// The store's format.
+    let format: Answer<Int>
     let system = SystemFigures.current()
     let space: Answer<FreeSpace>
     let usage: Answer<StoreUsage>
@@ -50,7 +54,7 @@ struct BugReport {
             }
             writer.member("store") { writer in
                 writer.member("path", path)
-                writer.member("format", Store.formatVersion)
+                writer.member("format", format) { writer, format in writer.integer(format) }
             }
             writer.member("usage", usage) { writer, usage in
                 writer.object { UsageFigures.write(usage, to: &$0) }
@@ -74,7 +78,7 @@ struct BugReport {
             let (available, total) = (groupedCount(space.available), groupedCount(space.total))
             output.print("\(available) of \(total) bytes")
         }
-        output.print("\nstore \(path), format \(Store.formatVersion)")
+        format.print("store", to: output) { output.print("\(path), format \($0)") }
         usage.print("usage", to: output) { UsageFigures.print($0, to: output, .exact) }
         versions.print("versions", to: output) { $0.print(to: output, .exact) }
         lifecycle.print("lifecycle", to: output) {
@@ -95,7 +99,7 @@ extension Result where Failure == StoreError {
         _ body: (Success) throws(StoreError) -> Value
     ) -> Result<Value, StoreError> {
         switch self {
-        case .success(let value): Result<Value, StoreError> { () throws(StoreError) in try body(value) }
+        case .success(let value): .init { () throws(StoreError) in try body(value) }
         case .failure(let error): .failure(error)
         }
     }

@@ -55,6 +55,7 @@ extension Invocation {
         if case .failure(let error) = versions, error.code == .noStore { throw error }
         return BugReport(
             createdAt: secondsNow(), path: path,
+            format: versions.map { _ in Store.formatVersion },
             space: versions.then { (versions) throws(StoreError) in
                 try versions.fileSystem.freeSpace(versions.directories.root.raw)
             },

@@ -35,8 +35,7 @@ extension Command {
 }
 
 extension Invocation {
-    /// Opens the store, or creates it once the directory to be imported is known to be one: a
-    /// mistyped directory must not leave an empty store behind.
+    /// Opens the store, or creates it.
     fileprivate func openOrCreateStore(for directory: String) throws -> VersionStore {
         let path = try storePath()
         let options = storeOptions(isDurable: !flag("no-sync"))
@@ -44,21 +43,10 @@ extension Invocation {
             return try VersionStore.open(path, options: options)
         } catch {
             guard .noStore ~= error else { throw error }
-            try checkIsDirectory(directory)
+            try ImportSource(directory).checkIsOutside(store: path)
             let (versions, isNew) = try VersionStore.create(at: path, options: options)
             if isNew { note("created the store \(path)") }
             return versions
-        }
-    }
-
-    private func checkIsDirectory(_ path: String) throws {
-        do throws(StoreError) {
-            _ = try POSIXFileSystem().open(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
-        } catch {
-            throw CommandError(
-                code: error.code.description,
-                message: "\(error.message); give the directory of a release")
         }
     }
 

@@ -1,0 +1,63 @@
+import CASStore
+import Console
+import VersionTree
+
+/// The directory that `add` is to import, looked at before a store is made for it: a mistyped name,
+/// or a store that would lie inside, must not leave an empty store behind.
+struct ImportSource: ~Copyable {
+    private let path: String
+    private let directory: Descriptor
+    private let system = POSIXFileSystem()
+
+    /// Opens the directory.
+    init(_ path: String) throws(StoreError) {
+        self.path = path
+        do throws(StoreError) {
+            directory = try system.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            throw StoreError(error.code, "there is no directory \(path)", cause: error.cause)
+        }
+    }
+
+    /// Refuses a store that would be made inside the directory.
+    func checkIsOutside(store: String) throws(StoreError) {
+        let own = try system.status(directory.raw)
+        // Where one may not look nothing is found, and the import itself finds out.
+        guard var place = nearestDirectory(above: store) else { return }
+        while true {
+            let here = try system.status(place.raw)
+            if here.isSameFile(as: own) { break }
+            do throws(StoreError) {
+                let parent = try system.open(
+                    place.raw, "..", .directoryFollowingLinks, mode: 0)
+                if try system.status(parent.raw).isSameFile(as: here) { return }
+                place = parent
+            } catch {
+                return
+            }
+        }
+        throw StoreError(
+            .unsupportedFile,
+            "the store \(store) would be made inside \(path), which is to be imported; "
+                + "give another place with --store DIR")
+    }
+
+    /// Opens the directory that the store's path leads through last, of those that are there.
+    private func nearestDirectory(above path: String) -> Descriptor? {
+        var components = path.split(separator: "/")
+        while components.popLast() != nil {
+            let start = path.hasPrefix("/") ? "/" : "./"
+            let ancestor = start + components.joined(separator: "/")
+            do throws(StoreError) {
+                return try system.open(
+                    POSIXFileSystem.workingDirectory, ancestor, .directoryFollowingLinks, mode: 0)
+            } catch {
+                // What is not there is looked for one level higher.
+                continue
+            }
+        }
+        return nil
+    }
+}
