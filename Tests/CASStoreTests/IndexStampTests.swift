@@ -5,7 +5,7 @@ import Testing
 @Suite struct IndexStampTests {
     static let stamp = IndexStamp(
         epoch: "0123456789abcdef", settled: 41, pending: 42, byteCount: 53_248,
-        modifiedAt: 1_700_000_000_123_456_789)
+        changedAt: 1_700_000_000_123_456_789)
 
     @Test func `is read back as it was written`() {
         #expect(IndexStamp(Self.stamp.encoded) == Self.stamp)

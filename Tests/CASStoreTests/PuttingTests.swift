@@ -111,12 +111,7 @@ import VersionTree
                     }
                 }
                 // One at a time may write; that it is another's turn is a documented answer.
-                for await code in group {
-                    withKnownIssue("a writer may lock a staged file that is gone or published",
-                        isIntermittent: true) {
-                        #expect(code == nil || code == .busy)
-                    }
-                }
+                for await code in group { #expect(code == nil || code == .busy) }
             }
             #expect(try store.read(expected, limit: 100) == content)
         }

@@ -1,9 +1,10 @@
-import CASStore
 import Foundation
 import StorageTestSupport
 import Synchronization
 import Testing
 import VersionTree
+
+@testable import CASStore
 
 /// Random numbers that can be had again: SplitMix64 (Steele, Lea, Flood 2014) from a printed seed,
 /// or from `$CASTREE_TEST_SEED`.
@@ -98,8 +99,22 @@ extension TemporaryStore {
         return try body(connection)
     }
 
+    /// Changes the index as a stranger does: the next open can tell by the file's times.
     func change(_ sql: String) throws {
         try withIndex { try $0.execute(sql) }
+    }
+
+    /// Changes the index and lets the stamp agree: what a crash or a mistake of castree leaves.
+    func changeUnnoticed(_ sql: String) throws {
+        try change(sql)
+        let old = try IndexStamp(Damage.contents(stampPath))
+        let status = try store.fileSystem.status(store.directories.root.raw, "index.sqlite")
+        guard let old, let status else { throw CocoaError(.fileReadCorruptFile) }
+        let new = IndexStamp(
+            epoch: old.epoch, settled: old.settled, pending: old.pending,
+            byteCount: status.byteCount, changedAt: status.changedAt)
+        try Damage.overwrite(
+            stampPath, with: new.encoded + [UInt8](repeating: 10, count: 256 - new.encoded.count))
     }
 
     /// A lease file as a killed writer leaves it: not locked by anyone.

@@ -1,8 +1,9 @@
 import CASStore
 import Foundation
 
-/// What a hostile or unlucky world does to the files of a store. Read-only files are written
-/// through all the same, and keep their mode.
+/// What a hostile or unlucky world does to the files of a store.
+///
+/// Read-only files are written through all the same, and keep their mode.
 package enum Damage {
     /// Replaces the bytes of a file in place: same inode.
     package static func overwrite(_ path: String, with bytes: [UInt8]) throws {
@@ -109,5 +110,13 @@ package enum Damage {
         }
         defer { try? file.close() }
         try body(file)
+    }
+}
+
+extension Damage {
+    /// Writes a file, whether it is there or not.
+    package static func overwriteOrCreate(_ path: String, with bytes: [UInt8]) throws {
+        if !FileManager.default.fileExists(atPath: path) { try replace(path, by: .emptyFile) }
+        try overwrite(path, with: bytes)
     }
 }

@@ -13,10 +13,12 @@ import Synchronization
 ///
 /// SQLite reaches the disk by itself; what it does is not seen here.
 package final class FaultyFileSystem: FileSystem {
-    /// What goes wrong, and when. Operations are counted from 1, from the moment it is armed.
-    package struct Fault: Sendable {
-        enum Kind: Sendable { case fail, tear, stop, refuseChanges }
-        var kind: Kind
+    /// What goes wrong, and when.
+    ///
+    /// Operations are counted from 1, from the moment it is armed.
+    package struct Fault: Sendable, CustomStringConvertible {
+        package enum Kind: Sendable { case fail, tear, stop, refuseChanges }
+        package var kind: Kind
         var errno: Int32
         var position: Int
         var verbs: Set<Verb>
@@ -48,6 +50,8 @@ package final class FaultyFileSystem: FileSystem {
             Fault(kind: .stop, errno: EIO, position: position, verbs: verbs, path: path)
         }
 
+        package var description: String { "\(kind) \(position) (errno \(errno))" }
+
         /// Throws EROFS at everything that would change the disk, until disarmed.
         package static let refuseChanges = Fault(
             kind: .refuseChanges, errno: EROFS, position: 0, verbs: [], path: "")
@@ -56,13 +60,14 @@ package final class FaultyFileSystem: FileSystem {
     private struct State {
         var fault: Fault?
         var matches = 0
-        var hasFired = false
+        var firedAt: Operation?
+        var hasFired: Bool { firedAt != nil }
         var operations: [Operation] = []
     }
 
     private let disk = POSIXFileSystem()
     private let state = Mutex(State())
-    private let hook = Mutex<(@Sendable (Operation) -> Void)?>(nil)
+    private let hook = Mutex<(@Sendable (Moment, Operation) -> Void)?>(nil)
 
     package init() {}
 
@@ -77,7 +82,10 @@ package final class FaultyFileSystem: FileSystem {
     package func disarm() { state.withLock { $0.fault = nil } }
 
     /// Whether the armed fault has happened.
-    package var hasFired: Bool { state.withLock { $0.hasFired } }
+    package var hasFired: Bool { firedAt != nil }
+
+    /// The operation that failed, or the last one before everything stopped.
+    package var firedAt: Operation? { state.withLock { $0.firedAt } }
 
     /// Every operation since the fault was armed (or since the beginning), in order.
     package var operations: [Operation] { state.withLock { $0.operations } }
@@ -87,23 +95,28 @@ package final class FaultyFileSystem: FileSystem {
         operations.enumerated().map { "\($0 + 1) \($1)" }.joined(separator: "\n")
     }
 
-    /// Calls `body` before every operation, on the thread that asks for it: the place for what
-    /// another process does at that very moment. It may use this disk itself, and is then
-    /// called for that, too.
-    package func beforeEach(_ body: (@Sendable (Operation) -> Void)?) {
+    /// When a hook is called: just before an operation happens, or just after it succeeded.
+    package enum Moment: Sendable { case before, after }
+
+    /// Calls `body` at every operation, on the thread that asks for it: the place for what another
+    /// process does at that very moment.
+    ///
+    /// What `body` does on this disk calls it, too.
+    package func onEach(_ body: (@Sendable (Moment, Operation) -> Void)?) {
         hook.withLock { $0 = body }
     }
 
-    /// Calls `body` once, before the first operation that matches.
-    package func before(
-        _ verb: Verb, path: String, occurrence: Int = 1, _ body: @escaping @Sendable () -> Void
+    /// Calls `body` once, at an operation that matches: the first, or a later one.
+    package func on(
+        _ moment: Moment, _ verb: Verb, path: String, occurrence: Int = 1,
+        _ body: @escaping @Sendable () -> Void
     ) {
         let counter = Counter()
-        beforeEach { [weak self] operation in
-            guard operation.verb == verb, operation.path.contains(path),
+        onEach { [weak self] now, operation in
+            guard now == moment, operation.verb == verb, operation.path.contains(path),
                 counter.next() == occurrence
             else { return }
-            self?.beforeEach(nil)
+            self?.onEach(nil)
             body()
         }
     }
@@ -122,11 +135,15 @@ package final class FaultyFileSystem: FileSystem {
             switch fault.kind {
             case .refuseChanges:
                 guard operation.changesDisk else { return .go }
-                state.hasFired = true
+                state.firedAt = operation
                 return .throwing(fault.errno)
             case .stop where state.hasFired:
                 return .throwing(fault.errno)
             default: break
+            }
+            if fault.kind == .stop, fault.position == 0 {
+                state.firedAt = operation
+                return .throwing(fault.errno)
             }
             guard fault.verbs.contains(operation.verb),
                 fault.path.isEmpty || operation.path.contains(fault.path)
@@ -134,12 +151,12 @@ package final class FaultyFileSystem: FileSystem {
             state.matches += 1
             switch fault.kind {
             case .stop:
-                guard state.matches > fault.position else { return .go }
-                state.hasFired = true
-                return .throwing(fault.errno)
+                // This one still happens; whatever comes next does not.
+                if state.matches == fault.position { state.firedAt = operation }
+                return .go
             case .fail, .tear:
                 guard state.matches == fault.position else { return .go }
-                state.hasFired = true
+                state.firedAt = operation
                 return fault.kind == .tear ? .tearing(fault.errno) : .throwing(fault.errno)
             case .refuseChanges: return .go
             }
@@ -160,9 +177,12 @@ package final class FaultyFileSystem: FileSystem {
     ) throws(StoreError) -> R {
         let operation = Operation(
             verb: verb, path: fullPath(directory, path), access: access)
-        if let hook = hook.withLock({ $0 }) { hook(operation) }
+        if let hook = hook.withLock({ $0 }) { hook(.before, operation) }
         switch judge(operation) {
-        case .go: return try body()
+        case .go:
+            let result = try body()
+            if let hook = hook.withLock({ $0 }) { hook(.after, operation) }
+            return result
         case .throwing(let number):
             throw StoreError(systemCall: verb.call, errno: number, path: operation.path)
         case .tearing(let number):

@@ -3,6 +3,7 @@ import StorageTestSupport
 import Testing
 
 /// Many processes, one store: adders, collectors, checkers, switchers, and some that are killed.
+///
 /// The number of rounds is bounded; `CASTREE_STRESS_ROUNDS` makes it larger.
 @Suite(.serialized) struct ManyProcessesTests {
     static let rounds =
@@ -45,26 +46,28 @@ import Testing
             }
             let collector = try Programs.Run("castree", ["gc"] + flags)
             let checker = try Programs.Run("castree", ["fsck", "--deep"] + flags)
-            #expect(adders[0].run.finish() == (0, ""), "round \(round)")
+            expectDone(adders[0].run, "add in round \(round)")
             victim.kill()
             let second = try Programs.Run("castree", ["gc"] + flags)
             kept.insert(adders[0].number)
             for (number, run) in adders.dropFirst() {
-                #expect(run.finish() == (0, ""), "round \(round)")
+                expectDone(run, "add in round \(round)")
                 kept.insert(number)
             }
-            for run in retirers { #expect(run.finish().status == 0) }
+            for run in retirers { expectDone(run, "retire in round \(round)") }
             kept.subtract(old)
-            for run in [collector, second] {
-                let (status, output) = run.finish()
-                #expect(status == 0, "gc in round \(round): \(output)")
-            }
+            for run in [collector, second] { expectDone(run, "gc in round \(round)") }
             let (status, output) = checker.finish()
             // A writer that was just killed may have left something: that is all it may find.
             #expect(status == 0 || output.contains("writer that died"), "round \(round): \(output)")
             _ = victim.finish()
             try verify(store, directory, kept, round)
         }
+    }
+
+    private func expectDone(_ run: Programs.Run, _ what: String) {
+        let (status, output) = run.finish()
+        #expect(status == 0, "\(what): \(output)")
     }
 
     private func verify(

@@ -18,7 +18,7 @@ enum Programs {
         init(_ program: String, _ arguments: [String]) throws {
             process.executableURL = URL(filePath: Programs.directory + "/" + program)
             process.arguments = arguments
-            FileManager.default.createFile(atPath: output.path, contents: nil)
+            _ = FileManager.default.createFile(atPath: output.path, contents: nil)
             let file = try FileHandle(forWritingTo: output)
             process.standardOutput = file
             process.standardError = file

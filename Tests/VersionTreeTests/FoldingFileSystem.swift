@@ -24,6 +24,12 @@ struct FoldingFileSystem: FileSystem {
         try base.open(directory, folded(directory, path), access, mode: mode)
     }
 
+    func openBeneath(
+        _ directory: Int32, _ path: String, _ access: Access
+    ) throws(StoreError) -> Descriptor {
+        try base.openBeneath(directory, folded(directory, path), access)
+    }
+
     func read(
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(StoreError) -> Int { try base.read(file, into: buffer, at: offset) }

@@ -8,7 +8,9 @@ import VersionTree
 private let a = String(repeating: "a", count: 64)
 private let b = String(repeating: "b", count: 64)
 
-private func entry(_ path: String, _ address: String = a, _ bytes: String = "1", _ more: String = "") -> String {
+private func entry(
+    _ path: String, _ address: String = a, _ bytes: String = "1", _ more: String = ""
+) -> String {
     "{\"address\":\"\(address)\",\"bytes\":\(bytes),\"path\":\"\(path)\"\(more)}"
 }
 
@@ -20,7 +22,8 @@ private func manifest(_ entries: String..., more: String = "") -> String {
 private let refused: [String: String] = [
     "empty": "", "white space": " \n", "null": "null", "a list": "[]", "a string": "\"x\"",
     "no object": "{}", "no format": "{\"entries\":[],\"version\":\"1\"}",
-    "no version": "{\"castree\":1,\"entries\":[]}", "no entries": "{\"castree\":1,\"version\":\"1\"}",
+    "no version": "{\"castree\":1,\"entries\":[]}",
+    "no entries": "{\"castree\":1,\"version\":\"1\"}",
     "a newer format": "{\"castree\":2,\"entries\":[],\"version\":\"1\"}",
     "format 0": "{\"castree\":0,\"entries\":[],\"version\":\"1\"}",
     "a format in quotes": "{\"castree\":\"1\",\"entries\":[],\"version\":\"1\"}",
@@ -42,10 +45,13 @@ private let refused: [String: String] = [
     "a file and a directory": manifest(entry("a"), entry("a/b")),
     "a directory and a file": manifest(entry("a/b"), entry("a")),
     "a file and a directory with a! between": manifest(entry("a"), entry("a!"), entry("a/b")),
-    "a file and a directory, deep": manifest(entry("d/a"), entry("d/a!"), entry("d/a-"), entry("d/a/b/c")),
-    "a file and a directory far apart": manifest(entry("a"), entry("a!/x"), entry("a-/x"), entry("a./x"), entry("a/x")),
+    "a file and a directory, deep": manifest(
+        entry("d/a"), entry("d/a!"), entry("d/a-"), entry("d/a/b/c")),
+    "a file and a directory far apart": manifest(
+        entry("a"), entry("a!/x"), entry("a-/x"), entry("a./x"), entry("a/x")),
     "one address with two sizes": manifest(entry("x", a, "1"), entry("y", a, "2")),
-    "sizes beyond 63 bits in sum": manifest(entry("x", a, "9223372036854775807"), entry("y", b, "1")),
+    "sizes beyond 63 bits in sum": manifest(
+        entry("x", a, "9223372036854775807"), entry("y", b, "1")),
     "an entry without a path": manifest("{\"address\":\"\(a)\",\"bytes\":1}"),
     "an entry without an address": manifest("{\"bytes\":1,\"path\":\"x\"}"),
     "an entry without a size": manifest("{\"address\":\"\(a)\",\"path\":\"x\"}"),
@@ -76,7 +82,9 @@ private let refused: [String: String] = [
 @Suite struct HostileManifestTests {
     @Test(arguments: refused.sorted { $0.key < $1.key })
     func `refuses`(_ hostile: (key: String, value: String)) {
-        expectRefusal(.badManifest, "\(hostile.key)") { try Manifest(parsing: Array(hostile.value.utf8)) }
+        expectRefusal(.badManifest, "\(hostile.key)") {
+            try Manifest(parsing: Array(hostile.value.utf8))
+        }
     }
 
     @Test(arguments: [
@@ -84,15 +92,20 @@ private let refused: [String: String] = [
         "9223372036854775808", "18446744073709551616", "1e999999999", "[1]",
     ])
     func `refuses a size that is no natural number of 63 bits`(_ size: String) {
-        expectRefusal(.badManifest) { try Manifest(parsing: Array(manifest(entry("x", a, size)).utf8)) }
+        expectRefusal(.badManifest) {
+            try Manifest(parsing: Array(manifest(entry("x", a, size)).utf8))
+        }
     }
 
     @Test(arguments: [
         "", "a", String(a.dropLast()), a + "a", a.uppercased(), String(a.dropLast()) + "g",
-        "sha256:" + a, "0x" + a.dropLast(2), String(a.dropLast()) + " ", String(repeating: "\u{ff11}", count: 64),
+        "sha256:" + a, "0x" + a.dropLast(2), String(a.dropLast()) + " ",
+        String(repeating: "\u{ff11}", count: 64),
     ])
     func `refuses an address in another spelling`(_ address: String) {
-        expectRefusal(.badManifest) { try Manifest(parsing: Array(manifest(entry("x", address)).utf8)) }
+        expectRefusal(.badManifest) {
+            try Manifest(parsing: Array(manifest(entry("x", address)).utf8))
+        }
     }
 
     @Test(arguments: hostilePaths)
@@ -107,14 +120,18 @@ private let refused: [String: String] = [
     @Test func `refuses bytes that are not UTF-8, and UTF-16`() {
         let good = Array(manifest(entry("xyz")).utf8)
         let bads: [[UInt8]] = [
-            [0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82], [0x80],
+            [0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82],
+            [0x80],
         ]
         for bad in bads {
-            guard let name = good.indices.first(where: { good[$0] == 120 && good[$0 + 1] == 121 }) else {
+            guard let name = good.indices.first(where: { good[$0] == 120 && good[$0 + 1] == 121 })
+            else {
                 Issue.record("the text has no xyz")
                 return
             }
-            expectRefusal(.badManifest) { try Manifest(parsing: good[..<name] + bad + good[(name + 1)...]) }
+            expectRefusal(.badManifest) {
+                try Manifest(parsing: good[..<name] + bad + good[(name + 1)...])
+            }
         }
         var little: [UInt8] = [0xff, 0xfe]
         var big: [UInt8] = []
@@ -128,7 +145,8 @@ private let refused: [String: String] = [
 
     @Test func `takes foreign fields of any kind and an empty version`() throws {
         #expect(try Manifest(parsing: Array(manifest().utf8)).count == 0)
-        let text = manifest(entry("x", a, "1", ",\"z\":{\"deep\":[null,1.5e3]}"), more: ",\"zz\":[]")
+        let text = manifest(
+            entry("x", a, "1", ",\"z\":{\"deep\":[null,1.5e3]}"), more: ",\"zz\":[]")
         #expect(try Manifest(parsing: Array(text.utf8)).count == 1)
     }
 
@@ -156,7 +174,9 @@ private let refused: [String: String] = [
         let bytes = try sample
         #expect(try Manifest(parsing: bytes).count == 3)
         for length in 0..<bytes.count {
-            expectRefusal(.badManifest, "cut at \(length)") { try Manifest(parsing: Array(bytes.prefix(length))) }
+            expectRefusal(.badManifest, "cut at \(length)") {
+                try Manifest(parsing: Array(bytes.prefix(length)))
+            }
         }
     }
 

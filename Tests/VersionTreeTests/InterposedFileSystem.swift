@@ -15,6 +15,13 @@ struct InterposedFileSystem: FileSystem {
         return try base.open(directory, path, access, mode: mode)
     }
 
+    func openBeneath(
+        _ directory: Int32, _ path: String, _ access: Access
+    ) throws(StoreError) -> Descriptor {
+        before("open", path)
+        return try base.openBeneath(directory, path, access)
+    }
+
     func read(
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(StoreError) -> Int {

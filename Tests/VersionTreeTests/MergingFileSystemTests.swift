@@ -17,7 +17,8 @@ private final class FoldingDisk: Sendable {
         let isMounted =
             shell(
                 "truncate -s 16M \(image) && mkfs.ext4 -q -O casefold \(image) && mkdir \(mount) "
-                    + "&& mount -o loop \(image) \(mount) && mkdir \(mount)/f && chattr +F \(mount)/f")
+                    + "&& mount -o loop \(image) \(mount) && mkdir \(mount)/f && chattr +F \(mount)/f"
+            )
             == 0
         path = isMounted ? mount + "/f" : nil
         if !isMounted { shell("umount \(mount); rmdir \(mount); rm -f \(image)") }
@@ -36,7 +37,9 @@ private let merged: [[String]] = [
 
 @Suite struct MergingFileSystemTests {
     @Test(arguments: merged)
-    func `refuses twins where the file system merges them, and leaves nothing`(_ paths: [String]) throws {
+    func `refuses twins where the file system merges them, and leaves nothing`(_ paths: [String])
+        throws
+    {
         let directory = TemporaryDirectory()
         let source = directory.appending("source")
         for path in paths { try writeFile(source + "/" + path, "content of \(path)") }

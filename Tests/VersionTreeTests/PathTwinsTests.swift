@@ -101,7 +101,8 @@ import Testing
         #expect(try contents(temporary.tree("1")) == contents(source))
     }
 
-    @Test func `checks a tree with twins clean`() throws {
+    @Test
+    func `checks a tree with twins clean`() throws {
         let temporary = try TemporaryStore()
         let source = temporary.directory.appending("source")
         try writeFile(source + "/caf\u{e9}", "composed")
@@ -112,7 +113,8 @@ import Testing
 
     @Test(arguments: [
         ["e\u{301}/x/1", "\u{e9}/x/1"], ["e\u{301}/x/1", "\u{e9}/y/2"],
-        ["q\u{307}\u{323}/a", "q\u{323}\u{307}/b"], ["d/q\u{307}\u{323}/a", "d/q\u{323}\u{307}/a"],
+        ["q\u{307}\u{323}/a", "q\u{323}\u{307}/b"],
+        ["d/q\u{307}\u{323}/a", "d/q\u{323}\u{307}/a"],
         ["a/e\u{301}/1/2/3", "a/\u{e9}/1/2/3"],
     ])
     func `builds directories that are canonical twins apart`(_ paths: [String]) throws {

@@ -41,8 +41,9 @@ struct TreeBuilder: Sendable {
         // Bottom up, and after the last file: a read-only directory takes no entries.
         if directoryMode != 0o755 {
             for directory in plan.directories.reversed() {
-                try fileSystem.setMode(
-                    open(directory.path, below: root).raw, directoryMode)
+                // Held by a name: a temporary would be closed before the call.
+                let opened = try open(directory.path, below: root)
+                try fileSystem.setMode(opened.raw, directoryMode)
             }
         }
         return total.withLock { $0 }

@@ -1,0 +1,277 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// Every kind of damage to objects and index: a check names it, a repair mends it or says that it
+/// cannot, and the next check finds nothing more.
+@Suite struct CheckingTests {
+    struct Damaging: Sendable, CustomStringConvertible {
+        var description: String
+        var kind: Finding.Kind
+        /// Whether a version has lost content by it.
+        var loses = false
+        /// Whether a repair leaves it alone.
+        var stays = false
+        var damage: @Sendable (TemporaryStore) throws -> Void
+    }
+
+    static func path(_ temporary: TemporaryStore) throws -> String {
+        temporary.objectPath(try address(of: "first content"))
+    }
+
+    static let damages: [Damaging] = [
+        .init(description: "flipped first bit", kind: .damagedObject, loses: true) {
+            try Damage.flip(path($0), at: 0)
+        },
+        .init(description: "flipped last bit", kind: .damagedObject, loses: true) {
+            try Damage.flip(path($0), at: 12, bit: 7)
+        },
+        .init(description: "bit-rot that leaves the times", kind: .damagedObject, loses: true) {
+            temporary in
+            let path = try path(temporary)
+            try Damage.keepingTimes(of: path) { try Damage.flip(path, at: 5) }
+        },
+        .init(description: "cut short", kind: .damagedObject, loses: true) {
+            try Damage.truncate(path($0), to: 5)
+        },
+        .init(description: "emptied", kind: .damagedObject, loses: true) {
+            try Damage.truncate(path($0), to: 0)
+        },
+        .init(description: "grown", kind: .damagedObject, loses: true) {
+            try Damage.extend(path($0), by: [0])
+        },
+        .init(description: "deleted", kind: .missingObject, loses: true) {
+            Damage.remove(try path($0))
+        },
+        .init(description: "shard deleted", kind: .missingObject, loses: true) {
+            Damage.remove((try path($0) as NSString).deletingLastPathComponent)
+        },
+        .init(description: "a link in its place", kind: .notAFile, loses: true) {
+            try Damage.replace(path($0), by: .symbolicLink("/etc/hostname"))
+        },
+        .init(description: "a dangling link in its place", kind: .notAFile, loses: true) {
+            try Damage.replace(path($0), by: .symbolicLink("/nowhere"))
+        },
+        .init(description: "a directory in its place", kind: .notAFile, loses: true) {
+            try Damage.replace(path($0), by: .directory)
+        },
+        .init(description: "a fifo in its place", kind: .notAFile, loses: true) {
+            try Damage.replace(path($0), by: .fifo)
+        },
+        .init(description: "writable", kind: .wrongMode) { try Damage.setMode(path($0), 0o644) },
+        .init(description: "mode 000", kind: .wrongMode) { try Damage.setMode(path($0), 0) },
+        .init(description: "setuid", kind: .wrongMode) { try Damage.setMode(path($0), 0o4444) },
+        .init(description: "no row in the index", kind: .unindexedObject) { temporary in
+            let content = bytes("put here by hand")
+            let address = try address(of: content)
+            try temporary.store.objects.makeShard(of: address)
+            try Damage.overwriteOrCreate(temporary.objectPath(address), with: content)
+            try Damage.setMode(temporary.objectPath(address), 0o444)
+        },
+        .init(description: "wrong fingerprint in the index", kind: .wrongFingerprint) {
+            try $0.changeUnnoticed(
+                "UPDATE object SET fingerprint = zeroblob(16) WHERE address = x'\(hex)'")
+        },
+        .init(description: "foreign file in a shard", kind: .strayFile, stays: true) {
+            try writeTree(
+                (path($0) as NSString).deletingLastPathComponent, ["README": "by hand"])
+        },
+        .init(description: "object with an upper case name", kind: .strayFile, stays: true) {
+            let shard = (try path($0) as NSString).deletingLastPathComponent
+            try writeTree(shard, [String(repeating: "A", count: 62): "by hand"])
+        },
+        .init(description: "count too low", kind: .wrongCount) {
+            try $0.changeUnnoticed("UPDATE object SET refs = 0, keepers = 0 WHERE address = x'\(hex)'")
+        },
+        .init(description: "count too high", kind: .wrongCount) {
+            try $0.changeUnnoticed("UPDATE object SET refs = refs + 1 WHERE address = x'\(hex)'")
+        },
+        .init(description: "wrong keeper", kind: .wrongCount) {
+            try $0.changeUnnoticed("UPDATE object SET keepers = keepers + 1 WHERE address = x'\(hex)'")
+        },
+        .init(description: "wrong unique bytes", kind: .wrongCount) {
+            try $0.changeUnnoticed("UPDATE version SET unique_bytes = unique_bytes + 1 WHERE name = '1'")
+        },
+        .init(description: "a version names other objects", kind: .wrongCount) {
+            try $0.changeUnnoticed("UPDATE version SET edges = x'0101'")
+        },
+    ]
+
+    static var hex: String { (try? address(of: "first content").description) ?? "" }
+
+    func makeStore() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "first content", "b": "second content"])
+        try temporary.add("2", ["a": "second content", "c": "third content"])
+        #expect(try temporary.versions.check().findings == [])
+        return temporary
+    }
+
+    @Test(arguments: damages, [false, true])
+    func `names the damage, mends it, and then finds nothing`(
+        damaging: Damaging, isDeep: Bool
+    ) throws {
+        let temporary = try makeStore()
+        let options = CheckOptions(isDeep: isDeep)
+        try damaging.damage(temporary)
+        let findings = try temporary.reopened().check(options).findings
+        #expect(findings.map(\.kind).contains(damaging.kind), "\(findings)")
+        #expect(findings.allSatisfy { !$0.isRepaired && !$0.message.isEmpty })
+        // A check changes nothing: the next one says the same.
+        #expect(try temporary.reopened().check(options).findings == findings)
+
+        let repaired = try temporary.reopened().check(options, repairing: true).findings
+        let same = repaired.filter { $0.kind == damaging.kind }
+        #expect(!same.isEmpty)
+        if damaging.stays {
+            #expect(same.allSatisfy { !$0.isRepaired })
+            #expect(try temporary.reopened().check(options).findings == findings)
+        } else {
+            let left = try temporary.reopened().check(options).findings
+            #expect(left == [])
+        }
+        let states = try temporary.reopened().versions().map(\.state)
+        #expect(states == [.materialized, damaging.loses ? .incomplete : .materialized])
+        // The other versions show what they showed.
+        #expect(
+            try readTree(temporary.path + "/versions/2")
+                == ["a": "second content", "c": "third content"])
+        guard damaging.loses else { return }
+        // What was lost comes back with the content.
+        #expect(try temporary.versions.missing(of: "1").map(\.paths) == [["a"]])
+        try temporary.add("1", ["a": "first content", "b": "second content"])
+        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
+        #expect(try readTree(temporary.path + "/versions/1")["a"] == "first content")
+    }
+
+    @Test(arguments: damages.filter { $0.loses })
+    func `what is lost counts as repaired only when the content is back`(
+        damaging: Damaging
+    ) throws {
+        let temporary = try makeStore()
+        try damaging.damage(temporary)
+        let repaired = try temporary.versions.check(repairing: true).findings
+            .filter { $0.kind == damaging.kind }
+        #expect(!repaired.isEmpty)
+        // Finding.isRepaired: what was quarantined is repaired only when the content is back.
+        withKnownIssue("repair() says true for every object that it takes away") {
+            #expect(repaired.allSatisfy { !$0.isRepaired })
+        }
+    }
+
+    @Test func `only a deep check finds a flip to which the fingerprint was adapted`() throws {
+        let temporary = try makeStore()
+        let path = try Self.path(temporary)
+        try Damage.flip(path, at: 1)
+        let content = try Damage.contents(path)
+        let forged = content.withUnsafeBytes { Fingerprinter.fingerprint($0) }
+        let digits = forged.withBytes { Hex.string(Array($0)) }
+        try temporary.changeUnnoticed(
+            "UPDATE object SET fingerprint = x'\(digits)' WHERE address = x'\(Self.hex)'")
+        #expect(try temporary.reopened().check().findings == [])
+        let findings = try temporary.reopened().check(CheckOptions(isDeep: true)).findings
+        #expect(findings.map(\.kind) == [.damagedObject])
+        #expect(try findings.map(\.object) == [address(of: "first content")])
+        #expect(findings.map(\.version) == ["1"])
+        #expect(findings.map(\.path) == ["a"])
+    }
+
+    @Test func `a damaged object goes to quarantine, byte for byte`() throws {
+        let temporary = try makeStore()
+        try Damage.flip(Self.path(temporary), at: 1)
+        let damaged = try Damage.contents(Self.path(temporary))
+        _ = try temporary.versions.check(repairing: true)
+        #expect(try temporary.store.contains(address(of: "first content")) == false)
+        #expect(
+            try Damage.contents(temporary.path + "/quarantine/" + Self.hex) == damaged)
+    }
+
+    @Test func `an object may go to quarantine twice, whatever it has become`() throws {
+        let strangers: [Damage.Stranger] = [.emptyFile, .directory, .emptyFile, .fifo, .directory]
+        let temporary = try makeStore()
+        for (round, stranger) in strangers.enumerated() {
+            try Damage.replace(Self.path(temporary), by: stranger)
+            let found = code { _ = try temporary.versions.check(repairing: true) }
+            #expect(found == nil, "\(stranger) in round \(round)")
+            _ = code {
+                try temporary.add("1", ["a": "first content", "b": "second content"])
+            }
+        }
+    }
+
+    @Test func `wrong bytes are not given out by a verified read`() throws {
+        let temporary = try makeStore()
+        let address = try address(of: "first content")
+        try Damage.flip(Self.path(temporary), at: 1)
+        #expect(code { _ = try temporary.store.read(address, limit: 100) } == .damagedObject)
+        let held = try Held(temporary.store, address)
+        #expect(code { try held.reader.forEachPiece { _ in } } == .damagedObject)
+    }
+
+    @Test(arguments: [
+        Damage.Stranger.symbolicLink("/etc/hostname"), .symbolicLink("/nowhere"), .directory, .fifo,
+    ])
+    func `what stands in place of an object is refused, not followed`(
+        stranger: Damage.Stranger
+    ) throws {
+        let temporary = try makeStore()
+        let address = try address(of: "first content")
+        let target = temporary.directory.appending("target")
+        try Damage.overwriteOrCreate(target, with: bytes("first content"))
+        let strangers: [Damage.Stranger] = [stranger, .symbolicLink(target)]
+        for stranger in strangers {
+            try Damage.replace(Self.path(temporary), by: stranger)
+            #expect(code { _ = try temporary.store.open(address) } == .damagedObject)
+            #expect(code { _ = try temporary.store.read(address, limit: 99) } == .damagedObject)
+            #expect(try temporary.store.contains(address) == false)
+        }
+    }
+
+    @Test(arguments: [
+        Damage.Stranger.symbolicLink("/etc/hostname"), .emptyFile, .fifo, .directory,
+    ])
+    func `a writer replaces what stands in place of its object`(stranger: Damage.Stranger) throws {
+        let temporary = try makeStore()
+        let address = try address(of: "first content")
+        try Damage.replace(Self.path(temporary), by: stranger)
+        if case .emptyFile = stranger {
+            try Damage.overwrite(Self.path(temporary), with: bytes("wrong content"))
+        }
+        let found = code {
+            let lease = try temporary.store.makeLease()
+            var writer = try temporary.store.makeWriter(
+                for: address, byteCount: 13, protectedBy: lease)
+            try writer.append(bytes("first content").span.bytes)
+            _ = try writer.commit()
+        }
+        if case .directory = stranger {
+            // A directory is not overwritten by a file: that is a repair's business.
+            #expect(found != nil)
+            _ = try temporary.versions.check(repairing: true)
+            #expect(try temporary.put("first content") == address)
+        } else {
+            #expect(found == nil)
+        }
+        #expect(try temporary.store.read(address, limit: 99) == bytes("first content"))
+        #expect(try Damage.mode(Self.path(temporary)) == 0o444)
+        if case .directory = stranger {
+            withKnownIssue("publish() leaves its spare name in staging/ when the rename fails") {
+                #expect(temporary.staged == [])
+            }
+        } else {
+            #expect(temporary.staged == [])
+        }
+    }
+
+    @Test func `a check of the same damage says the same, twice`() throws {
+        let temporary = try makeStore()
+        try temporary.changeUnnoticed("UPDATE version SET unique_bytes = unique_bytes + 1")
+        var reports: Set<[Finding]> = []
+        for _ in 0..<20 { reports.insert(try temporary.reopened().check().findings) }
+        withKnownIssue("wrongCounts() names the first version of an unordered dictionary") {
+            #expect(reports.count == 1)
+        }
+    }
+}

@@ -1,0 +1,307 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// The index is derived: whatever becomes of its file, the store answers as before.
+@Suite struct DerivedIndexTests {
+    /// A store with something of everything: versions, one incomplete, one current, one known good,
+    /// one banned, a partial object and garbage.
+    static func makeStore() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        let versions = temporary.versions
+        try temporary.add("1", ["index.html": "one", "lib/a.js": "shared", "run": "#!x", "e": ""])
+        try temporary.add("2", ["index.html": "two", "lib/a.js": "shared"])
+        var many: [String: String] = [:]
+        for file in 0..<80 { many["many/\(file)"] = "content \(file)" }
+        try temporary.add("3", many)
+        try versions.activate("1")
+        try versions.confirm("1", token: versions.boot().token)
+        try versions.activate("2")
+        _ = try versions.rollback(reason: "a test")
+        let source = try TemporaryStore()
+        try source.add("4", ["x": "not here", "y": "one"])
+        try versions.register(source.versions.manifest(of: "4"))
+        let lease = try temporary.store.makeLease()
+        var writer = try temporary.store.makeWriter(
+            for: address(of: "not here"), byteCount: 8, protectedBy: lease)
+        try writer.append(bytes("not").span.bytes)
+        try writer.suspend()
+        _ = try temporary.store.put(bytes("garbage"), protectedBy: lease)
+        return temporary
+    }
+
+    /// Damages a store and expects the same answers from the next open.
+    func expectSame(
+        rebuilt: Bool? = true, _ temporary: TemporaryStore, _ comment: Comment? = nil,
+        after damage: (TemporaryStore) throws -> Void
+    ) throws {
+        let before = try Answers(temporary.reopened())
+        #expect(before.findings == [], comment)
+        let partials = temporary.staged
+        try damage(temporary)
+        let notices = Notices()
+        let after = try Answers(temporary.reopened(notice: notices.sink))
+        #expect(after.versions == before.versions, comment)
+        #expect(after.lifecycle == before.lifecycle, comment)
+        // A check may say that it found the index so, and that it is made again.
+        let left = after.findings.filter { $0.kind != .damagedIndex || !$0.isRepaired }
+        #expect(left == [], comment)
+        #expect(temporary.staged == partials, comment)
+        if let rebuilt {
+            #expect(notices.all.isEmpty != rebuilt, "\(comment ?? ""): \(notices.all)")
+        }
+        // The process that has it open goes on, too.
+        #expect(try temporary.versions.versions() == before.versions, comment)
+        _ = try temporary.store.collect()
+        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [], comment)
+    }
+
+    @Test func `deleting the index loses nothing`() throws {
+        try expectSame(Self.makeStore()) { temporary in
+            for suffix in ["", "-journal", "-wal", "-shm"] {
+                Damage.remove(temporary.indexPath + suffix)
+            }
+        }
+    }
+
+    @Test func `deleting the index and the stamp loses nothing`() throws {
+        try expectSame(Self.makeStore()) { temporary in
+            Damage.remove(temporary.indexPath)
+            Damage.remove(temporary.stampPath)
+        }
+    }
+
+    @Test func `deleting the stamp loses nothing`() throws {
+        try expectSame(Self.makeStore()) { Damage.remove($0.stampPath) }
+    }
+
+    @Test func `garbage in the stamp loses nothing`() throws {
+        let temporary = try Self.makeStore()
+        for text in ["", "\n", "castree-stamp 1 x 1 1 1 1\n", "\0\0\0\0", "noise noise noise"] {
+            try expectSame(temporary, "\(text)") {
+                try Damage.overwrite($0.stampPath, with: bytes(text))
+            }
+        }
+    }
+
+    @Test func `something else in place of the index loses nothing`() throws {
+        let temporary = try Self.makeStore()
+        for stranger in [Damage.Stranger.emptyFile, .symbolicLink("nowhere"), .fifo, .nothing] {
+            try expectSame(temporary, "\(stranger)") {
+                try Damage.replace($0.indexPath, by: stranger)
+            }
+        }
+    }
+
+    @Test func `a directory in place of the index loses nothing`() throws {
+        try expectSame(Self.makeStore()) {
+            try Damage.replace($0.indexPath, by: .directory)
+        }
+    }
+
+    @Test func `a symbolic link in place of the index is not followed`() throws {
+        let temporary = try Self.makeStore()
+        let foreign = temporary.directory.appending("foreign")
+        try writeTree(temporary.directory.path, ["foreign": "somebody's"])
+        try expectSame(temporary) {
+            try Damage.replace($0.indexPath, by: .symbolicLink(foreign))
+        }
+        #expect(try Damage.contents(foreign) == bytes("somebody's"))
+    }
+
+    @Test(arguments: [Damage.Stranger.directory, .symbolicLink("/etc/hostname"), .fifo])
+    func `something else in place of the stamp loses nothing`(stranger: Damage.Stranger) throws {
+        try expectSame(Self.makeStore(), "\(stranger)") {
+            try Damage.replace($0.stampPath, by: stranger)
+        }
+    }
+
+    @Test func `cutting the index anywhere loses nothing`() throws {
+        let temporary = try Self.makeStore()
+        let size = try Damage.contents(temporary.indexPath).count
+        for length in [0, 1, 15, 16, 99, 100, 511, 512, 4095, 4096, 4097, 8192]
+            + Array(stride(from: 12_288, to: size, by: 7_777)) + [size - 4096, size - 1]
+        where length < size {
+            try expectSame(temporary, "cut to \(length) of \(size)") {
+                try Damage.truncate($0.indexPath, to: length)
+            }
+        }
+    }
+
+    @Test func `noise in the index loses nothing`() throws {
+        var random = SeededRandom()
+        let temporary = try Self.makeStore()
+        let size = try Damage.contents(temporary.indexPath).count
+        // The whole, the header, each page.
+        var ranges = [0..<size, 0..<100, 0..<16, 16..<100]
+        for page in 0..<(size / 4096) { ranges.append(page * 4096..<(page + 1) * 4096) }
+        for range in ranges {
+            let now = try Damage.contents(temporary.indexPath).count
+            guard range.upperBound <= now else { continue }
+            try expectSame(rebuilt: nil, temporary, "noise in \(range), seed \(random.seed)") {
+                var content = try Damage.contents($0.indexPath)
+                content.replaceSubrange(range, with: random.bytes(range.count))
+                try Damage.overwrite($0.indexPath, with: content)
+            }
+        }
+    }
+
+    @Test func `text after the index's end loses nothing`() throws {
+        try expectSame(rebuilt: nil, Self.makeStore()) {
+            try Damage.extend($0.indexPath, by: bytes("more"))
+        }
+    }
+
+    @Test(arguments: ["-wal", "-shm"])
+    func `leftovers of another journal mode lose nothing`(suffix: String) throws {
+        try expectSame(rebuilt: nil, Self.makeStore()) {
+            try Data(repeating: 7, count: 8192).write(to: URL(filePath: $0.indexPath + suffix))
+        }
+    }
+
+    @Test func `a foreign journal loses nothing`() throws {
+        // What SQLite would roll back into our file, were it ours: pages of another index.
+        let foreign = try Self.makeStore()
+        try foreign.add("5", ["more": "content of another store"])
+        let journal = try foreign.withIndex { connection in
+            try connection.execute(
+                "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN IMMEDIATE;"
+                    + "UPDATE object SET refs = refs + 1; UPDATE version SET bytes = bytes + 1")
+            let journal = try Damage.contents(foreign.indexPath + "-journal")
+            try connection.execute("ROLLBACK")
+            return journal
+        }
+        #expect(journal.count > 4096)
+        for content in [journal, Array(journal.prefix(1000)), [UInt8](repeating: 9, count: 4096)] {
+            try expectSame(rebuilt: nil, Self.makeStore(), "\(content.count) bytes") {
+                try Damage.overwriteOrCreate($0.indexPath + "-journal", with: content)
+            }
+        }
+    }
+
+    @Test(arguments: ["add", "retire", "collect", "activate", "put", "register"])
+    func `yesterday's index is noticed`(verb: String) throws {
+        let temporary = try Self.makeStore()
+        let yesterday = try Damage.contents(temporary.indexPath)
+        switch verb {
+        case "add": try temporary.add("5", ["new": "new content"])
+        case "retire": try temporary.versions.retire("3")
+        case "collect": _ = try temporary.store.collect()
+        case "put": _ = try temporary.put("new content")
+        case "register":
+            let source = try TemporaryStore()
+            try source.add("6", ["x": "not here either"])
+            try temporary.versions.register(source.versions.manifest(of: "6"))
+        default: try temporary.versions.activate("3")
+        }
+        // Activating is no business of the index: there yesterday's is today's.
+        try expectSame(rebuilt: verb == "activate" ? nil : true, temporary, "\(verb)") {
+            try Damage.overwrite($0.indexPath, with: yesterday)
+        }
+    }
+
+    @Test(arguments: ["add", "retire", "collect", "put"])
+    func `yesterday's index and stamp together lose nothing`(verb: String) throws {
+        let temporary = try Self.makeStore()
+        let yesterday = try Damage.contents(temporary.indexPath)
+        let stamp = try Damage.contents(temporary.stampPath)
+        switch verb {
+        case "add": try temporary.add("5", ["new": "new content"])
+        case "retire": try temporary.versions.retire("3")
+        case "collect": _ = try temporary.store.collect()
+        default: _ = try temporary.put("new content")
+        }
+        try expectSame(rebuilt: nil, temporary, "\(verb)") {
+            try Damage.overwrite($0.indexPath, with: yesterday)
+            try Damage.overwrite($0.stampPath, with: stamp)
+        }
+    }
+
+    @Test func `an index of another program or an older schema is made again`() throws {
+        for pragma in ["application_id = 1", "user_version = 0"] {
+            try expectSame(Self.makeStore(), "\(pragma)") { try $0.change("PRAGMA \(pragma)") }
+        }
+    }
+
+    @Test func `an index of a newer castree is refused, and objects are read all the same`()
+        throws
+    {
+        let temporary = try Self.makeStore()
+        try temporary.change("PRAGMA user_version = 99")
+        let before = try Damage.contents(temporary.indexPath)
+        let versions = try temporary.reopened()
+        #expect(code { _ = try versions.versions() } == .unsupportedFormat)
+        #expect(code { _ = try versions.store.collect() } == .unsupportedFormat)
+        #expect(code { _ = try versions.check() } == .unsupportedFormat)
+        #expect(try versions.store.read(address(of: "one"), limit: 10) == bytes("one"))
+        #expect(try Damage.contents(temporary.indexPath) == before)
+    }
+
+    @Test func `a manifest that vanishes while the index is made again is no error`() throws {
+        let temporary = try Self.makeStore()
+        Damage.remove(temporary.indexPath)
+        let disk = FaultyFileSystem()
+        // Another process retires version 3: the file goes between its listing and its reading.
+        disk.on(.before, .open, path: "/manifests/3.json") {
+            Damage.remove(temporary.path + "/manifests/3.json")
+        }
+        let found = code {
+            let versions = try temporary.reopened(on: disk).versions()
+            #expect(versions.map(\.version).sorted() == ["1", "2", "4"])
+        }
+        #expect(found == nil)
+    }
+
+    @Test(arguments: [Damage.Stranger.symbolicLink("/etc/hostname"), .directory, .fifo])
+    func `something odd in place of a manifest does not stop the store`(
+        stranger: Damage.Stranger
+    ) throws {
+        let temporary = try Self.makeStore()
+        try Damage.replace(temporary.path + "/manifests/3.json", by: stranger)
+        let found = code {
+            let versions = try temporary.reopened()
+            #expect(try versions.versions().map(\.version).contains("1"))
+            #expect(try versions.check().findings.map(\.kind).contains(.damagedManifest))
+        }
+        withKnownIssue("reconcile() throws for a link, check() for whatever is not a file") {
+            #expect(found == nil)
+        }
+    }
+
+    @Test func `an index that grows while another process opens it is not taken for a cut one`()
+        throws
+    {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one"])
+        let disk = FaultyFileSystem()
+        let notices = Notices()
+        let other = try temporary.reopened(on: disk, notice: notices.sink)
+        var many: [String: String] = [:]
+        for file in 0..<300 { many["\(file)"] = "content \(file)" }
+        let files = many
+        disk.on(.after, .status, path: "/index.sqlite", occurrence: 2) {
+            #expect(throws: Never.self) { try temporary.add("2", files) }
+        }
+        #expect(try other.versions().count >= 1)
+        withKnownIssue("checkFile() compares a size from before with a page count from after") {
+            #expect(notices.all == [])
+        }
+    }
+
+    @Test func `a read-only disk without an index is read from the manifests`() throws {
+        let temporary = try Self.makeStore()
+        let before = try temporary.versions.versions()
+        Damage.remove(temporary.indexPath)
+        let disk = FaultyFileSystem()
+        let versions = try temporary.reopened(on: disk)
+        disk.arm(.refuseChanges)
+        let answers = Held2<[VersionSummary]>()
+        let found = code { answers.value = try versions.versions() }
+        #expect(found == nil)
+        #expect(answers.value == before)
+    }
+
+    final class Held2<Value> { var value: Value? }
+}

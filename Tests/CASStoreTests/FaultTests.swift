@@ -1,0 +1,223 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+/// The failing disk at every operation, and the process that dies after every operation.
+@Suite struct FaultTests {
+    static let tree = [
+        "index.html": "hello", "run.sh": "#!/bin/sh", "empty": "", "lib/a.js": "shared",
+        "lib/large": String(repeating: "0123456789abcdef", count: 20_000),
+    ]
+
+    /// What a verb does to a store, and how one sees that it is done.
+    struct Verb: Sendable, CustomStringConvertible {
+        var description: String
+        var run: @Sendable (VersionStore, _ source: String) throws -> Void
+        var isDone: @Sendable (VersionStore) throws -> Bool
+    }
+
+    static let put = Verb(description: "put") { versions, _ in
+        let lease = try versions.store.makeLease()
+        _ = try versions.store.put(bytes("put under fire"), protectedBy: lease)
+    } isDone: { versions in
+        try versions.store.read(address(of: "put under fire"), limit: 100) != nil
+    }
+
+    static let add = Verb(description: "add") { versions, source in
+        _ = try versions.add(directory: source, version: "1")
+    } isDone: { versions in
+        try versions.versions().first { $0.version == "1" }?.state == .materialized
+    }
+
+    static let retire = Verb(description: "retire") { versions, _ in
+        try versions.retire("0")
+    } isDone: { versions in
+        try versions.versions().allSatisfy { $0.version != "0" }
+    }
+
+    static let collect = Verb(description: "collect") { versions, _ in
+        _ = try versions.store.collect()
+    } isDone: { versions in
+        try versions.store.planCollection().objectCount == 0
+    }
+
+    /// A store with a version and some garbage, and a source beside it.
+    func makeStore() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        try temporary.add("0", ["index.html": "zero", "lib/a.js": "shared", "x": "#!y"])
+        _ = try temporary.put("garbage")
+        try writeTree(temporary.directory.appending("source"), Self.tree)
+        return temporary
+    }
+
+    /// Runs a verb on a disk with a fault, and looks at what must hold afterwards.
+    /// - Returns: whether the fault was reached, and what was odd though it could be mended.
+    func survive(
+        _ verb: Verb, _ fault: FaultyFileSystem.Fault
+    ) throws -> (fired: Bool, odd: [String]) {
+        let temporary = try makeStore()
+        let source = temporary.directory.appending("source")
+        let disk = FaultyFileSystem()
+        var failure: StoreError.Code?
+        do {
+            let versions = try temporary.reopened(on: disk, isDurable: false)
+            disk.arm(fault)
+            failure = code { try verb.run(versions, source) }
+        }
+        let place = disk.firedAt?.description.replacing(temporary.path, with: "") ?? "the end"
+        let comment: Comment = "\(verb) met \(fault) at \(place): \(String(describing: failure))"
+        var odd: [String] = []
+        let versions = try temporary.reopened()
+        let findings = try versions.check().findings
+        for finding in findings where finding.kind != .leftover {
+            odd.append("\(finding.kind) after \(fault.kind) at \(place)")
+        }
+        if failure == nil { #expect(try verb.isDone(versions), comment) }
+        if verb.description == "add", failure != nil, fault.kind != .stop {
+            // "When it throws, the version is not there."
+            let there = try versions.versions().contains { $0.version == "1" }
+            if there { odd.append("there though it threw, at \(place)") }
+        }
+        _ = try versions.check(repairing: true)
+        // Repeating it succeeds. What was done before it failed may say that nothing is left.
+        let again = code { try verb.run(versions, source) }
+        #expect(again == nil || again == .noVersion, comment)
+        #expect(try verb.isDone(versions), comment)
+        let left = try versions.check(CheckOptions(isDeep: true)).findings
+        #expect(left == [], comment)
+        if verb.description != "retire" {
+            #expect(try readTree(temporary.path + "/versions/0")["index.html"] == "zero", comment)
+        }
+        let staged = Damage.names(temporary.path + "/staging")
+        if staged != [] { odd.append("still staged after \(fault.kind) at \(place)") }
+        return (disk.hasFired, odd)
+    }
+
+    /// Every position of a fault until it is no longer reached; what was odd.
+    func enumerate(
+        _ verb: Verb, from start: Int, _ fault: (Int) -> FaultyFileSystem.Fault
+    ) throws -> (count: Int, odd: [String]) {
+        var position = start
+        var odd: [String] = []
+        while true {
+            let outcome = try survive(verb, fault(position))
+            odd += outcome.odd
+            guard outcome.fired else { return (position - start, odd) }
+            position += 1
+        }
+    }
+
+    /// What is known to be odd after a fault.
+    func expectNothingOdd(_ odd: [String], _ verb: Verb) {
+        withKnownIssue(
+            """
+            put: a published object is not recorded, and its staged name stays or goes alone; \
+            collect: announced objects are reported as unindexed; \
+            add: throws when only the dropping of a staged name failed
+            """, isIntermittent: true
+        ) { #expect(odd == [], "\(verb)") }
+    }
+
+    @Test(arguments: [put, retire, collect, add])
+    func `survives every call to the disk failing once`(verb: Verb) throws {
+        let (count, odd) = try enumerate(verb, from: 1) { .fail(EIO, at: $0) }
+        #expect(count > 5)
+        expectNothingOdd(odd, verb)
+    }
+
+    @Test(arguments: [put, retire, collect, add])
+    func `survives a disk that is full for a moment`(verb: Verb) throws {
+        let verbs = FaultyFileSystem.Verb.allocating
+        let (count, odd) = try enumerate(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) }
+        #expect(count > 5)
+        expectNothingOdd(odd, verb)
+    }
+
+    @Test(arguments: [put, retire, collect, add])
+    func `survives being killed after every call to the disk`(verb: Verb) throws {
+        let (count, odd) = try enumerate(verb, from: 0) { .stop(after: $0) }
+        #expect(count > 5)
+        expectNothingOdd(odd, verb)
+    }
+
+    @Test(arguments: [put, add])
+    func `survives every write torn in the middle by a full disk`(verb: Verb) throws {
+        let (count, odd) = try enumerate(verb, from: 1) { .tear(ENOSPC, at: $0) }
+        #expect(count > 1)
+        expectNothingOdd(odd, verb)
+    }
+
+    @Test func `a repair beside a running add leaves its tree alone`() throws {
+        let temporary = try makeStore()
+        let disk = FaultyFileSystem()
+        let adding = try temporary.reopened(on: disk, isDurable: false)
+        let other = try temporary.reopened()
+        // The tree has its name, the version is not recorded yet.
+        disk.on(.after, .renameNew, path: "/versions/1") {
+            #expect(throws: Never.self) { _ = try other.check(repairing: true) }
+        }
+        try Self.add.run(adding, temporary.directory.appending("source"))
+        let states = try temporary.reopened().versions().map(\.state)
+        #expect(states == [.materialized, .materialized])
+    }
+
+    // MARK: After a failed sync
+
+    @Test(arguments: [put, add])
+    func `after any failed sync nothing more is written until the store is opened again`(
+        verb: Verb
+    ) throws {
+        var position = 1
+        var tolerated: [String] = []
+        while true {
+            let temporary = try makeStore()
+            let source = temporary.directory.appending("source")
+            let disk = FaultyFileSystem()
+            let versions = try temporary.reopened(on: disk, isDurable: true)
+            disk.arm(.fail(EIO, at: position, of: [.sync, .syncAll]))
+            let failure = code { try verb.run(versions, source) }
+            guard disk.hasFired else { break }
+            #expect(failure == .io, "sync \(position)")
+            let second = code {
+                let lease = try versions.store.makeLease()
+                _ = try versions.store.put(bytes("more"), protectedBy: lease)
+            }
+            let third = code { _ = try versions.store.collect() }
+            if second != .writesRefused || third != .writesRefused {
+                tolerated.append(disk.firedAt?.description ?? "")
+            }
+            // Reading goes on, and the next open writes again.
+            #expect(try versions.store.contains(address(of: "zero")))
+            let reopened = try temporary.reopened()
+            try verb.run(reopened, source)
+            #expect(try verb.isDone(reopened))
+            position += 1
+        }
+        #expect(position > 1)
+        withKnownIssue("syncEntries(of:) syncs past Store.sync(_:)", isIntermittent: true) {
+            #expect(tolerated == [])
+        }
+    }
+
+    @Test func `every error of the disk names the path and what to do`() throws {
+        for (number, expected) in [
+            (ENOSPC, StoreError.Code.outOfSpace), (EDQUOT, .outOfSpace), (EIO, .io),
+            (EACCES, .permission), (EROFS, .readOnly), (EMFILE, .io), (ENOMEM, .outOfMemory),
+        ] {
+            let temporary = try makeStore()
+            let disk = FaultyFileSystem()
+            let versions = try temporary.reopened(on: disk)
+            disk.arm(.fail(number, at: 1, of: [.write], path: "/staging/"))
+            let error = #expect(throws: StoreError.self) {
+                let lease = try versions.store.makeLease()
+                _ = try versions.store.put(bytes("not stored"), protectedBy: lease)
+            }
+            #expect(error?.code == expected)
+            #expect(error?.message.contains("/staging/") == true)
+            #expect(error?.cause != nil)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// Making and opening: what is a store, and what is not.
+@Suite struct FormatTests {
+    func open(_ path: String) -> StoreError.Code? { code { _ = try VersionStore.open(path) } }
+
+    @Test func `a new store has its parts and an empty answer to everything`() throws {
+        let temporary = try TemporaryStore(isDurable: true)
+        #expect(try Damage.contents(temporary.path + "/FORMAT") == bytes("castree 1\n"))
+        let names = Set(try FileManager.default.contentsOfDirectory(atPath: temporary.path))
+        #expect(
+            names.isSuperset(of: [
+                "FORMAT", "objects", "staging", "manifests", "versions", "leases", "index.sqlite",
+            ]))
+        let versions = try temporary.reopened()
+        #expect(try versions.versions() == [])
+        #expect(try versions.lifecycle() == Lifecycle())
+        #expect(try versions.check().findings == [])
+        #expect(try versions.store.usage().objects == 0)
+    }
+
+    @Test func `nothing there, an empty directory and a lost FORMAT are no store`() throws {
+        let directory = TemporaryDirectory()
+        #expect(open(directory.appending("nothing")) == .noStore)
+        #expect(open(directory.path) == .noStore)
+        let temporary = try TemporaryStore()
+        Damage.remove(temporary.path + "/FORMAT")
+        #expect(open(temporary.path) == .noStore)
+    }
+
+    @Test func `a file in place of the directory is no store`() throws {
+        let directory = TemporaryDirectory()
+        try Damage.replace(directory.appending("file"), by: .emptyFile)
+        #expect(open(directory.appending("file")) == .noStore)
+        #expect(open(directory.appending("file/store")) != nil)
+        #expect(code { _ = try VersionStore.create(at: directory.appending("file")) } != nil)
+        #expect(Damage.names(directory.path) == ["file"])
+    }
+
+    @Test(arguments: ["castree 2\n", "castree 1000000\n"])
+    func `a newer format is refused, and says so`(text: String) throws {
+        let temporary = try TemporaryStore()
+        try Damage.overwrite(temporary.path + "/FORMAT", with: bytes(text))
+        #expect(open(temporary.path) == .unsupportedFormat)
+        #expect(code { _ = try VersionStore.create(at: temporary.path) } == .unsupportedFormat)
+        let error = #expect(throws: StoreError.self) {
+            _ = try VersionStore.open(temporary.path)
+        }
+        #expect(error?.message.contains(text.split(separator: " ")[1].dropLast()) == true)
+    }
+
+    @Test(arguments: [
+        "", "\n", "castree", "castree \n", "castree x\n", "castree 0\n", "castree -1\n",
+        "castree 1 more\n", "Castree 1\n", "git 1\n", "castree 99999999999999999999\n", "1\n",
+        "castree 1.0\n", "\0\0\0\0\0\0\0\0\0\0", "ref: refs/heads/main\n",
+    ])
+    func `garbage in FORMAT is refused`(text: String) throws {
+        let temporary = try TemporaryStore()
+        try Damage.overwrite(temporary.path + "/FORMAT", with: bytes(text))
+        #expect(open(temporary.path) == .unsupportedFormat)
+        #expect(code { _ = try VersionStore.create(at: temporary.path) } == .unsupportedFormat)
+    }
+
+    @Test func `something that is not a file in place of FORMAT is refused, with a reason`()
+        throws
+    {
+        for stranger in [Damage.Stranger.directory, .fifo, .symbolicLink("/etc/hostname")] {
+            let temporary = try TemporaryStore()
+            try Damage.replace(temporary.path + "/FORMAT", by: stranger)
+            #expect(open(temporary.path) != nil, "\(stranger)")
+        }
+        let temporary = try TemporaryStore()
+        try Damage.extend(
+            temporary.path + "/FORMAT", by: [UInt8](repeating: 10, count: 1 << 20))
+        #expect(open(temporary.path) != nil)
+    }
+
+    @Test func `a directory that holds something else is never made a store`() throws {
+        let directory = TemporaryDirectory()
+        try Damage.replace(directory.appending("somebody's file"), by: .emptyFile)
+        #expect(code { _ = try VersionStore.create(at: directory.path) } == .storeExists)
+        #expect(Damage.names(directory.path) == ["somebody's file"])
+    }
+
+    @Test func `making a store twice opens it, with all it holds`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one"])
+        let (versions, isNew) = try VersionStore.create(at: temporary.path)
+        #expect(!isNew)
+        #expect(try versions.versions().map(\.version) == ["1"])
+        #expect(try versions.check().findings == [])
+    }
+
+    @Test func `an existing empty directory and missing parents become a store`() throws {
+        let directory = TemporaryDirectory()
+        try Damage.replace(directory.appending("empty"), by: .directory)
+        #expect(try VersionStore.create(at: directory.appending("empty")).isNew)
+        #expect(try VersionStore.create(at: directory.appending("a/b//c/")).isNew)
+        #expect(open(directory.appending("a/b/c")) == nil)
+    }
+
+    @Test func `a making that stopped anywhere is finished by the next`() throws {
+        let options = StoreOptions(reservedByteCount: 1 << 20)
+        var steps = 0
+        while true {
+            let directory = TemporaryDirectory()
+            let path = directory.appending("new/store")
+            let disk = FaultyFileSystem()
+            disk.arm(.stop(after: steps))
+            let last = code {
+                _ = try VersionStore.create(at: path, options: options, fileSystem: disk)
+            }
+            let hasFired = disk.hasFired
+            let comment: Comment = "stopped after \(steps):\n\(disk.trace)"
+            // Half a store is none; a whole one may be used at once.
+            let half = open(path)
+            #expect(half == .noStore || half == nil, comment)
+            let versions = try VersionStore.create(at: path, options: options).versions
+            try writeTree(directory.appending("source"), ["a": "one"])
+            _ = try versions.add(directory: directory.appending("source"), version: "1")
+            let findings = try VersionStore.open(path, options: options).check().findings
+            #expect(findings == [], comment)
+            if last == nil, !hasFired { break }
+            steps += 1
+        }
+        #expect(steps > 20)
+    }
+
+    @Test(arguments: ["staging", "quarantine", "versions", "leases"])
+    func `an empty directory that a copy has left out is made again`(name: String) throws {
+        let temporary = try TemporaryStore()
+        _ = try temporary.put("something")
+        Damage.remove(temporary.path + "/" + name)
+        let versions = try temporary.reopened()
+        #expect(try versions.check().findings == [])
+        #expect(try versions.versions() == [])
+    }
+
+    @Test func `a store that has lost its objects is not opened as an empty one`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one"])
+        Damage.remove(temporary.path + "/objects")
+        #expect(open(temporary.path) != nil)
+    }
+}

@@ -1,0 +1,165 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// Leases: a running writer is waited for, a dead one is cleaned up after.
+@Suite struct LeaseTests {
+    /// The registration of a version of one file with each of the texts.
+    func registration(_ name: String, _ texts: [String]) throws -> Registration {
+        let entries = try texts.map { text in
+            Manifest.Entry(
+                path: try TreePath(text), address: try address(of: text),
+                byteCount: Int64(text.utf8.count))
+        }
+        let manifest = try Manifest(
+            version: VersionName(name), ordinal: 1, createdAt: 1, entries: entries)
+        return try manifest.registration(manifest: address(of: "manifest of \(name)"))
+    }
+
+    @Test func `a lease is a locked file in leases that goes with it`() throws {
+        let temporary = try TemporaryStore()
+        let other = try temporary.reopened().store
+        do {
+            let lease = try temporary.store.makeLease()
+            let name = lease.name
+            #expect(Damage.names(temporary.path + "/leases").contains(name))
+            #expect(try other.leases().running == [name])
+            #expect(try other.leases().dead == [])
+        }
+        #expect(try other.leases().running == [])
+        #expect(Damage.names(temporary.path + "/leases").filter { !$0.hasPrefix(".") } == [])
+    }
+
+    @Test func `two leases have two names`() throws {
+        let temporary = try TemporaryStore()
+        let first = try temporary.store.makeLease()
+        let second = try temporary.store.makeLease()
+        let (left, right) = (first.name, second.name)
+        #expect(left != right)
+    }
+
+    @Test func `the claim of a running lease protects, until the lease ends`() throws {
+        let temporary = try TemporaryStore()
+        let claimed = try temporary.put("claimed")
+        let loose = try temporary.put("loose")
+        let other = try temporary.reopened().store
+        do {
+            let lease = try other.makeLease()
+            _ = try other.claim(registration("1", ["claimed"]), lease: lease)
+            let planned = try temporary.store.planCollection().objects.map(\.address)
+            withKnownIssue("planCollection() does not look at claims", isIntermittent: true) {
+                #expect(planned == [loose])
+            }
+            #expect(try temporary.store.collect().objectCount == 1)
+            #expect(try temporary.store.contains(claimed))
+            // A claim is no version.
+            #expect(try temporary.versions.versions().count == 0)
+            let findings = try temporary.versions.check().findings
+            withKnownIssue("an announced object is reported as unindexed", isIntermittent: true) {
+                #expect(findings == [])
+            }
+        }
+        #expect(try temporary.store.collect().objectCount == 1)
+        #expect(try temporary.store.contains(claimed) == false)
+    }
+
+    /// A writer that has claimed and published, and was killed before it could record anything.
+    func killedWriter(_ temporary: TemporaryStore) throws {
+        let source = temporary.directory.appending("source")
+        try writeTree(source, ["a": "published", "b": "published, too"])
+        let disk = FaultyFileSystem()
+        let dying = try temporary.reopened(on: disk, isDurable: false)
+        // The shards are there, so that every link succeeds.
+        for text in ["published", "published, too"] {
+            try dying.store.objects.makeShard(of: address(of: text))
+        }
+        disk.arm(.stop(after: 2, of: [.link], path: "/objects/"))
+        _ = code { _ = try dying.add(directory: source, version: "1") }
+        #expect(disk.hasFired)
+        // flock(2): a child that another test has just forked holds the lock, too, until it execs.
+        for _ in 0..<1_000_000 where try temporary.store.leases().dead.isEmpty { sched_yield() }
+    }
+
+    @Test func `what a killed writer had published is recorded, its claims and staging go`()
+        throws
+    {
+        let temporary = try TemporaryStore()
+        try killedWriter(temporary)
+        #expect(try temporary.store.leases().dead.count == 1)
+        let addresses = try [address(of: "published"), address(of: "published, too")]
+        for address in addresses { #expect(try temporary.store.contains(address)) }
+
+        _ = try temporary.store.makeLease()
+        #expect(Damage.names(temporary.path + "/staging") == [])
+        #expect(Damage.names(temporary.path + "/leases").filter { !$0.hasPrefix(".") } == [])
+        #expect(try temporary.store.usage().objects == 2)
+        #expect(
+            try Set(temporary.store.planCollection().objects.map(\.address)) == Set(addresses))
+        #expect(try temporary.versions.check().findings == [])
+    }
+
+    @Test func `a collection cleans up behind a killed writer by itself`() throws {
+        let temporary = try TemporaryStore()
+        try killedWriter(temporary)
+        #expect(try temporary.store.collect().objectCount == 2)
+        #expect(Damage.names(temporary.path + "/staging") == [])
+        #expect(Damage.names(temporary.path + "/objects").filter { $0.contains("/") } == [])
+        #expect(try temporary.versions.check().findings == [])
+    }
+
+    @Test func `a plan beside a killed writer is what the collection then does`() throws {
+        let temporary = try TemporaryStore()
+        try killedWriter(temporary)
+        let plan = try temporary.store.planCollection()
+        let collected = try temporary.store.collect()
+        withKnownIssue("planCollection() does not see what recovery is about to make garbage") {
+            #expect(collected.objectCount == plan.objectCount)
+            #expect(collected.byteCount == plan.byteCount)
+        }
+    }
+
+    @Test func `a check names what a killed writer left, a repair removes it`() throws {
+        let temporary = try TemporaryStore()
+        try killedWriter(temporary)
+        let found = try temporary.versions.check().findings
+        #expect(found.map(\.kind) == [.leftover], "\(found)")
+        #expect(try temporary.versions.check(repairing: true).findings.allSatisfy(\.isRepaired))
+        #expect(try temporary.versions.check().findings == [])
+    }
+
+    @Test func `an empty lease file of nobody is removed by the next writer`() throws {
+        let temporary = try TemporaryStore()
+        for name in ["4711-0123456789abcdef", ".new-4711-0123456789abcdef"] {
+            try Damage.replace(temporary.path + "/leases/" + name, by: .emptyFile)
+            _ = try temporary.put("something \(name)")
+            #expect(!Damage.names(temporary.path + "/leases").contains(name))
+        }
+    }
+
+    @Test func `a published object that a power cut has torn is not recorded`() throws {
+        let temporary = try TemporaryStore()
+        try killedWriter(temporary)
+        let torn = try address(of: "published")
+        try Damage.overwrite(temporary.objectPath(torn), with: [0, 0, 0])
+        _ = try temporary.store.makeLease()
+        #expect(try temporary.store.contains(torn) == false)
+        #expect(try temporary.versions.check().findings == [])
+    }
+
+    @Test func `something odd in leases does not keep anyone from writing`() throws {
+        for stranger in [Damage.Stranger.directory, .fifo, .symbolicLink("/nowhere")] {
+            let temporary = try TemporaryStore()
+            try Damage.replace(temporary.path + "/leases/lost+found", by: stranger)
+            let last = code { _ = try temporary.put("something") }
+            switch stranger {
+            case .fifo: #expect(last == nil)
+            default:
+                withKnownIssue("recoverDeadLeases() takes everything in leases/ for a lease") {
+                    #expect(last == nil, "\(stranger)")
+                }
+            }
+        }
+    }
+}

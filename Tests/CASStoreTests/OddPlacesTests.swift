@@ -1,0 +1,120 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// Damage in places where a check must not give up: twins, shards, strangers beside the shards.
+@Suite struct OddPlacesTests {
+    func makeStore() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["run": "#!executable", "a": "plain"])
+        #expect(try temporary.versions.check().findings == [])
+        return temporary
+    }
+
+    func twin(_ temporary: TemporaryStore) throws -> String {
+        try temporary.objectPath(address(of: "#!executable")) + ".x"
+    }
+
+    @Test func `a flipped or writable twin is named and mended`() throws {
+        let temporary = try makeStore()
+        try Damage.flip(twin(temporary), at: 4)
+        #expect(try temporary.versions.check().findings.map(\.kind).contains(.damagedTwin))
+        _ = try temporary.versions.check(repairing: true)
+        #expect(try temporary.versions.check().findings == [])
+        #expect(try readTree(temporary.path + "/versions/1")["run"] == "#!executable")
+        try Damage.setMode(twin(temporary), 0o755)
+        #expect(try temporary.versions.check().findings.map(\.kind).contains(.wrongMode))
+        _ = try temporary.versions.check(repairing: true)
+        #expect(try temporary.versions.check().findings == [])
+    }
+
+    @Test(arguments: [Damage.Stranger.symbolicLink("/nowhere"), .directory, .fifo, .emptyFile])
+    func `something else in place of a twin is named and mended`(
+        stranger: Damage.Stranger
+    ) throws {
+        let temporary = try makeStore()
+        try Damage.replace(twin(temporary), by: stranger)
+        var kinds: [Finding.Kind] = []
+        let found = code {
+            kinds = try temporary.versions.check().findings.map(\.kind)
+            _ = try temporary.versions.check(repairing: true)
+            let left = try temporary.versions.check().findings
+            #expect(left == [])
+        }
+        #expect(found == nil)
+        #expect(kinds.contains(.damagedTwin))
+    }
+
+    @Test(arguments: [Damage.Stranger.emptyFile, .symbolicLink("/tmp"), .fifo])
+    func `something else in place of a shard does not stop a check`(
+        stranger: Damage.Stranger
+    ) throws {
+        let temporary = try makeStore()
+        let path = try temporary.objectPath(address(of: "plain")) as NSString
+        try Damage.replace(path.deletingLastPathComponent, by: stranger)
+        var kinds: [Finding.Kind] = []
+        let found = code { kinds = try temporary.versions.check().findings.map(\.kind) }
+        withKnownIssue("the shard is opened as a directory, and the check throws") {
+            #expect(found == nil)
+            #expect(!kinds.isEmpty)
+        }
+    }
+
+    @Test func `a shard that is a symbolic link is not followed`() throws {
+        let temporary = try makeStore()
+        let address = try address(of: "plain")
+        let shard = (temporary.objectPath(address) as NSString).deletingLastPathComponent
+        let elsewhere = temporary.directory.appending("elsewhere")
+        try FileManager.default.moveItem(atPath: shard, toPath: elsewhere)
+        try Damage.replace(shard, by: .symbolicLink(elsewhere))
+        var holds: Bool?
+        _ = code { holds = try temporary.store.contains(address) }
+        withKnownIssue("O_NOFOLLOW guards the last component only") {
+            #expect(holds != true)
+        }
+    }
+
+    @Test(arguments: ["README", "zz", "AB", "abc", "lost+found"])
+    func `what is not castree's directly in objects is named`(name: String) throws {
+        let temporary = try makeStore()
+        try writeTree(temporary.path + "/objects", [name: "by hand"])
+        let findings = try temporary.versions.check().findings
+        #expect(findings.map(\.kind) == [.strayFile])
+        _ = try temporary.store.collect()
+        #expect(try Damage.contents(temporary.path + "/objects/" + name) == bytes("by hand"))
+    }
+
+    @Test func `bit-rot in the index file is named, and a repair makes it again`() throws {
+        var random = SeededRandom()
+        let temporary = try DerivedIndexTests.makeStore()
+        let before = try Answers(temporary.reopened())
+        let size = try Damage.contents(temporary.indexPath).count
+        for _ in 0..<60 {
+            let offset = Int.random(in: 0..<size, using: &random)
+            let bit = UInt8.random(in: 0...7, using: &random)
+            let comment: Comment = "bit \(bit) of byte \(offset), seed \(random.seed)"
+            guard offset < (try Damage.contents(temporary.indexPath).count) else { continue }
+            let path = temporary.indexPath
+            try Damage.keepingTimes(of: path) { try Damage.flip(path, at: offset, bit: bit) }
+            // A flip may look like another schema; then it is refused, and says what to do.
+            let found = code { _ = try temporary.reopened().check(repairing: true) }
+            guard found != .unsupportedFormat else {
+                Damage.remove(path)
+                continue
+            }
+            #expect(found == nil, comment)
+            let after = try Answers(temporary.reopened())
+            #expect(after.findings == [], comment)
+            if after.versions != before.versions {
+                withKnownIssue(
+                    "columns that no count depends on (created_at, files) are not compared",
+                    isIntermittent: true
+                ) { #expect(after.versions == before.versions, comment) }
+                Damage.remove(path)
+            }
+        }
+        #expect(try Answers(temporary.reopened()) == before, "seed \(random.seed)")
+    }
+}

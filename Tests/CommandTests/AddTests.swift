@@ -1,0 +1,123 @@
+import Foundation
+import Testing
+
+@Suite struct AddTests {
+    let place: Workplace
+
+    init() throws { place = try Workplace() }
+
+    @Test func `init creates a store and says which`() throws {
+        let created = try place.castree("init", "--json")
+        #expect(created.status == 0)
+        let document = try created.document(InitDocument.self)
+        #expect(document.store == ".castree")
+        #expect(document.format == 1)
+        #expect(place.exists(".castree/FORMAT"))
+    }
+
+    @Test func `init of a store that is there changes nothing and succeeds`() throws {
+        try place.add("1", Release.first)
+        #expect(try place.castree("init").status == 0)
+        #expect(try place.castree("show", "1").status == 0)
+    }
+
+    @Test func `init refuses a directory that holds something else`() throws {
+        try place.write(["precious.txt": "mine"], to: "other")
+        let refused = try place.castree("--store", "other", "init", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().code == "storeExists")
+        #expect(try place.contents("other/precious.txt") == "mine")
+    }
+
+    @Test func `add creates the store, counts what is new, and shows the tree`() throws {
+        let added = try place.add("1", Release.first, "--json")
+        #expect(added.status == 0)
+        let document = try added.document(AddDocument.self)
+        #expect(document.version == "1")
+        #expect(document.files == Release.first.count)
+        #expect(document.bytes == Release.first.values.reduce(0) { $0 + $1.utf8.count })
+        #expect(document.newObjects == Release.first.count)
+        #expect(document.newBytes == document.bytes)
+        #expect(try place.contents(".castree/versions/1/index.html") == Release.first["index.html"])
+    }
+
+    @Test func `add of a second version stores only what is new`() throws {
+        try place.add("1", Release.first)
+        let document = try place.add("2", Release.second, "--json").document(AddDocument.self)
+        #expect(document.newObjects == 2)
+        #expect(document.newBytes == "<h1>two</h1>".utf8.count + "more()".utf8.count)
+    }
+
+    @Test func `add of the same content again changes nothing and succeeds`() throws {
+        try place.add("1", Release.first)
+        for cache in [[], ["--no-cache"]] {
+            let again = try place.run(
+                .castree, ["add", "release-1", "--version", "1", "--json"] + cache)
+            #expect(again.status == 0)
+            #expect(try again.document(AddDocument.self).newObjects == 0)
+        }
+    }
+
+    @Test func `a name that is taken by other content is refused`() throws {
+        try place.add("1", Release.first)
+        try place.write(Release.second, to: "release-2")
+        let refused = try place.castree("add", "release-2", "--version", "1", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().code == "versionExists")
+    }
+
+    @Test func `add --activate makes the version current`() throws {
+        try place.add("1", Release.first, "--activate")
+        let lifecycle = try place.castree("lifecycle", "--json").document(LifecycleDocument.self)
+        #expect(lifecycle.current == "1")
+        #expect(try place.contents(".castree/current/index.html") == Release.first["index.html"])
+    }
+
+    @Test func `a symbolic link is refused with its path, and followed with --follow`() throws {
+        try place.write(Release.first, to: "release")
+        try FileManager.default.createSymbolicLink(
+            atPath: place.directory.appending(path: "release/css/link.css").path,
+            withDestinationPath: "site.css")
+        let refused = try place.castree("add", "release", "--version", "1", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().message.contains("css/link.css"))
+        #expect(try place.castree("add", "release", "--version", "1", "--follow").status == 0)
+        #expect(try place.castree("cat", "1:css/link.css").text == Release.first["css/site.css"])
+    }
+
+    @Test func `a directory that is not there fails and leaves no store behind`() throws {
+        let refused = try place.castree("add", "nowhere", "--version", "1", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().message.contains("nowhere"))
+        #expect(!place.exists(".castree"))
+    }
+
+    @Test func `a store inside the directory to be imported is refused and not made`() throws {
+        try place.write(Release.first, to: "release")
+        let refused = try place.castree(
+            "--store", "release/deeper/.castree", "add", "release", "--version", "1")
+        #expect(refused.status == 1)
+        #expect(!place.exists("release/deeper"))
+    }
+
+    @Test func `a name that cannot be a version's is refused`() throws {
+        try place.write(Release.first, to: "release")
+        let refused = try place.castree("add", "release", "--version", "../1", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().code == "badName")
+    }
+
+    @Test func `add without a version is a usage error`() throws {
+        try place.write(Release.first, to: "release")
+        #expect(try place.castree("add", "release").status == 2)
+    }
+
+    @Test func `names that other systems would merge are noted`() throws {
+        let added = try place.add("1", ["a.txt": "1", "A.txt": "2"])
+        try #require(added.status == 0)
+        #expect(added.errors.contains("castree: note: "))
+        #expect(added.errors.contains("a.txt"))
+        let quiet = try place.castree("add", "release-1", "--version", "1", "--quiet")
+        #expect(quiet.errors.isEmpty)
+    }
+}

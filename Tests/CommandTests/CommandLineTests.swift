@@ -1,0 +1,169 @@
+import Foundation
+import Testing
+
+/// What holds for every command.
+@Suite struct CommandLineTests {
+    let place: Workplace
+
+    init() throws { place = try Workplace() }
+
+    /// Every command of the contract that is there, with arguments that it takes.
+    static let commands: [[String]] = [
+        ["versions"], ["show", "1"], ["diff", "1", "2"], ["missing", "1"], ["cat", "1:a"],
+        ["checkout", "1", "target"], ["activate", "1"], ["lifecycle"], ["boot"],
+        ["confirm", "1", "--token", "t"], ["rollback"], ["forgive", "1"], ["retire", "1"],
+        ["gc"], ["gc", "--dry-run"], ["du"], ["report"],
+    ]
+
+    @Test(arguments: commands)
+    func `without a store, a command is status 3 and makes none`(_ arguments: [String]) throws {
+        let refused = try place.run(.castree, arguments + ["--json"])
+        #expect(refused.status == 3)
+        #expect(refused.output.isEmpty)
+        let reason = try refused.error()
+        #expect(reason.code == "noStore")
+        #expect(reason.message == "no store at .castree; create one with castree init")
+        #expect(!place.exists(".castree"))
+    }
+
+    @Test(arguments: commands.map { $0[0] } + ["init", "add", "fsck", "completions"])
+    func `every command has help with an example`(_ command: String) throws {
+        let help = try place.castree(command, "--help")
+        #expect(help.status == 0)
+        #expect(help.text.hasPrefix("Usage: castree \(command)"))
+        #expect(help.text.contains("\n    "))
+        #expect(try place.castree("help", command).text == help.text)
+    }
+
+    @Test(arguments: ["pull", "publish", "serve"])
+    func `what is not there yet is an unknown command`(_ command: String) throws {
+        #expect(try place.castree(command).status == 2)
+        #expect(try !place.castree("--help").text.contains("\n  \(command)"))
+    }
+
+    @Test func `the store is --store, else the variable, else .castree`() throws {
+        try place.write(["a": "a"], to: "release")
+        let variable = ["CASTREE_STORE": "by-variable"]
+        let add = ["add", "release", "--version", "1", "--no-sync"]
+        #expect(try place.run(.castree, add).status == 0)
+        #expect(try place.run(.castree, add, environment: variable).status == 0)
+        let option = ["--store", "by-option"]
+        #expect(try place.run(.castree, option + add, environment: variable).status == 0)
+        for store in [".castree", "by-variable", "by-option"] {
+            #expect(place.exists("\(store)/FORMAT"))
+        }
+        #expect(
+            try place.castree("versions", "--json", environment: ["CASTREE_STORE": ""]).status == 0)
+    }
+
+    @Test func `global options stand before or after the command`() throws {
+        try place.add("1", ["a": "a"])
+        let before = try place.castree("--json", "--store", ".castree", "versions")
+        let after = try place.castree("versions", "--store=.castree", "--json")
+        #expect(before.status == 0)
+        #expect(before.text == after.text)
+    }
+
+    @Test func `two hyphens end the options`() throws {
+        try place.write(["a": "a"], to: "-release")
+        #expect(try place.castree("add", "--version", "1", "--", "-release").status == 0)
+        #expect(try place.castree("add", "--version", "2", "-release").status == 2)
+    }
+
+    @Test(arguments: [
+        (["vershions"], "versions"), (["versions", "--jsno"], "--json"),
+        (["gc", "--dryrun"], "--dry-run"), (["checkout", "1", "t", "--mode", "reflnk"], "reflink"),
+    ])
+    func `a typing error is status 2 and suggests the nearest word`(
+        _ arguments: [String], _ suggestion: String
+    ) throws {
+        let refused = try place.run(.castree, arguments)
+        #expect(refused.status == 2)
+        #expect(refused.errors.contains("did you mean '\(suggestion)'?"))
+    }
+
+    @Test(arguments: [
+        [], ["show"], ["diff", "1"], ["add", "x"], ["confirm", "1"], ["versions", "surplus"],
+        ["du", "--largest", "many"], ["gc", "--dry-run=yes"],
+    ])
+    func `a wrong command line is status 2, in JSON too`(_ arguments: [String]) throws {
+        #expect(try place.run(.castree, arguments).status == 2)
+        let refused = try place.run(.castree, arguments + ["--json"])
+        #expect(refused.status == 2)
+        #expect(refused.output.isEmpty)
+        #expect(try refused.error().code == "usage")
+    }
+
+    @Test func `the version is printed`() throws {
+        #expect(try place.castree("--version").text == "castree 0.1.0\n")
+        #expect(try place.checker("--version").text == "castree-fsck 0.1.0\n")
+    }
+
+    @Test func `nothing is coloured when nobody looks`() throws {
+        try place.add("1", ["a": "a"], "--activate")
+        for arguments in [["versions"], ["diff", "1", "1"], ["fsck"], ["lifecycle"]] {
+            #expect(try !place.run(.castree, arguments).text.contains("\u{1B}"))
+        }
+    }
+
+    @Test func `names cannot command the terminal`() throws {
+        try place.add("1", ["a\u{1B}[2Jb": "a"])
+        let shown = try place.castree("show", "1")
+        #expect(!shown.text.contains("\u{1B}"))
+        #expect(shown.text.contains("a\\u{1B}[2Jb"))
+    }
+
+    @Test func `output that cannot be written is status 1`() throws {
+        try #require(FileManager.default.fileExists(atPath: "/dev/full"))
+        try place.add("1", ["a": "a"])
+        let full = Pipe()
+        let descriptor = open("/dev/full", O_WRONLY)
+        dup2(descriptor, full.fileHandleForWriting.fileDescriptor)
+        close(descriptor)
+        let running = try Running(
+            .castree, ["versions"], in: place.directory, output: full)
+        let finished = try running.finished()
+        #expect(finished.status == 1)
+        #expect(finished.errors.contains("standard output"))
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func `completions are printed for a shell`(_ shell: String) throws {
+        let script = try place.castree("completions", shell)
+        #expect(script.status == 0)
+        #expect(script.text.contains("castree"))
+        #expect(try place.castree("completions", "dos").status == 2)
+    }
+
+    @Test func `versions are completed from the store`() throws {
+        try place.add("2025.1", ["a": "a"])
+        #expect(try place.castree("__complete", "bash", "show", "20").text.contains("2025.1"))
+        let nowhere = try place.castree(
+            "__complete", "bash", "--store", "nowhere", "show", "")
+        #expect(nowhere.status == 0)
+        #expect(nowhere.errors.isEmpty)
+    }
+
+    @Test func `an interrupted add leaves a sound store and can be repeated`() throws {
+        var content = ""
+        for number in 0..<400_000 { content += "line \(number)\n" }
+        var files: [String: String] = [:]
+        for number in 0..<40 { files["file-\(number)"] = "\(number)\n" + content }
+        try place.write(files, to: "release")
+        let add = ["add", "release", "--version", "1", "--json"]
+        for milliseconds in [5, 20, 60] {
+            let running = try Running(.castree, add, in: place.directory)
+            Thread.sleep(forTimeInterval: Double(milliseconds) / 1000)
+            running.signal(SIGINT)
+            let finished = try running.finished()
+            // Before its handlers are installed the signal ends it; after its work nothing does.
+            #expect([130, 0, -SIGINT].contains(finished.status))
+            if finished.status == 130 {
+                #expect(try finished.error().code == "interrupted")
+                #expect(finished.output.isEmpty)
+            }
+        }
+        #expect(try place.run(.castree, add).status == 0)
+        #expect(try place.castree("fsck", "--deep").status == 0)
+    }
+}

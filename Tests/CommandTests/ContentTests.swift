@@ -1,0 +1,136 @@
+import Foundation
+import Testing
+
+@Suite struct ContentTests {
+    let place: Workplace
+
+    init() throws {
+        place = try Workplace()
+        try place.add("1", Release.first, "--activate")
+    }
+
+    @Test func `cat prints the bytes of a file and of an object`() throws {
+        let file = try place.castree("cat", "1:index.html")
+        #expect(file.status == 0)
+        #expect(file.text == Release.first["index.html"])
+        let address = try place.address(of: "index.html", in: "1")
+        #expect(try place.castree("cat", address).text == Release.first["index.html"])
+    }
+
+    @Test func `cat of an empty file prints nothing`() throws {
+        let file = try place.castree("cat", "1:empty")
+        #expect(file.status == 0)
+        #expect(file.output.isEmpty)
+    }
+
+    @Test(arguments: [
+        "1:nothing", "1:/index.html", "1:css", "1:../1/index.html", "1:",
+        "0000000000000000000000000000000000000000000000000000000000000000",
+    ])
+    func `cat of what is not there is status 3`(_ subject: String) throws {
+        let refused = try place.castree("cat", subject, "--json")
+        #expect(refused.status == 3)
+        #expect(refused.output.isEmpty)
+        #expect(try refused.error().code == "notFound")
+    }
+
+    @Test func `cat of neither a file nor an address is a usage error`() throws {
+        #expect(try place.castree("cat", "index.html").status == 2)
+    }
+
+    @Test func `cat of a damaged object fails`() throws {
+        try place.damage(place.object(try place.address(of: "index.html", in: "1")))
+        let refused = try place.castree("cat", "1:index.html", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().code == "damagedObject")
+    }
+
+    @Test func `cat stops without complaint when nobody reads`() throws {
+        let large = String(repeating: "all work and no play\n", count: 200_000)
+        try place.add("2", ["large": large])
+        let pipe = Pipe()
+        let running = try Running(
+            .castree, ["cat", "2:large"], in: place.directory, output: pipe)
+        try pipe.fileHandleForWriting.close()
+        try pipe.fileHandleForReading.close()
+        let finished = try running.finished()
+        #expect(finished.status == 0)
+        #expect(finished.errors.isEmpty)
+    }
+
+    @Test func `SIGINT ends cat with status 130`() throws {
+        let large = String(repeating: "all work and no play\n", count: 200_000)
+        try place.add("2", ["large": large])
+        let pipe = Pipe()
+        let running = try Running(
+            .castree, ["cat", "2:large"], in: place.directory, output: pipe)
+        try pipe.fileHandleForWriting.close()
+        // Once the first byte is here, its handlers are installed, and the pipe is too small for all.
+        _ = try pipe.fileHandleForReading.read(upToCount: 1)
+        running.signal(SIGINT)
+        _ = try pipe.fileHandleForReading.readToEnd()
+        let finished = try running.finished()
+        #expect(finished.status == 130)
+        #expect(finished.errors.hasPrefix("castree: interrupted"))
+    }
+
+    @Test(arguments: ["link", "reflink", "copy"])
+    func `checkout builds the tree elsewhere and tells how`(_ mode: String) throws {
+        let built = try place.castree("checkout", "1", "target", "--mode", mode, "--json")
+        #expect(built.status == 0)
+        let document = try built.document(CheckoutDocument.self)
+        #expect(document.version == "1")
+        #expect(document.target == "target")
+        #expect(document.mode == mode)
+        #expect(document.files == Release.first.count)
+        #expect(document.linked + document.copied + document.reflinked == document.files)
+        if mode != "link" { #expect(document.linked == 0) }
+        for (path, content) in Release.first {
+            #expect(try place.contents("target/\(path)") == content)
+        }
+    }
+
+    @Test func `checkout links unless told otherwise`() throws {
+        let document = try place.castree("checkout", "1", "target", "--json")
+            .document(CheckoutDocument.self)
+        #expect(document.mode == "link")
+    }
+
+    @Test func `checkout refuses a target that exists`() throws {
+        try place.write(["mine": "precious"], to: "target")
+        let refused = try place.castree("checkout", "1", "target", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().code == "targetExists")
+        #expect(try place.contents("target/mine") == "precious")
+    }
+
+    @Test func `checkout knows three modes`() throws {
+        let refused = try place.castree("checkout", "1", "target", "--mode", "hard")
+        #expect(refused.status == 2)
+        #expect(!place.exists("target"))
+    }
+
+    @Test func `missing of a complete version is empty`() throws {
+        let missing = try place.castree("missing", "1", "--json").document(MissingDocument.self)
+        #expect(missing.version == "1")
+        #expect(missing.objects.isEmpty)
+        #expect(missing.bytes == 0)
+    }
+
+    @Test func `missing lists what a repair took away, and add brings it back`() throws {
+        let address = try place.address(of: "js/app.js", in: "1")
+        try place.damage(place.object(address))
+        #expect(try place.castree("fsck", "--repair").status == 1)
+        let answer = try place.castree("missing", "1", "--json")
+        let missing = try answer.document(MissingDocument.self)
+        #expect(missing.objects.map(\.address) == [address])
+        #expect(missing.objects.map(\.paths) == [["js/app.js"]])
+        #expect(missing.bytes == Release.first["js/app.js"]?.utf8.count)
+        #expect(answer.text.contains("\"label\":null"))
+        #expect(try place.castree("cat", "1:js/app.js").status == 3)
+        #expect(try place.castree("add", "release-1", "--version", "1").status == 0)
+        let healed = try place.castree("missing", "1", "--json").document(MissingDocument.self)
+        #expect(healed.objects.isEmpty)
+        #expect(try place.castree("cat", "1:js/app.js").text == Release.first["js/app.js"])
+    }
+}

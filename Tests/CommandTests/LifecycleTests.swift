@@ -1,0 +1,151 @@
+import Foundation
+import Testing
+
+@Suite struct LifecycleTests {
+    let place: Workplace
+
+    init() throws {
+        place = try Workplace()
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+    }
+
+    private func lifecycle() throws -> LifecycleDocument {
+        try place.castree("lifecycle", "--json").document()
+    }
+
+    /// Boots and confirms.
+    private func start() throws {
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        #expect(try place.castree("confirm", boot.version, "--token", boot.token).status == 0)
+    }
+
+    @Test func `lifecycle of a new store is empty, and its nulls are null`() throws {
+        let answer = try place.castree("lifecycle", "--json")
+        #expect(
+            answer.text == """
+                {"current":null,"pending":null,"knownGood":[],"embedded":null,"bad":[],"boot":null}
+
+                """)
+        #expect(answer.status == 0)
+    }
+
+    @Test func `activate tells the current and the previous version`() throws {
+        let first = try place.castree("activate", "1", "--json")
+        #expect(first.status == 0)
+        #expect(first.text == "{\"current\":\"1\",\"previous\":null}\n")
+        let second = try place.castree("activate", "2", "--json").document(ActivateDocument.self)
+        #expect(second.current == "2")
+        #expect(second.previous == "1")
+        #expect(try lifecycle().current == "2")
+        #expect(try place.contents(".castree/current/index.html") == Release.second["index.html"])
+    }
+
+    @Test func `activate --at-next-boot makes pending, and boot switches`() throws {
+        try place.castree("activate", "1")
+        let pending = try place.castree("activate", "2", "--at-next-boot", "--json")
+        #expect(pending.text == "{\"pending\":\"2\"}\n")
+        #expect(try lifecycle().current == "1")
+        #expect(try lifecycle().pending == "2")
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        #expect(boot.version == "2")
+        #expect(boot.rolledBackFrom == nil)
+        #expect(try lifecycle().pending == nil)
+    }
+
+    @Test func `boot without anything to start is status 3`() throws {
+        let refused = try place.castree("boot", "--json")
+        #expect(refused.status == 3)
+        #expect(try refused.error().code == "noVersion")
+    }
+
+    @Test func `boot tells version and token, and null when nothing was rolled back`() throws {
+        try place.castree("activate", "1")
+        let answer = try place.castree("boot", "--json")
+        #expect(try answer.members() == ["version", "token", "rolledBackFrom"])
+        #expect(answer.text.contains("\"rolledBackFrom\":null"))
+        let boot = try answer.document(BootDocument.self)
+        let shown = try #require(try lifecycle().boot)
+        #expect(shown.version == "1")
+        #expect(shown.token == boot.token)
+        #expect(shown.startedAt.hasSuffix("Z"))
+    }
+
+    @Test func `confirm makes known good, and twice is as good as once`() throws {
+        try place.castree("activate", "1")
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        for _ in 1...2 {
+            let confirmed = try place.castree("confirm", "1", "--token", boot.token, "--json")
+            #expect(confirmed.status == 0)
+            #expect(confirmed.text == "{\"knownGood\":\"1\"}\n")
+        }
+        #expect(try lifecycle().knownGood == ["1"])
+        #expect(try lifecycle().boot == nil)
+    }
+
+    @Test func `confirm needs the version and the token of the boot`() throws {
+        try place.castree("activate", "1")
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        for (version, token) in [("1", "0123456789abcdef"), ("2", boot.token)] {
+            let refused = try place.castree("confirm", version, "--token", token, "--json")
+            #expect(refused.status == 1)
+            #expect(try refused.error().code == "wrongToken")
+        }
+        #expect(try place.castree("confirm", "1").status == 2)
+    }
+
+    @Test func `boot rolls back from a version that was never confirmed`() throws {
+        try place.castree("activate", "1")
+        try start()
+        try place.castree("activate", "2")
+        try place.castree("boot")
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        #expect(boot.version == "1")
+        #expect(boot.rolledBackFrom == "2")
+        let ban = try #require(try lifecycle().bad.first)
+        #expect(ban.version == "2")
+        #expect(ban.count == 1)
+        #expect(!ban.reason.isEmpty)
+        #expect(ban.at.hasSuffix("Z"))
+    }
+
+    @Test func `rollback goes back, bans with the reason, and forgive lifts the ban`() throws {
+        try place.castree("activate", "1")
+        try start()
+        try place.castree("activate", "2")
+        let back = try place.castree("rollback", "--reason", "white page", "--json")
+        #expect(back.status == 0)
+        let document = try back.document(RollbackDocument.self)
+        #expect(document.current == "1")
+        #expect(document.rolledBackFrom == "2")
+        #expect(try lifecycle().bad.map(\.reason) == ["white page"])
+        let listed = try place.castree("versions", "--json").document([ListedVersion].self)
+        #expect(listed.map(\.bad) == [true, false])
+        #expect(listed.map(\.knownGood) == [false, true])
+
+        let refused = try place.castree("activate", "2", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().code == "bannedVersion")
+        #expect(try place.castree("forgive", "2", "--json").text == "{\"version\":\"2\"}\n")
+        #expect(try place.castree("activate", "2").status == 0)
+        #expect(try place.castree("forgive", "2").status == 3)
+    }
+
+    @Test func `rollback with nothing to go back to fails and changes nothing`() throws {
+        try place.castree("activate", "1")
+        let refused = try place.castree("rollback", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().code == "nothingToRollBackTo")
+        #expect(try lifecycle().current == "1")
+        #expect(try lifecycle().bad.isEmpty)
+    }
+
+    @Test func `pending and last known good versions are not retired`() throws {
+        try place.castree("activate", "1")
+        try start()
+        try place.castree("activate", "2", "--at-next-boot")
+        #expect(try place.castree("retire", "2").status == 1)
+        try place.castree("activate", "2")
+        #expect(try place.castree("retire", "1").status == 1)
+    }
+}

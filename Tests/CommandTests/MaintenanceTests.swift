@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+
+@Suite struct MaintenanceTests {
+    let place: Workplace
+
+    init() throws {
+        place = try Workplace()
+        try place.add("1", Release.first, "--activate")
+        try place.add("2", Release.second)
+    }
+
+    @Test func `gc deletes exactly what its dry run announced`() throws {
+        try place.castree("retire", "2")
+        let planned = try place.castree("gc", "--dry-run", "--json").document(CollectDocument.self)
+        #expect(planned.objects == 2)
+        #expect(planned.bytes == "<h1>two</h1>more()".utf8.count)
+        #expect(planned.dryRun)
+        let answer = try place.castree("gc", "--json")
+        #expect(answer.status == 0)
+        let done = try answer.document(CollectDocument.self)
+        #expect(done.objects == planned.objects)
+        #expect(done.bytes == planned.bytes)
+        #expect(!done.dryRun)
+        #expect(try place.castree("gc", "--json").document(CollectDocument.self).objects == 0)
+        #expect(try place.castree("fsck", "--deep").status == 0)
+    }
+
+    @Test func `gc names the largest garbage when it is asked first`() throws {
+        let address = try place.address(of: "index.html", in: "2")
+        try place.castree("retire", "2")
+        let plan = try place.castree("gc", "--dry-run")
+        #expect(plan.status == 0)
+        #expect(plan.text.contains(address))
+        #expect(place.exists(place.object(address)))
+    }
+
+    @Test func `du tells store, versions and largest objects`() throws {
+        let answer = try place.castree("du", "--json")
+        #expect(answer.status == 0)
+        let usage = try answer.document(UsageDocument.self)
+        let bytes = { (files: [String: String]) in files.values.reduce(0) { $0 + $1.utf8.count } }
+        let apparent = bytes(Release.first) + bytes(Release.second)
+        #expect(usage.store.objects == 8)
+        #expect(usage.store.apparentBytes == apparent)
+        #expect(usage.store.objectBytes == bytes(Release.first) + "<h1>two</h1>more()".utf8.count)
+        #expect(usage.store.stagedBytes == 0 && usage.store.unreferencedBytes == 0)
+        #expect(usage.store.diskBytes > 0)
+        #expect(
+            abs(usage.store.ratio - Double(apparent) / Double(usage.store.objectBytes)) < 1e-9)
+        #expect(usage.versions.map(\.version) == ["2", "1"])
+        #expect(usage.versions[1].files == Release.first.count)
+        #expect(usage.versions[1].apparentBytes == bytes(Release.first))
+        #expect(usage.versions[1].uniqueBytes == "<h1>one</h1>".utf8.count)
+        #expect(
+            usage.versions[1].sharedBytes == bytes(Release.first) - "<h1>one</h1>".utf8.count)
+        #expect(usage.largest.map(\.bytes) == usage.largest.map(\.bytes).sorted(by: >))
+        let app = try #require(usage.largest.first { $0.paths.contains("1:js/app.js") })
+        #expect(app.references == 2)
+        #expect(app.paths.contains("2:js/app.js"))
+    }
+
+    @Test func `du shows the versions asked for, and as many objects as asked for`() throws {
+        let usage = try place.castree("du", "1", "--largest", "3", "--json")
+            .document(UsageDocument.self)
+        #expect(usage.versions.map(\.version) == ["1"])
+        #expect(usage.largest.count == 3)
+    }
+
+    @Test func `sizes are exact with --bytes`() throws {
+        let large = String(repeating: "x", count: 123_456)
+        try place.add("3", ["large": large])
+        #expect(try place.castree("du").text.contains("120.6 KiB"))
+        #expect(try place.castree("du", "--bytes").text.contains("123456 B"))
+    }
+
+    @Test func `report tells everything but secrets and content`() throws {
+        try place.castree("boot")
+        let boot = try place.castree("lifecycle", "--json").document(LifecycleDocument.self).boot
+        let token = try #require(boot?.token)
+        let document = try place.castree("report", "--json")
+        #expect(document.status == 0)
+        let members = try document.members()
+        #expect(
+            members.isSuperset(of: [
+                "castree", "system", "store", "usage", "versions", "lifecycle", "events",
+            ]))
+        let text = try place.castree("report")
+        #expect(text.text.contains("castree 0.1.0"))
+        for report in [document, text] {
+            #expect(!report.text.contains(token))
+            #expect(!report.text.contains("index.html"))
+        }
+    }
+
+    @Test func `report goes to a file, and replaces one that is there`() throws {
+        try place.write(["report.txt": String(repeating: "old ", count: 10_000)], to: ".")
+        #expect(try place.castree("report", "report.txt").status == 0)
+        let text = try place.contents("report.txt")
+        #expect(text.hasPrefix("castree 0.1.0"))
+        #expect(!text.contains("old "))
+        #expect(try place.castree("report", "report.json", "--json").status == 0)
+        let report = try JSONSerialization.jsonObject(
+            with: Data(contentsOf: place.directory.appending(path: "report.json")))
+        #expect((report as? [String: Any])?["castree"] as? String == "0.1.0")
+    }
+
+    @Test func `report tells what is broken instead of failing`() throws {
+        let file = place.directory.appending(path: ".castree/lifecycle.json")
+        try Data("{".utf8).write(to: file)
+        let document = try place.castree("report", "--json")
+        #expect(document.status == 0)
+        #expect(document.text.contains("\"lifecycle\":{\"error\":{\"code\":\"badLifecycle\""))
+    }
+}

@@ -1,0 +1,176 @@
+// The documents of the command line, as its contract lists them. Every member is required but those
+// that the contract allows to be null.
+
+struct InitDocument: Decodable {
+    let store: String
+    let format: Int
+}
+
+struct AddDocument: Decodable {
+    let version: String
+    let files: Int
+    let bytes: Int
+    let newObjects: Int
+    let newBytes: Int
+}
+
+struct ListedVersion: Decodable {
+    let version: String
+    let state: String
+    let files: Int
+    let bytes: Int
+    let uniqueBytes: Int
+    let missingObjects: Int
+    let createdAt: String
+    let current: Bool
+    let pending: Bool
+    let knownGood: Bool
+    let bad: Bool
+    let embedded: Bool
+}
+
+struct ShownVersion: Decodable {
+    struct Entry: Decodable {
+        let path: String
+        let routes: [String]
+        let address: String
+        let bytes: Int
+    }
+
+    let version: String
+    let manifest: String
+    let createdAt: String
+    let entries: [Entry]
+}
+
+struct DiffDocument: Decodable {
+    struct Move: Decodable, Equatable {
+        let from: String
+        let to: String
+    }
+
+    let added: [String]
+    let removed: [String]
+    let changed: [String]
+    let moved: [Move]
+    let newBytes: Int
+}
+
+struct MissingDocument: Decodable {
+    struct Object: Decodable {
+        let address: String
+        let label: String?
+        let bytes: Int
+        let paths: [String]
+    }
+
+    let version: String
+    let objects: [Object]
+    let bytes: Int
+}
+
+struct CheckoutDocument: Decodable {
+    let version: String
+    let target: String
+    let mode: String
+    let files: Int
+    let linked: Int
+    let copied: Int
+    let reflinked: Int
+}
+
+struct ActivateDocument: Decodable {
+    let current: String
+    let previous: String?
+}
+
+struct LifecycleDocument: Decodable {
+    struct Ban: Decodable {
+        let version: String
+        let reason: String
+        let count: Int
+        let at: String
+    }
+
+    struct Boot: Decodable {
+        let version: String
+        let token: String
+        let startedAt: String
+    }
+
+    let current: String?
+    let pending: String?
+    let knownGood: [String]
+    let embedded: String?
+    let bad: [Ban]
+    let boot: Boot?
+}
+
+struct BootDocument: Decodable {
+    let version: String
+    let token: String
+    let rolledBackFrom: String?
+}
+
+struct RollbackDocument: Decodable {
+    let current: String
+    let rolledBackFrom: String
+}
+
+struct RetireDocument: Decodable {
+    let version: String
+    let references: Int
+}
+
+struct CollectDocument: Decodable {
+    let objects: Int
+    let bytes: Int
+    let dryRun: Bool
+}
+
+struct CheckDocument: Decodable {
+    struct Finding: Decodable {
+        let kind: String
+        let object: String?
+        let version: String?
+        let path: String?
+        let message: String
+        let repaired: Bool
+    }
+
+    let checkedObjects: Int
+    let checkedBytes: Int
+    let checkedTrees: Int
+    let findings: [Finding]
+}
+
+struct UsageDocument: Decodable {
+    struct Store: Decodable {
+        let objects: Int
+        let objectBytes: Int
+        let diskBytes: Int
+        let stagedBytes: Int
+        let unreferencedBytes: Int
+        let apparentBytes: Int
+        let ratio: Double
+    }
+
+    struct Version: Decodable {
+        let version: String
+        let files: Int
+        let apparentBytes: Int
+        let uniqueBytes: Int
+        let sharedBytes: Int
+    }
+
+    struct Large: Decodable {
+        let address: String
+        let bytes: Int
+        let references: Int
+        let paths: [String]
+    }
+
+    let store: Store
+    let versions: [Version]
+    let largest: [Large]
+}

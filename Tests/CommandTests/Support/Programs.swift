@@ -1,0 +1,125 @@
+import Foundation
+import Testing
+
+/// A program of the package, beside the tests that were built with it.
+enum ProgramUnderTest: String {
+    case castree
+    case checker = "castree-fsck"
+
+    var url: URL { Self.directory.appending(path: rawValue) }
+
+    /// The directory that the tests were built into.
+    ///
+    /// What was built for them ends in `.xctest`: on Linux it is the program that runs, on macOS one
+    /// of its arguments lies inside.
+    private static let directory: URL = {
+        let product =
+            CommandLine.arguments.first { $0.contains(".xctest") }
+            ?? CommandLine.arguments.first ?? "."
+        var url = URL(filePath: product).standardizedFileURL
+        while url.pathComponents.contains(where: { $0.hasSuffix(".xctest") }) {
+            url.deleteLastPathComponent()
+        }
+        return url
+    }()
+}
+
+/// What a program that has ended printed, and its exit status.
+struct Finished: Sendable, CustomTestStringConvertible {
+    let status: Int32
+    let output: Data
+    let errors: String
+
+    var text: String { String(decoding: output, as: UTF8.self) }
+
+    var testDescription: String { "status \(status), output \(text), errors \(errors)" }
+
+    /// The document on standard output, which must be one.
+    func document<Document: Decodable>(_ type: Document.Type = Document.self) throws -> Document {
+        try JSONDecoder().decode(type, from: output)
+    }
+
+    /// The names of the document's members.
+    func members() throws -> Set<String> {
+        let object = try JSONSerialization.jsonObject(with: output) as? [String: Any]
+        return Set(try #require(object).keys)
+    }
+
+    /// The error on standard error, which must be its only content.
+    func error() throws -> ErrorDocument.Reason {
+        try JSONDecoder().decode(ErrorDocument.self, from: Data(errors.utf8)).error
+    }
+}
+
+/// `{"error":{"code":"…","message":"…"}}`.
+struct ErrorDocument: Decodable {
+    struct Reason: Decodable {
+        let code: String
+        let message: String
+    }
+
+    let error: Reason
+}
+
+/// A program that was started and may still run.
+final class Running {
+    private let process = Process()
+    private let outputFile: URL
+    private let errorFile: URL
+
+    init(
+        _ program: ProgramUnderTest, _ arguments: [String], in directory: URL,
+        environment: [String: String] = [:], output: Pipe? = nil
+    ) throws {
+        let name = UUID().uuidString
+        outputFile = directory.appending(path: ".output-\(name)")
+        errorFile = directory.appending(path: ".errors-\(name)")
+        process.executableURL = program.url
+        process.arguments = arguments
+        process.currentDirectoryURL = directory
+        process.environment = environment
+        process.standardInput = FileHandle.nullDevice
+        if let output {
+            process.standardOutput = output.fileHandleForWriting
+        } else {
+            process.standardOutput = try Self.makeFile(outputFile)
+        }
+        process.standardError = try Self.makeFile(errorFile)
+        try Self.receivingSignals { try process.run() }
+    }
+
+    /// Runs the body with no signal blocked in this thread: worker threads of libdispatch block
+    /// nearly all, and a child inherits what is blocked.
+    private static func receivingSignals(_ body: () throws -> Void) rethrows {
+        var none = sigset_t()
+        var before = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try body()
+    }
+
+    // Files rather than pipes: nobody has to read while the program writes.
+    private static func makeFile(_ url: URL) throws -> FileHandle {
+        try Data().write(to: url)
+        return try FileHandle(forWritingTo: url)
+    }
+
+    /// Sends a signal.
+    func signal(_ number: Int32) {
+        kill(process.processIdentifier, number)
+    }
+
+    /// Waits for the end.
+    func finished() throws -> Finished {
+        process.waitUntilExit()
+        // With a pipe there is no file of the output.
+        let output = (try? Data(contentsOf: outputFile)) ?? Data()
+        let errors = try Data(contentsOf: errorFile)
+        for file in [outputFile, errorFile] { try? FileManager.default.removeItem(at: file) }
+        let isSignal = process.terminationReason == .uncaughtSignal
+        return Finished(
+            status: isSignal ? -process.terminationStatus : process.terminationStatus,
+            output: output, errors: String(decoding: errors, as: UTF8.self))
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Testing
+
+@Suite struct VersionTests {
+    let place: Workplace
+
+    init() throws {
+        place = try Workplace()
+        try place.add("1", Release.first, "--activate")
+        try place.add("2", Release.second)
+    }
+
+    @Test func `versions lists the newest first, with every field`() throws {
+        let listed = try place.castree("versions", "--json")
+        #expect(listed.status == 0)
+        let versions = try listed.document([ListedVersion].self)
+        #expect(versions.map(\.version) == ["2", "1"])
+        #expect(versions.map(\.current) == [false, true])
+        #expect(versions.map(\.state) == ["materialized", "materialized"])
+        #expect(versions[0].files == Release.second.count)
+        #expect(versions[0].uniqueBytes == "<h1>two</h1>more()".utf8.count)
+        #expect(versions[0].missingObjects == 0)
+        #expect(!versions[0].pending && !versions[0].knownGood && !versions[0].bad)
+    }
+
+    @Test func `versions marks the current one with a star`() throws {
+        let lines = try place.castree("versions").text.split(separator: "\n")
+        #expect(lines.count == 3)
+        #expect(lines[1].hasPrefix("   2"))
+        #expect(lines[2].hasPrefix("*  1"))
+    }
+
+    @Test func `versions of an empty store is an empty list`() throws {
+        try place.castree("--store", "empty", "init")
+        let listed = try place.castree("--store", "empty", "versions", "--json")
+        #expect(listed.text == "[]\n")
+        #expect(try place.castree("--store", "empty", "versions").text.contains("castree add"))
+    }
+
+    @Test func `show lists the entries by path`() throws {
+        let shown = try place.castree("show", "1", "--json").document(ShownVersion.self)
+        #expect(shown.version == "1")
+        #expect(shown.manifest.count == 64)
+        #expect(shown.entries.map(\.path) == Release.first.keys.sorted())
+        for entry in shown.entries {
+            #expect(entry.address.count == 64)
+            #expect(entry.bytes == Release.first[entry.path]?.utf8.count)
+        }
+    }
+
+    @Test func `show prints a line for each file`() throws {
+        let lines = try place.castree("show", "1").text.split(separator: "\n")
+        for path in Release.first.keys {
+            #expect(lines.contains { $0.hasSuffix("  \(path)") })
+        }
+        #expect(lines.contains { $0.hasSuffix("  x  tools/serve") })
+    }
+
+    @Test func `times are ISO 8601 in UTC`() throws {
+        // GNU date -u -d @SECONDS +%FT%TZ
+        let moments: [(Int, String)] = [
+            (0, "1970-01-01T00:00:00Z"), (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_709_251_199, "2024-02-29T23:59:59Z"), (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (1_763_728_065, "2025-11-21T12:27:45Z"), (253_402_300_800, "+10000-01-01T00:00:00Z"),
+        ]
+        let manifest = ".castree/manifests/1.json"
+        let text = try place.contents(manifest)
+        for (seconds, expected) in moments {
+            let changed = text.replacing(
+                /"createdAt":\d+/, with: "\"createdAt\":\(seconds)")
+            try Data(changed.utf8).write(to: place.directory.appending(path: manifest))
+            let shown = try place.castree("show", "1", "--json").document(ShownVersion.self)
+            #expect(shown.createdAt == expected)
+        }
+    }
+
+    @Test func `diff tells what was added, removed, changed and moved`() throws {
+        let diff = try place.castree("diff", "1", "2", "--json").document(DiffDocument.self)
+        #expect(diff.added == ["js/more.js"])
+        #expect(diff.removed == ["empty"])
+        #expect(diff.changed == ["index.html"])
+        #expect(diff.moved == [.init(from: "old/name.txt", to: "new/name.txt")])
+        #expect(diff.newBytes == "<h1>two</h1>more()".utf8.count)
+    }
+
+    @Test func `diff prints one letter a line`() throws {
+        let lines = try place.castree("diff", "1", "2").text.split(separator: "\n")
+        #expect(
+            lines.dropLast() == [
+                "D empty", "M index.html", "A js/more.js", "R old/name.txt -> new/name.txt",
+            ])
+        #expect(lines.last?.contains("18 B") == true)
+    }
+
+    @Test func `diff of a version with itself is empty`() throws {
+        let diff = try place.castree("diff", "1", "1", "--json").document(DiffDocument.self)
+        #expect(diff.added.isEmpty && diff.removed.isEmpty && diff.changed.isEmpty)
+        #expect(diff.moved.isEmpty && diff.newBytes == 0)
+    }
+
+    @Test func `retire forgets a version and counts what it referenced`() throws {
+        let retired = try place.castree("retire", "2", "--json")
+        #expect(retired.status == 0)
+        let document = try retired.document(RetireDocument.self)
+        #expect(document.version == "2")
+        #expect(document.references == Release.second.count)
+        #expect(try place.castree("show", "2").status == 3)
+        #expect(!place.exists(".castree/versions/2"))
+    }
+
+    @Test func `the current version is not retired`() throws {
+        let refused = try place.castree("retire", "1", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().code == "versionInUse")
+        #expect(try place.castree("show", "1").status == 0)
+    }
+
+    @Test(arguments: [
+        ["show", "9"], ["diff", "1", "9"], ["diff", "9", "1"], ["missing", "9"],
+        ["cat", "9:index.html"], ["checkout", "9", "target"], ["activate", "9"],
+        ["activate", "9", "--at-next-boot"], ["retire", "9"], ["forgive", "9"], ["du", "9"],
+        ["show", "not a name"], ["missing", "../1"],
+    ])
+    func `a version that is not there is status 3`(_ arguments: [String]) throws {
+        let refused = try place.run(.castree, arguments + ["--json"])
+        #expect(refused.status == 3)
+        #expect(refused.output.isEmpty)
+        #expect(try refused.error().code == "noVersion")
+        let told = try place.run(.castree, arguments)
+        #expect(told.status == 3)
+        #expect(told.errors.hasPrefix("castree: "))
+    }
+}

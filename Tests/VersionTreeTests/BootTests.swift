@@ -1,0 +1,227 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+
+@testable import VersionTree
+
+// The lifecycle through the store: what starts, what is rolled back, what is banned.
+
+@Suite struct BootTests {
+    /// Three versions; A is current and known good.
+    private func make() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        for name in ["A", "B", "C"] { try temporary.add(name, ["index.html": name]) }
+        try temporary.versions.activate("A")
+        let boot = try temporary.versions.boot()
+        try temporary.versions.confirm("A", token: boot.token)
+        return temporary
+    }
+
+    @Test func `rolls a bad release back at the next boot and bans it`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activateAtNextBoot("B")
+        #expect(try versions.lifecycle().current == "A")
+        #expect(try versions.versions().first { $0.version == "B" }?.isPending == true)
+        let first = try versions.boot()
+        #expect(first.version == "B" && first.rolledBackFrom == nil)
+        #expect(try versions.lifecycle().boot?.version == "B")
+        // Killed here, and started again by another process.
+        let second = try temporary.reopened().boot()
+        #expect(second.version == "A" && second.rolledBackFrom == "B")
+        #expect(second.token != first.token)
+        let lifecycle = try versions.lifecycle()
+        #expect(lifecycle.bad.map(\.version) == ["B"])
+        #expect(lifecycle.bad[0].count == 1)
+        #expect(!lifecycle.bad[0].reason.isEmpty)
+        #expect(try temporary.shown() == ["index.html": "A"])
+        expectRefusal(.bannedVersion) { try versions.activate("B") }
+        expectRefusal(.bannedVersion) { try versions.activateAtNextBoot("B") }
+        #expect(try versions.boot().version == "A")
+        try temporary.expectClean()
+    }
+
+    @Test func `keeps a release that was confirmed, and needs no second confirmation`() throws {
+        let temporary = try make()
+        try temporary.versions.activateAtNextBoot("B")
+        let boot = try temporary.versions.boot()
+        #expect(try temporary.versions.confirm("B", token: boot.token) == "B")
+        #expect(try temporary.versions.confirm("B", token: boot.token) == "B")
+        #expect(try temporary.versions.lifecycle().knownGood == ["B", "A"])
+        for _ in 0..<3 {
+            let again = try temporary.versions.boot()
+            #expect(again.version == "B" && again.rolledBackFrom == nil)
+        }
+        try temporary.expectClean()
+    }
+
+    @Test func `credits no confirmation to another version or another start`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activateAtNextBoot("B")
+        let boot = try versions.boot()
+        for (name, token) in [
+            ("A", boot.token), ("C", boot.token), ("B", "x"), ("B", ""), ("../B", boot.token),
+        ] {
+            expectRefusal(.wrongToken) { try versions.confirm(name, token: token) }
+        }
+        #expect(try versions.lifecycle().knownGood == ["A"])
+        // Switched to C while B still runs: B's late confirmation vouches for nothing.
+        try versions.activate("C")
+        expectRefusal(.wrongToken) { try versions.confirm("B", token: boot.token) }
+        expectRefusal(.wrongToken) { try versions.confirm("C", token: boot.token) }
+        #expect(try versions.lifecycle().knownGood == ["A"])
+    }
+
+    @Test func `refuses the token of a start that was given up`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activateAtNextBoot("B")
+        let first = try versions.boot()
+        _ = try versions.boot()
+        try versions.forgive("B")
+        try versions.activateAtNextBoot("B")
+        let second = try versions.boot()
+        #expect(second.version == "B")
+        expectRefusal(.wrongToken) { try versions.confirm("B", token: first.token) }
+        try versions.confirm("B", token: second.token)
+    }
+
+    @Test func `tries a version again that has nothing to go back to`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("A", ["f": "A"])
+        expectRefusal(.noVersion) { try temporary.versions.boot() }
+        try temporary.versions.activate("A")
+        for _ in 0..<3 {
+            let boot = try temporary.versions.boot()
+            #expect(boot.version == "A" && boot.rolledBackFrom == nil)
+        }
+        #expect(try temporary.versions.lifecycle().bad.isEmpty)
+        expectRefusal(.nothingToRollBackTo) { try temporary.versions.rollback() }
+        #expect(try temporary.versions.lifecycle().current == "A")
+    }
+
+    @Test func `rolls back to the embedded version, once and for good`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.embed("A", knownGood: [])
+        try versions.activate("B")
+        #expect(try versions.rollback(reason: "it crashed").current == "A")
+        #expect(try versions.lifecycle().bad[0].reason == "it crashed")
+        expectRefusal(.nothingToRollBackTo) { try versions.rollback() }
+        #expect(try versions.boot().version == "A")
+        #expect(try versions.boot().version == "A")
+        #expect(try versions.lifecycle().bad.map(\.version) == ["B"])
+    }
+
+    @Test func `rolls back to the newest known good version that can be shown`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        for name in ["B", "C"] {
+            try versions.activate(name)
+            try versions.confirm(name, token: versions.boot().token)
+        }
+        #expect(try versions.lifecycle().knownGood == ["C", "B", "A"])
+        // B has lost an object.
+        unlink(try temporary.objectPath(address(of: "B")))
+        _ = try versions.check(repairing: true)
+        let report = try versions.rollback()
+        #expect(report.current == "A" && report.from == "C")
+        #expect(try temporary.shown() == ["index.html": "A"])
+    }
+
+    @Test func `bans content, not names`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activate("B")
+        _ = try versions.rollback()
+        // The same content under another name.
+        try temporary.add("B2", ["index.html": "B"])
+        expectRefusal(.bannedVersion) { try versions.activate("B2") }
+        #expect(try versions.versions().first { $0.version == "B2" }?.isBad == true)
+        // Other content under the same name.
+        try versions.retire("B")
+        #expect(try versions.lifecycle().bad.count == 1)
+        shell("rm -rf \(temporary.directory.appending("source-B"))")
+        try temporary.add("B", ["index.html": "B, mended"])
+        #expect(try versions.versions().first { $0.version == "B" }?.isBad == false)
+        try versions.activate("B")
+        #expect(try temporary.shown() == ["index.html": "B, mended"])
+    }
+
+    @Test func `forgives, and counts a ban that comes again`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        expectRefusal(.noVersion) { try versions.forgive("B") }
+        try versions.activate("B")
+        _ = try versions.rollback()
+        try versions.forgive("B")
+        #expect(try versions.lifecycle().bad.isEmpty)
+        try versions.activate("B")
+        _ = try versions.rollback(reason: "again")
+        expectRefusal(.noVersion) { try versions.forgive("none") }
+        #expect(try versions.lifecycle().bad.map(\.count) == [1])
+        // By the name it had, when the version is retired.
+        try versions.retire("B")
+        try versions.forgive("B")
+        #expect(try versions.lifecycle().bad.isEmpty)
+    }
+
+    @Test func `drops a pending version that is no longer complete`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activateAtNextBoot("B")
+        unlink(try temporary.objectPath(address(of: "B")))
+        _ = try versions.check(repairing: true)
+        let boot = try versions.boot()
+        #expect(boot.version == "A" && boot.rolledBackFrom == nil)
+        #expect(try versions.lifecycle().bad.isEmpty)
+    }
+
+    // A version that has lost objects cannot be started; the app must start all the same.
+    @Test func `starts the known good version when the current one has lost an object`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activate("B")
+        unlink(try temporary.objectPath(address(of: "B")))
+        _ = try versions.check(repairing: true)
+        let boot = try versions.boot()
+        #expect(boot.version == "A")
+        #expect(try temporary.shown() == ["index.html": "A"])
+    }
+
+    @Test func `starts the tree again that somebody has deleted`() throws {
+        let temporary = try make()
+        shell("rm -rf \(temporary.tree("A"))")
+        #expect(try temporary.versions.boot().version == "A")
+        #expect(try temporary.shown() == ["index.html": "A"])
+    }
+
+    @Test func `goes back first and then on to a pending version`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activate("B")
+        _ = try versions.boot()
+        try versions.activateAtNextBoot("C")
+        let boot = try versions.boot()
+        #expect(boot.version == "C" && boot.rolledBackFrom == "B")
+        #expect(try versions.lifecycle().bad.map(\.version) == ["B"])
+        // C is not confirmed either.
+        #expect(try versions.boot().version == "A")
+        #expect(Set(try versions.lifecycle().bad.map(\.version)) == ["B", "C"])
+    }
+
+    @Test func `loses nothing of the lifecycle with the index`() throws {
+        let temporary = try make()
+        try temporary.versions.activate("B")
+        _ = try temporary.versions.rollback()
+        try temporary.versions.activateAtNextBoot("C")
+        let before = try temporary.versions.lifecycle()
+        shell("rm -f \(temporary.path)/index.sqlite*")
+        let versions = try temporary.reopened()
+        #expect(try versions.lifecycle() == before)
+        expectRefusal(.bannedVersion) { try versions.activate("B") }
+        #expect(try versions.boot().version == "C")
+    }
+}

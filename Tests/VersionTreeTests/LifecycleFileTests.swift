@@ -1,0 +1,190 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// lifecycle.json and the link `current` on a disk that others write to.
+
+@Suite struct LifecycleFileTests {
+    private func make() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        for name in ["1", "2"] { try temporary.add(name, ["f": name]) }
+        try temporary.versions.activate("1")
+        return temporary
+    }
+
+    private func kinds(_ temporary: TemporaryStore, repairing: Bool = false) throws -> [Finding
+        .Kind]
+    {
+        try temporary.reopened().check(repairing: repairing).findings.map(\.kind)
+    }
+
+    @Test(arguments: [
+        "", "{", "{\"format\":1,\"current\":\"../../etc\"}", "[]", "\0\0\0\0",
+        "{\"format\":1,\"current\":7}",
+    ])
+    func `refuses to go on with a damaged file, and repair keeps what is shown`(_ text: String)
+        throws
+    {
+        let temporary = try make()
+        try writeFile(temporary.path + "/lifecycle.json", text)
+        expectRefusal(.badLifecycle) { try temporary.versions.lifecycle() }
+        expectRefusal(.badLifecycle) { try temporary.versions.activate("2") }
+        expectRefusal(.badLifecycle) { try temporary.versions.boot() }
+        expectRefusal(.badLifecycle) { try temporary.versions.retire("1") }
+        #expect(try readBytes(temporary.path + "/lifecycle.json") == Array(text.utf8))
+        #expect(try kinds(temporary) == [.damagedLifecycle])
+        #expect(try kinds(temporary, repairing: true) == [.damagedLifecycle])
+        #expect(try temporary.versions.lifecycle().current == "1")
+        #expect(try temporary.shown() == ["f": "1"])
+        // Set aside, not deleted.
+        #expect(
+            try snapshot(temporary.path + "/quarantine").values.contains {
+                $0.content == Array(text.utf8)
+            })
+        try temporary.expectClean()
+    }
+
+    @Test(arguments: ["directory", "link", "fifo", "large"])
+    func `names something else in place of the file, and repairs it`(_ kind: String) throws {
+        let temporary = try make()
+        let path = temporary.path + "/lifecycle.json"
+        unlink(path)
+        switch kind {
+        case "directory": mkdir(path, 0o755)
+        case "link": symlink("/etc/passwd", path)
+        case "fifo": mkfifo(path, 0o644)
+        default:
+            try writeFile(path, "{")
+            truncate(path, 1 << 30)
+        }
+        #expect(try kinds(temporary) == [.damagedLifecycle])
+        #expect(try kinds(temporary, repairing: true) == [.damagedLifecycle])
+        #expect(try temporary.versions.lifecycle().current == "1")
+        try temporary.expectClean()
+    }
+
+    @Test func `refuses a newer format and leaves the file`() throws {
+        let temporary = try make()
+        let text = #"{"format":2,"current":"1","somethingNew":true}"#
+        try writeFile(temporary.path + "/lifecycle.json", text)
+        expectRefusal(.unsupportedFormat) { try temporary.versions.activate("2") }
+        expectRefusal(.unsupportedFormat) { try temporary.reopened().check(repairing: true) }
+        #expect(try readBytes(temporary.path + "/lifecycle.json") == Array(text.utf8))
+    }
+
+    @Test func `begins anew when the file is gone`() throws {
+        let temporary = try make()
+        unlink(temporary.path + "/lifecycle.json")
+        #expect(try temporary.versions.lifecycle() == Lifecycle())
+        #expect(try kinds(temporary) == [.wrongCurrentLink])
+        try temporary.versions.activate("2")
+        try temporary.expectClean()
+    }
+
+    @Test(arguments: [
+        "dangling", "outside", "absolute", "absent", "file", "directory", "filled directory",
+    ])
+    func `names a wrong link, and repairs it`(_ kind: String) throws {
+        let temporary = try make()
+        let path = temporary.path + "/current"
+        unlink(path)
+        switch kind {
+        case "dangling": symlink("versions/none", path)
+        case "outside": symlink("../../..", path)
+        case "absolute": symlink(temporary.tree("1"), path)
+        case "absent": break
+        case "file": try writeFile(path, "mine")
+        case "directory": mkdir(path, 0o755)
+        default: try writeFile(path + "/mine", "mine")
+        }
+        #expect(try kinds(temporary) == [.wrongCurrentLink])
+        if kind == "filled directory" {
+            // Somebody's files are not deleted without a question; nor does the check fail.
+            #expect(
+                try temporary.reopened().check(repairing: true).findings.map(\.kind) == [
+                    .wrongCurrentLink
+                ])
+            return
+        }
+        #expect(try kinds(temporary, repairing: true) == [.wrongCurrentLink])
+        #expect(try temporary.shown() == ["f": "1"])
+        try temporary.expectClean()
+    }
+
+    @Test func `mends a link that a crash has left behind with the next change`() throws {
+        let temporary = try make()
+        unlink(temporary.path + "/current")
+        symlink("versions/2", temporary.path + "/current")
+        try writeFile(temporary.path + "/.current.new", "left")
+        try temporary.versions.activate("1")
+        #expect(try temporary.shown() == ["f": "1"])
+        try temporary.expectClean()
+    }
+
+    @Test func `forgets versions that are not registered`() throws {
+        let temporary = try make()
+        try temporary.versions.confirm("1", token: temporary.versions.boot().token)
+        let bytes = try readBytes(temporary.path + "/lifecycle.json")
+        let text = String(decoding: bytes, as: UTF8.self)
+            .replacingOccurrences(of: "\"current\":\"1\"", with: "\"current\":\"ghost\"")
+            .replacingOccurrences(
+                of: "\"knownGood\":[\"1\"]", with: "\"knownGood\":[\"phantom\",\"1\"]")
+        try writeFile(temporary.path + "/lifecycle.json", text)
+        let found = try temporary.reopened().check().findings
+        #expect(
+            found.filter { $0.kind == .unknownVersion }.compactMap(\.version).sorted() == [
+                "ghost", "phantom",
+            ])
+        _ = try temporary.reopened().check(repairing: true)
+        #expect(try temporary.versions.lifecycle().current == "1")
+        #expect(try temporary.versions.lifecycle().knownGood == ["1"])
+        try temporary.expectClean()
+    }
+
+    @Test func `changes nothing on disk when nothing changes`() throws {
+        let temporary = try make()
+        let before = try status(temporary.path + "/lifecycle.json")
+        try temporary.versions.activate("1")
+        expectRefusal(.wrongToken) { try temporary.versions.confirm("1", token: "x") }
+        #expect(try status(temporary.path + "/lifecycle.json") == before)
+    }
+
+    // Two writers and a reader: whoever follows the link finds a whole version, always.
+    @Test func `always leads to an existing tree`() throws {
+        let temporary = try make()
+        let stores = try (0..<2).map { _ in try temporary.reopened() }
+        let reader = try temporary.reopened()
+        let isDone = Shared(0)
+        let misses = Shared<[String]>([])
+        let path = temporary.path
+        try together([
+            {
+                defer { isDone.with { $0 += 1 } }
+                for _ in 0..<150 { try stores[0].activate("1") }
+            },
+            {
+                defer { isDone.with { $0 += 1 } }
+                for _ in 0..<150 { try stores[1].activate("2") }
+            },
+            {
+                while isDone.with({ $0 }) < 2 {
+                    do {
+                        let text = String(
+                            decoding: try readBytes(path + "/current/f"), as: UTF8.self)
+                        if text != "1" && text != "2" { misses.with { $0.append("read \(text)") } }
+                        let current = try reader.lifecycle().current
+                        if current != "1" && current != "2" {
+                            misses.with { $0.append("current \(current ?? "-")") }
+                        }
+                    } catch {
+                        misses.with { $0.append("\(error)") }
+                    }
+                }
+            },
+        ])
+        #expect(misses.with { $0 } == [])
+        try temporary.expectClean()
+    }
+}

@@ -1,0 +1,172 @@
+import CASStore
+import StorageTestSupport
+import Testing
+
+@testable import VersionTree
+
+// The lifecycle as a value: pure transitions.
+
+@Suite struct LifecycleTests {
+    private func content(_ text: String) throws -> ObjectID { try address(of: text) }
+
+    @Test func `shows what is activated and forgets that it was pending`() {
+        var lifecycle = Lifecycle()
+        lifecycle.pending = "2"
+        lifecycle.activate("2")
+        #expect(lifecycle.current == "2")
+        #expect(lifecycle.pending == nil)
+        lifecycle.pending = "3"
+        lifecycle.activate("2")
+        #expect(lifecycle.pending == "3")
+    }
+
+    @Test func `no longer waits for the start of another version`() {
+        var lifecycle = Lifecycle()
+        lifecycle.activate("1")
+        lifecycle.boot = .init(version: "1", token: "t", startedAt: 1)
+        lifecycle.activate("1")
+        #expect(lifecycle.boot?.token == "t")
+        lifecycle.activate("2")
+        #expect(lifecycle.boot == nil)
+    }
+
+    @Test func `remembers known good versions, each once, newest first, sixteen at most`() {
+        var lifecycle = Lifecycle()
+        for index in 0..<20 { lifecycle.confirm("\(index)", token: "t") }
+        lifecycle.confirm("15", token: "t")
+        #expect(lifecycle.knownGood.first == "15")
+        #expect(lifecycle.knownGood.count == 16)
+        #expect(Set(lifecycle.knownGood).count == 16)
+    }
+
+    @Test func `goes back to the newest known good, else to the embedded version`() {
+        var lifecycle = Lifecycle()
+        #expect(lifecycle.fallback(besides: nil) { _ in true } == nil)
+        lifecycle.embedded = "0"
+        #expect(lifecycle.fallback(besides: "1") { _ in true } == "0")
+        #expect(lifecycle.fallback(besides: "0") { _ in true } == nil)
+        lifecycle.knownGood = ["3", "2", "1"]
+        #expect(lifecycle.fallback(besides: "3") { _ in true } == "2")
+        #expect(lifecycle.fallback(besides: "3") { $0 != "2" } == "1")
+        #expect(lifecycle.fallback(besides: "3") { !["2", "1"].contains($0) } == "0")
+    }
+
+    @Test func `bans content, counts the bans, and forgets them when forgiven`() throws {
+        var lifecycle = Lifecycle()
+        lifecycle.knownGood = ["2", "1"]
+        lifecycle.pending = "2"
+        lifecycle.ban("2", content: try content("x"), reason: "crashed", at: 10)
+        #expect(lifecycle.knownGood == ["1"])
+        #expect(lifecycle.pending == nil)
+        lifecycle.ban("3", content: try content("y"), reason: "slow", at: 11)
+        lifecycle.ban("2b", content: try content("x"), reason: "again", at: 12)
+        #expect(lifecycle.bad.map(\.version) == ["2b", "3"])
+        #expect(try lifecycle.ban(of: content("x"))?.count == 2)
+        #expect(try lifecycle.ban(of: content("x"))?.reason == "again")
+        lifecycle.forgive(try content("x"))
+        #expect(lifecycle.bad.map(\.version) == ["3"])
+    }
+
+    @Test func `needs the current, pending, embedded and last known good version`() {
+        var lifecycle = Lifecycle()
+        lifecycle.current = "c"
+        lifecycle.pending = "p"
+        lifecycle.embedded = "e"
+        lifecycle.knownGood = ["k"]
+        for name in ["c", "p", "e", "k"] { #expect(lifecycle.need(of: name) != nil) }
+        #expect(lifecycle.need(of: "x") == nil)
+        lifecycle.knownGood = ["k", "l"]
+        #expect(lifecycle.need(of: "l") == nil)
+        #expect(lifecycle.needed == ["c", "p", "e", "k", "l"])
+    }
+
+    private func full() throws -> Lifecycle {
+        var lifecycle = Lifecycle()
+        lifecycle.current = "2.0"
+        lifecycle.pending = "3"
+        lifecycle.embedded = "1"
+        lifecycle.knownGood = ["2.0", "1"]
+        lifecycle.ban(
+            "bad", content: try content("x"), reason: "say \"no\"\n\u{1b}[31m\u{e9}", at: 12)
+        lifecycle.boot = .init(version: "2.0", token: "0123abcd", startedAt: 99)
+        lifecycle.confirmed = .init(version: "1", token: "ffff")
+        return lifecycle
+    }
+
+    @Test func `survives being written and read`() throws {
+        for lifecycle in [Lifecycle(), try full()] {
+            let bytes = lifecycle.serialized()
+            #expect(try Lifecycle(parsing: bytes) == lifecycle)
+            #expect(try Lifecycle(parsing: bytes).serialized() == bytes)
+        }
+    }
+
+    @Test func `refuses the file cut at every byte`() throws {
+        let bytes = try full().serialized()
+        // The last byte is the line feed behind the document.
+        for length in 0..<(bytes.count - 1) {
+            expectRefusal(.badLifecycle, "cut at \(length)") {
+                try Lifecycle(parsing: Array(bytes.prefix(length)))
+            }
+        }
+    }
+
+    private func expectRules(_ bytes: [UInt8]) throws {
+        let outcome: Result<Lifecycle, any Error> = Result { try Lifecycle(parsing: bytes) }
+        switch outcome {
+        case .success(let lifecycle):
+            for name in lifecycle.needed { _ = try VersionName(name) }
+            #expect(lifecycle.bad.allSatisfy { $0.count > 0 })
+        case .failure(let error):
+            let code = (error as? StoreError)?.code
+            #expect(code == .badLifecycle || code == .unsupportedFormat)
+        }
+    }
+
+    @Test func `keeps its rules with any bit flipped`() throws {
+        let bytes = try full().serialized()
+        for position in bytes.indices {
+            for bit in 0..<8 {
+                var flipped = bytes
+                flipped[position] ^= 1 << bit
+                try expectRules(flipped)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        #"{"format":1,"current":".."}"#, #"{"format":1,"current":"../../etc"}"#,
+        #"{"format":1,"current":"/etc"}"#, #"{"format":1,"current":""}"#,
+        #"{"format":1,"current":1}"#,
+        #"{"format":1,"current":".1.123-abc"}"#, #"{"format":1,"pending":"a/b"}"#,
+        #"{"format":1,"embedded":["1"]}"#, #"{"format":1,"knownGood":"1"}"#,
+        #"{"format":1,"knownGood":["1",null]}"#, #"{"format":1,"knownGood":["../x"]}"#,
+        #"{"format":1,"bad":[{}]}"#, #"{"format":1,"bad":{}}"#, #"{"format":1,"boot":"1"}"#,
+        #"{"format":1,"boot":{"version":"1"}}"#,
+        #"{"format":1,"boot":{"version":"../1","token":"t","startedAt":1}}"#,
+        #"{"format":1,"confirmed":{"version":"1"}}"#,
+        #"{"format":1,"confirmed":{"version":"1","token":1}}"#,
+        #"{"format":"1"}"#, #"{"format":1.0}"#, #"{"format":0}"#, #"{"format":-1}"#, "{}", "[]",
+        "null", "",
+        #"{"format":1}{"format":1}"#, #"{"format":1,"format":1}"#,
+        #"{"format":1,"current":"1","current":"2"}"#,
+        #"{"format":1,"bad":[{"version":"1","content":"xyz","reason":"r","count":1,"at":1}]}"#,
+        "\u{feff}{\"format\":1}", "{\"format\":1,\"x\":\"\\ud800\"}",
+    ])
+    func `refuses a file with hostile or wrong fields`(_ text: String) {
+        expectRefusal(.badLifecycle) { try Lifecycle(parsing: Array(text.utf8)) }
+    }
+
+    @Test(arguments: [0, -1, 4_000_000_000])
+    func `refuses a ban counted wrongly`(_ count: Int) throws {
+        let text = """
+            {"format":1,"bad":[{"version":"1","content":"\(try content("x"))","reason":"r",\
+            "count":\(count),"at":1}]}
+            """
+        expectRefusal(.badLifecycle) { try Lifecycle(parsing: Array(text.utf8)) }
+    }
+
+    @Test func `refuses a newer format by that name`() {
+        expectRefusal(.unsupportedFormat) { try Lifecycle(parsing: Array(#"{"format":2}"#.utf8)) }
+    }
+}

@@ -1,0 +1,208 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// Every finding about trees, made on purpose, named, and repaired.
+
+@Suite struct TreeCheckTests {
+    private let files = ["a": "one", "d/b": "two", "d/run": "#!x", "empty": ""]
+
+    /// Damages a tree, expects what the check must find, and expects a repair to mend it.
+    private func expectFinding(
+        _ kind: Finding.Kind, at path: String?, version: String? = "1",
+        sourceLocation: SourceLocation = #_sourceLocation, _ damage: (TemporaryStore) throws -> Void
+    ) throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", files)
+        try temporary.versions.activate("1")
+        try damage(temporary)
+        let found = try temporary.reopened().check().findings
+        #expect(
+            found.contains {
+                $0.kind == kind && $0.path == path && $0.version == version && !$0.isRepaired
+            },
+            "\(found)", sourceLocation: sourceLocation)
+        let again = try temporary.reopened().check().findings
+        #expect(again == found, "looking changes nothing", sourceLocation: sourceLocation)
+        let repaired = try temporary.reopened().check(repairing: true).findings
+        #expect(
+            repaired.allSatisfy { $0.isRepaired }, "\(repaired)", sourceLocation: sourceLocation)
+        #expect(try readTree(temporary.tree("1")) == files, sourceLocation: sourceLocation)
+        #expect(try temporary.shown() == files, sourceLocation: sourceLocation)
+        try temporary.expectClean(sourceLocation: sourceLocation)
+    }
+
+    @Test func `names a file that is not there`() throws {
+        try expectFinding(.missingInTree, at: "d/b") {
+            chmod($0.tree("1") + "/d", 0o755)
+            unlink($0.tree("1") + "/d/b")
+            chmod($0.tree("1") + "/d", 0o555)
+        }
+    }
+
+    @Test func `names a directory that is not there, and one that is a file`() throws {
+        try expectFinding(.missingInTree, at: "d") { shell("rm -rf \($0.tree("1"))/d") }
+        try expectFinding(.missingInTree, at: "d") {
+            shell("rm -rf \($0.tree("1"))/d")
+            try writeFile($0.tree("1") + "/d", "x")
+        }
+        try expectFinding(.missingInTree, at: "d") {
+            shell("rm -rf \($0.tree("1"))/d")
+            symlink("/etc", $0.tree("1") + "/d")
+        }
+    }
+
+    @Test func `names a file with other bytes`() throws {
+        try expectFinding(.wrongInTree, at: "a") {
+            chmod($0.tree("1"), 0o755)
+            try writeFile($0.tree("1") + "/a", "One", mode: 0o444)
+            chmod($0.tree("1"), 0o555)
+        }
+        try expectFinding(.wrongInTree, at: "a") {
+            chmod($0.tree("1"), 0o755)
+            try writeFile($0.tree("1") + "/a", "longer", mode: 0o444)
+        }
+        try expectFinding(.wrongInTree, at: "empty") {
+            let file = open($0.tree("1") + "/empty", O_WRONLY)
+            #expect(write(file, "x", 1) == 1)
+            close(file)
+        }
+    }
+
+    @Test(arguments: ["link", "fifo", "directory", "filled directory"])
+    func `names something else in place of a file`(_ kind: String) throws {
+        try expectFinding(.wrongInTree, at: "a") {
+            let path = $0.tree("1") + "/a"
+            chmod($0.tree("1"), 0o755)
+            unlink(path)
+            switch kind {
+            case "link": symlink("/etc/passwd", path)
+            case "fifo": mkfifo(path, 0o444)
+            case "directory": mkdir(path, 0o755)
+            default: try writeFile(path + "/inner/x", "x")
+            }
+        }
+    }
+
+    @Test func `names what the manifest does not list`() throws {
+        try expectFinding(.strayInTree, at: "d/extra") {
+            try writeFile($0.tree("1") + "/d/extra", "x")
+        }
+        try expectFinding(.strayInTree, at: "more") {
+            try writeFile($0.tree("1") + "/more/x/y", "x")
+        }
+        try expectFinding(.strayInTree, at: "sly") { symlink("/etc", $0.tree("1") + "/sly") }
+    }
+
+    @Test func `names wrong modes of directories and of files`() throws {
+        try expectFinding(.wrongModeInTree, at: "d") { chmod($0.tree("1") + "/d", 0o755) }
+        try expectFinding(.wrongModeInTree, at: nil) { chmod($0.tree("1"), 0o755) }
+        try expectFinding(.wrongModeInTree, at: "empty") { chmod($0.tree("1") + "/empty", 0o644) }
+        try expectFinding(.wrongModeInTree, at: "a") {
+            chmod($0.tree("1"), 0o755)
+            try writeFile($0.tree("1") + "/a", "one", mode: 0o644)
+        }
+    }
+
+    @Test func `names the mode of an object that was changed through its tree`() throws {
+        for path in ["a", "d/run"] {
+            let temporary = try TemporaryStore()
+            try temporary.add("1", files)
+            chmod(temporary.tree("1") + "/" + path, 0o644)
+            let found = try temporary.reopened().check().findings
+            #expect(found.map(\.kind) == [.wrongMode])
+            #expect(
+                try temporary.reopened().check(repairing: true).findings.allSatisfy {
+                    $0.isRepaired
+                })
+            try temporary.expectClean()
+        }
+    }
+
+    @Test func `names trees of no version, whole and half built`() throws {
+        try expectFinding(.strayTree, at: "versions/ghost", version: nil) {
+            try writeFile($0.tree("ghost") + "/x", "x")
+        }
+        try expectFinding(.leftover, at: "versions/.1.99-dead", version: nil) {
+            try writeFile($0.tree(".1.99-dead") + "/d/x", "x")
+            chmod($0.tree(".1.99-dead") + "/d", 0o555)
+        }
+    }
+
+    @Test(arguments: [".probe-0-case", "file"])
+    func `names a file among the trees`(_ name: String) throws {
+        let kind: Finding.Kind = name == "file" ? .strayTree : .leftover
+        try withKnownIssue("a hidden file in versions/ is opened as a tree: the check fails") {
+            try expectFinding(kind, at: "versions/\(name)", version: nil) {
+                try writeFile($0.tree(name), "")
+            }
+        } when: {
+            name != "file"
+        }
+    }
+
+    @Test func `names a tree that a needed version lacks, and no other`() throws {
+        try expectFinding(.missingTree, at: "versions/1") { shell("rm -rf \($0.tree("1"))") }
+        let temporary = try TemporaryStore()
+        try temporary.add("1", files)
+        shell("rm -rf \(temporary.tree("1"))")
+        try temporary.expectClean()
+    }
+
+    @Test(
+        .knownIssue("TreeCheck opens versions/NAME as a directory: ENOTDIR stops the whole check"))
+    func `names a file in place of a needed tree`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", files)
+        try temporary.versions.activate("1")
+        shell("rm -rf \(temporary.tree("1"))")
+        try writeFile(temporary.tree("1"), "not a tree")
+        #expect(try !temporary.reopened().check().findings.isEmpty)
+        _ = try temporary.reopened().check(repairing: true)
+        #expect(try readTree(temporary.tree("1")) == files)
+        try temporary.expectClean()
+    }
+
+    @Test func `names a tree of an incomplete version`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.versions.register(makeManifest("1", files))
+        try writeFile(temporary.tree("1") + "/a", "one")
+        let found = try temporary.reopened().check().findings
+        #expect(found.map(\.kind) == [.strayTree])
+        #expect(found.map(\.version) == ["1"])
+        _ = try temporary.reopened().check(repairing: true)
+        #expect(try status(temporary.tree("1")) == nil)
+        try temporary.expectClean()
+    }
+
+    @Test func `names a manifest that cannot be read, and is clean when it is retired`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", files)
+        try temporary.add("2", ["a": "one"])
+        try flipByte(temporary.path + "/manifests/1.json", at: 3)
+        let found = try temporary.reopened().check().findings
+        #expect(found.map(\.kind) == [.damagedManifest])
+        #expect(found.map(\.version) == ["1"])
+        #expect(found.map(\.path) == ["manifests/1.json"])
+        let repaired = try temporary.reopened().check(repairing: true).findings
+        #expect(repaired.map(\.isRepaired) == [false])
+        try temporary.versions.retire("1")
+        try temporary.expectClean()
+        #expect(try readTree(temporary.tree("2")) == ["a": "one"])
+    }
+
+    @Test(
+        .knownIssue("checkNeededTrees materializes and throws badManifest: the repair stops"))
+    func `takes no damaged manifest of a needed version for a reason to stop`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", files)
+        try temporary.versions.activate("1")
+        try writeFile(temporary.path + "/manifests/1.json", "")
+        shell("rm -rf \(temporary.tree("1"))")
+        let found = try temporary.reopened().check(repairing: true).findings
+        #expect(found.contains { $0.kind == .damagedManifest && !$0.isRepaired })
+        #expect(found.contains { $0.kind == .missingTree && !$0.isRepaired })
+    }
+}
