@@ -121,10 +121,8 @@ extension Store {
         let manifest = try fileSystem.status(
             directories.manifests.raw, StoreLayout.manifest(registration.name))
         guard let manifest else { throw StoreError(.lost, "the manifest was retired meanwhile") }
+        try Self.checkName(registration, index, connection)
         let before = try index.version(registration.name, connection)
-        if let before, before.content != registration.content {
-            throw StoreError.versionExists(registration.name)
-        }
         // Registered before with the same content: recorded anew, as some objects may be back.
         if let before { try index.removeVersion(id: before.id, connection) }
         var recorded = registration

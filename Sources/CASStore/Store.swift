@@ -25,7 +25,15 @@ public final class Store: Sendable {
         self.directories = directories
         indexLock = Mutex(
             Index(
-                fileSystem, directories, path: path + "/" + StoreLayout.index, options, manifests))
+                fileSystem, directories,
+                path: Self.absolute(path, directories.root.raw) + "/" + StoreLayout.index, options,
+                manifests))
+    }
+
+    // SQLite opens by path; a program may change its working directory.
+    private static func absolute(_ path: String, _ root: Int32) -> String {
+        let known = POSIXFileSystem().path(of: root)
+        return known.hasPrefix("/") ? known : path
     }
 
     /// The objects on disk.
@@ -114,6 +122,17 @@ public final class Store: Sendable {
         guard options.isDurable else { return }
         try checkWritable()
         do throws(StoreError) { try fileSystem.sync(file) } catch { throw refuseWrites(error) }
+    }
+
+    /// Makes an object's directory entries durable.
+    func syncEntries(of address: ObjectID) throws(StoreError) {
+        guard options.isDurable else { return }
+        try checkWritable()
+        do throws(StoreError) {
+            try objects.syncEntries(of: address)
+        } catch {
+            throw noteFailure(error)
+        }
     }
 
     /// Makes everything in the store durable.

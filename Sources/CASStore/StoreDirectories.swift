@@ -14,15 +14,19 @@ package final class StoreDirectories: Sendable {
     init(_ fileSystem: any FileSystem, root: consuming Descriptor) throws(StoreError) {
         let raw = root.raw
         func open(_ name: String) throws(StoreError) -> Descriptor {
-            do throws(StoreError) {
-                return try fileSystem.open(raw, name, .directory, mode: 0)
-            } catch {
-                // A lost empty directory (a copy that skips them) is made again; a lost
-                // `objects` or `manifests` holds what cannot be made again.
-                guard error.code == .notFound, name != StoreLayout.objects else { throw error }
-                try fileSystem.makeDirectory(raw, name, mode: 0o755)
-                return try fileSystem.open(raw, name, .directory, mode: 0)
+            if let there = try fileSystem.openIfPresent(raw, name, .directory) { return there }
+            // A lost empty directory (a copy that skips them) is made again. Without its objects a
+            // store is lost, and without its manifests all objects would be garbage.
+            let isEmpty = try Self.isWithoutObjects(fileSystem, raw)
+            let isPrecious = name == StoreLayout.objects || name == StoreLayout.manifests
+            guard isEmpty || !isPrecious else {
+                throw StoreError(
+                    .noStore,
+                    "the store has lost its directory \(name); put it back from a copy, or begin a "
+                        + "new store and add the versions again")
             }
+            try fileSystem.makeDirectoryIfAbsent(raw, name)
+            return try fileSystem.open(raw, name, .directory, mode: 0)
         }
         let objects = try open(StoreLayout.objects)
         let staging = try open(StoreLayout.staging)
@@ -37,5 +41,19 @@ package final class StoreDirectories: Sendable {
         self.manifests = manifests
         self.versions = versions
         self.leases = leases
+    }
+
+    private static func isWithoutObjects(
+        _ fileSystem: any FileSystem, _ root: Int32
+    ) throws(StoreError) -> Bool {
+        guard
+            let objects = try fileSystem.openIfPresent(root, StoreLayout.objects, .directory)
+        else { return try fileSystem.status(root, StoreLayout.format) == nil }
+        var isEmpty = true
+        try fileSystem.list(objects.raw) { (_, _) throws(StoreError) in
+            isEmpty = false
+            return false
+        }
+        return isEmpty
     }
 }

@@ -62,8 +62,9 @@ public final class VersionStore: Sendable {
                 directories.manifests.raw, StoreLayout.manifest(version.description),
                 limit: 1 << 30)
         } catch {
-            guard error.code == .notFound else { throw error }
-            throw Self.noVersion(name)
+            if error.code == .notFound { throw Self.noVersion(name) }
+            guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }
+            throw StoreError(.badManifest, "version \(name): its manifest is not a regular file")
         }
         let manifest: Manifest
         do throws(StoreError) {
@@ -90,7 +91,10 @@ public final class VersionStore: Sendable {
     }
 
     /// Whether the version's tree stands in `versions/`.
+    ///
+    /// - Throws: `.badName` for what cannot be a version's name.
     public func isMaterialized(_ name: String) throws(StoreError) -> Bool {
-        try fileSystem.status(directories.versions.raw, name)?.kind == .directory
+        let version = try VersionName(name).description
+        return try fileSystem.status(directories.versions.raw, version)?.kind == .directory
     }
 }

@@ -20,12 +20,16 @@ public final class TemporaryDirectory: Sendable {
     }
 
     deinit {
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        // Trees are read-only; whoever owns them makes them writable to remove them.
-        process.arguments = ["-c", "chmod -R u+w \"$0\" 2>/dev/null; rm -rf \"$0\"", path]
-        try? process.run()
-        process.waitUntilExit()
+        // Trees are read-only; whoever owns them makes them writable to remove them. Not by a child
+        // process: between fork and exec it would hold the locks of this one.
+        let manager = FileManager.default
+        for inner in manager.enumerator(atPath: path)?.allObjects as? [String] ?? [] {
+            let full = path + "/" + inner
+            let type = try? manager.attributesOfItem(atPath: full)[.type] as? FileAttributeType
+            guard type == .typeDirectory else { continue }
+            try? manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: full)
+        }
+        try? manager.removeItem(atPath: path)
     }
 
     /// A path inside.

@@ -120,7 +120,7 @@ import Testing
             let lines = file.lines
             for (number, line) in lines.enumerated() where line.contains("try?") {
                 if line.drop(while: { $0 == " " }).hasPrefix("//") { continue }
-                let near = lines[max(0, number - 3)...min(lines.count - 1, number)]
+                let near = lines[max(0, number - 5)...min(lines.count - 1, number)]
                 #expect(
                     near.contains { $0.contains("//") },
                     "\(file.path):\(number + 1): say why the error may be dropped")

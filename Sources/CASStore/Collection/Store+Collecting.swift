@@ -7,6 +7,7 @@ extension Store {
     /// - Throws: what reading the index throws.
     public func planCollection() throws(StoreError) -> CollectionPlan {
         var plan = CollectionPlan()
+        let claimed = try claimedAddresses()
         plan.objects = try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 var found: [CollectionPlan.Garbage] = []
@@ -15,7 +16,7 @@ extension Store {
                     let batch = try index.garbage(after: after, limit: 4096, connection)
                     guard let last = batch.last else { return found }
                     after = last.id
-                    for row in batch where row.isPresent {
+                    for row in batch where row.isPresent && !claimed.contains(row.address) {
                         found.append(.init(address: row.address, byteCount: row.byteCount))
                     }
                 }
@@ -80,25 +81,24 @@ extension Store {
     private func collectBatch(
         after: Int64, _ collected: inout Collected
     ) throws(StoreError) -> Int64? {
-        let batch = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.garbage(after: after, limit: 2048, connection)
+        // Announced and looked at in one transaction: ids mean nothing after a rebuild, and an index
+        // in memory is not asked what may go.
+        let last = try index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) -> Int64? in
+                let batch = try index.garbage(after: after, limit: 2048, connection)
+                try index.markDying(batch.map(\.id), connection)
+                return batch.last?.id
             }
         }
-        guard let last = batch.last else { return nil }
+        guard let last else { return nil }
         let gone = try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                try index.markDying(batch.map(\.id), connection)
-            }
-            return try index.write { (connection) throws(StoreError) -> [ObjectRow] in
+            try index.write { (connection) throws(StoreError) -> [ObjectRow] in
                 // Writers take objects back under this same lock, so none comes back in between.
                 let claimed = try self.claimedAddresses()
-                var gone: [ObjectRow] = []
-                for row in batch where !claimed.contains(row.address) {
-                    guard try index.isStillGarbage(row.id, connection) else { continue }
-                    try self.objects.remove(row.address)
-                    gone.append(row)
-                }
+                let gone = try index.doomed(after: after, through: last, connection)
+                    .filter { !claimed.contains($0.address) }
+                try index.refuseNamed(gone.map(\.id), connection)
+                for row in gone { try self.objects.remove(row.address) }
                 // The deletions before the forgetting: a power cut must not leave files that
                 // nothing knows of.
                 try self.syncAll()
@@ -110,7 +110,7 @@ extension Store {
             collected.objectCount += 1
             collected.byteCount += row.byteCount
         }
-        return last.id
+        return last
     }
 
     /// Files named by an address, directly in a directory.

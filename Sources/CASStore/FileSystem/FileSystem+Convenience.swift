@@ -106,6 +106,18 @@ extension FileSystem {
         }
     }
 
+    /// Renames; that there is nothing to rename is success.
+    package func renameIfPresent(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try rename(source, sourcePath, to: target, targetPath)
+        } catch {
+            guard error.code == .notFound else { throw error }
+        }
+    }
+
     /// Makes a directory; that it exists already is success.
     /// - Returns: whether it was made now.
     @discardableResult

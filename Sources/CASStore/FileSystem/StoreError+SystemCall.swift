@@ -84,6 +84,8 @@ extension StoreError {
     }
     /// Whether a directory was expected and something else is there (ENOTDIR, ELOOP).
     package var isNotDirectory: Bool { errno == ENOTDIR || errno == ELOOP }
+    /// Whether a file was expected and a directory is there (EISDIR; macOS: EPERM).
+    package var isDirectory: Bool { errno == EISDIR || errno == EPERM }
     /// Whether the file is a socket, or a device or pipe that nobody serves (ENXIO).
     package var isUnopenable: Bool { errno == ENXIO }
     /// Whether too many files are open (EMFILE, ENFILE).

@@ -47,9 +47,11 @@ struct EdgeRuns: Sendable, Equatable {
             guard let gap = number(), let length = number(), length > 0,
                 gap < Int64.max / 4, length < Int64.max / 4
             else { return nil }
-            let start = end + gap
-            runs.append(start...(start + length - 1))
-            end = start + length
+            let (start, isFar) = end.addingReportingOverflow(gap)
+            let (next, isFarther) = start.addingReportingOverflow(length)
+            if isFar || isFarther { return nil }
+            runs.append(start...(next - 1))
+            end = next
         }
     }
 

@@ -7,6 +7,8 @@ package struct ObjectRow: Sendable, Hashable {
     package var byteCount: Int64
     package var fingerprint: Fingerprint?
     package var isPresent: Bool
+    /// A collector has announced its deletion; the file may be there or not.
+    package var isDying = false
     package var references: Int64
 }
 
@@ -24,7 +26,7 @@ extension Index {
             id: row.integer(0), address: address, byteCount: row.integer(1),
             fingerprint: row.fingerprint(2),
             isPresent: row.integer(3) == ObjectState.present.rawValue,
-            references: row.integer(4))
+            isDying: row.integer(3) == ObjectState.dying.rawValue, references: row.integer(4))
     }
 
     /// The largest id: about how many objects there are.
@@ -52,6 +54,7 @@ extension Index {
                     id: rows.integer(0), address: address, byteCount: rows.integer(2),
                     fingerprint: rows.fingerprint(3),
                     isPresent: rows.integer(4) == ObjectState.present.rawValue,
+                    isDying: rows.integer(4) == ObjectState.dying.rawValue,
                     references: rows.integer(5)))
         }
         return result
@@ -94,16 +97,29 @@ extension Index {
             .bind(1, fingerprint).bind(2, address).run()
     }
 
-    /// Up to `limit` objects that no version and no claim names, from id `after` on.
+    /// Up to `limit` objects that no version names, from id `after` on.
     func garbage(
         after: Int64, limit: Int, _ connection: Connection
     ) throws(StoreError) -> [ObjectRow] {
-        var result: [ObjectRow] = []
         // The partial index `garbage` answers this: its cost is what it returns.
         let rows = try connection.statement(
             "SELECT id, address, bytes, state FROM object WHERE refs = 0 AND id > ? "
-                + "ORDER BY id LIMIT ?"
-        ).bind(1, after).bind(2, Int64(limit))
+                + "ORDER BY id LIMIT ?")
+        return try unnamed(rows.bind(1, after).bind(2, Int64(limit)))
+    }
+
+    /// The objects whose deletion is announced and that nothing has named since.
+    func doomed(
+        after: Int64, through last: Int64, _ connection: Connection
+    ) throws(StoreError) -> [ObjectRow] {
+        let rows = try connection.statement(
+            "SELECT id, address, bytes, state FROM object "
+                + "WHERE refs = 0 AND state <> 1 AND id > ? AND id <= ? ORDER BY id")
+        return try unnamed(rows.bind(1, after).bind(2, last))
+    }
+
+    private func unnamed(_ rows: Statement) throws(StoreError) -> [ObjectRow] {
+        var result: [ObjectRow] = []
         while try rows.step() {
             guard let address = rows.address(1) else { continue }
             result.append(
@@ -122,17 +138,43 @@ extension Index {
         for id in ids { try update.bind(1, id).run() }
     }
 
-    /// Whether an object is still to be deleted: nothing has named it since it was announced.
-    func isStillGarbage(_ id: Int64, _ connection: Connection) throws(StoreError) -> Bool {
-        let row = try connection.statement(
-            "SELECT 1 FROM object WHERE id = ? AND refs = 0 AND state <> 1"
-        ).bind(1, id)
-        defer { row.reset() }
-        return try row.step()
+    /// Looks whether a version names one of these objects after all: a count is a hint, and what
+    /// the manifests name is never deleted.
+    ///
+    /// Costs what the versions' edges cost, not what the store holds.
+    ///
+    /// - Throws: `.index`, upon which the index is made again from the manifests.
+    func refuseNamed(_ ids: [Int64], _ connection: Connection) throws(StoreError) {
+        let ids = ids.sorted()
+        let versions = try connection.statement("SELECT edges FROM version")
+        defer { versions.reset() }
+        while try versions.step() {
+            guard let edges = versions.withBlob(0, { EdgeRuns($0) }) else {
+                throw StoreError(.index, "the index holds damaged references")
+            }
+            for run in edges.runs {
+                let position = ids.partitioningIndex { $0 >= run.lowerBound }
+                if position < ids.count, run.contains(ids[position]) {
+                    throw StoreError(.index, "the index counts the references of an object wrongly")
+                }
+            }
+        }
     }
 
     /// Forgets an object whose file is deleted.
     func forget(_ id: Int64, _ connection: Connection) throws(StoreError) {
         try connection.statement("DELETE FROM object WHERE id = ? AND refs = 0").bind(1, id).run()
+    }
+}
+
+extension [Int64] {
+    /// The first position where `isLater` holds; the elements before it do not fulfil it.
+    fileprivate func partitioningIndex(where isLater: (Int64) -> Bool) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if isLater(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
     }
 }

@@ -61,12 +61,20 @@ extension Index {
     // integrity_check). Without one, somebody else wrote to the file or put another in its place:
     // whatever it says, it may be about another time.
     private func checkFile(_ connection: Connection) throws(StoreError) {
-        let status = try fileSystem.status(directories.root.raw, StoreLayout.index)
-        let pages = try pragma("page_count", connection)
-        let pageSize = try pragma("page_size", connection)
-        guard let status, status.byteCount == pages * pageSize else {
-            throw StoreError(.index, "the index is cut short")
+        let root = directories.root.raw
+        var status = try fileSystem.status(root, StoreLayout.index)
+        while true {
+            let pages = try pragma("page_count", connection)
+            let pageSize = try pragma("page_size", connection)
+            let after = try fileSystem.status(root, StoreLayout.index)
+            // Another process may commit between the two looks: then look again.
+            if let status, status == after, status.byteCount != pages * pageSize {
+                throw StoreError(.index, "the index is cut short")
+            }
+            if status == after { break }
+            status = after
         }
+        guard let status else { throw StoreError(.index, "the index is absent") }
         guard let stamp = try readStamp() else {
             throw StoreError(.index, "the stamp that the index must agree with is gone")
         }
@@ -92,8 +100,13 @@ extension Index {
     func readStamp() throws(StoreError) -> IndexStamp? {
         let status = try fileSystem.status(directories.root.raw, StoreLayout.stamp)
         guard let status, status.kind == .regular, status.byteCount <= 4096 else { return nil }
-        return IndexStamp(
-            try fileSystem.contents(directories.root.raw, StoreLayout.stamp, limit: 4096))
+        // It is written over in place: a look in the middle of that sees no stamp, the next one does.
+        for _ in 0..<3 {
+            let bytes = try fileSystem.contents(
+                directories.root.raw, StoreLayout.stamp, limit: 4096)
+            if let stamp = IndexStamp(bytes) { return stamp }
+        }
+        return nil
     }
 
     /// Compares the index with the stamp, inside a transaction; returns the generation.

@@ -116,7 +116,9 @@ extension Index {
                 }
                 // A manifest that cannot be read keeps the references it had: nothing is lost by
                 // waiting for fsck to name it and for someone to repair it.
-                guard error.code != .index, error.cause == nil else { throw error }
+                guard error.code != .index, error.cause == nil || error.isNotDirectory else {
+                    throw error
+                }
                 damaged.append(name)
                 options.notice("manifest \(printable(name)) cannot be read: \(error.message)")
             }

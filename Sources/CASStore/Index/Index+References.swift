@@ -30,7 +30,7 @@ extension Index {
         let firstNew = newID
         var known: [Int64] = []
         var absent: [UInt32] = []
-        let find = try connection.statement("SELECT id, state FROM object WHERE address = ?")
+        let find = try connection.statement("SELECT id, state, bytes FROM object WHERE address = ?")
         let insert = try connection.statement(
             "INSERT INTO object (id, address, bytes, fingerprint, state, refs, keepers) "
                 + "VALUES (?, ?, ?, ?, ?, 1, ?)")
@@ -49,7 +49,15 @@ extension Index {
             }
             let id = find.integer(0)
             let state = ObjectState(rawValue: find.integer(1))
+            let byteCount = find.integer(2)
             find.reset()
+            guard byteCount == reference.byteCount else {
+                throw StoreError(
+                    .mismatch,
+                    "version \(registration.name) gives object \(reference.address) "
+                        + "\(reference.byteCount) bytes; it has \(byteCount)",
+                    object: reference.address)
+            }
             known.append(id)
             if state == .present { continue }
             var isPresent = isStored

@@ -57,8 +57,10 @@ package final class Index: @unchecked Sendable {
     ///
     /// `body` may run again: a damaged index is rebuilt and the work repeated.
     func write<R>(_ body: (Connection) throws(StoreError) -> R) throws(StoreError) -> R {
-        guard !isInMemory else {
-            throw StoreError(.readOnly, "unable to change the store: its index cannot be written")
+        // The disk could not be used once; perhaps it can now.
+        if isInMemory {
+            isInMemory = false
+            close()
         }
         return try perform(writing: true, body)
     }

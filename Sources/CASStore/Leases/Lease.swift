@@ -93,9 +93,7 @@ extension Store {
     func claimedAddresses() throws(StoreError) -> Set<ObjectID> {
         var claimed: Set<ObjectID> = []
         for name in try leaseFiles() {
-            guard
-                let file = try fileSystem.openIfPresent(directories.leases.raw, name, .reading)
-            else { continue }
+            guard let file = try openLease(name) else { continue }
             let count = Int(try fileSystem.status(file.raw).byteCount)
             let bytes = try fileSystem.read(file.raw, at: 0, count: count)
             bytes.withUnsafeBytes { bytes in
@@ -113,7 +111,7 @@ extension Store {
     package func leases() throws(StoreError) -> (running: [String], dead: [String]) {
         var running: [String] = []
         var dead: [String] = []
-        for name in try leaseFiles() {
+        for name in try leaseFiles() where !name.hasPrefix(".") {
             if try withDeadLease(name, { () throws(StoreError) in }) {
                 dead.append(name)
             } else {
@@ -138,8 +136,7 @@ extension Store {
     func withDeadLease(
         _ name: String, _ body: () throws(StoreError) -> Void
     ) throws(StoreError) -> Bool {
-        guard let file = try fileSystem.openIfPresent(directories.leases.raw, name, .reading)
-        else { return false }
+        guard let file = try openLease(name) else { return false }
         guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else { return false }
         // Between open and lock the file may have been renamed or removed by its owner.
         guard let here = try fileSystem.status(directories.leases.raw, name),
@@ -147,5 +144,14 @@ extension Store {
         else { return false }
         try body()
         return true
+    }
+
+    /// Opens a lease's file; `nil` if it is gone, or something else than a file has its name.
+    private func openLease(_ name: String) throws(StoreError) -> Descriptor? {
+        let leases = directories.leases.raw
+        guard let status = try fileSystem.status(leases, name), status.kind == .regular else {
+            return nil
+        }
+        return try fileSystem.openIfPresent(leases, name, .reading)
     }
 }

@@ -9,9 +9,41 @@ extension Store {
         for name in try leaseFiles() {
             _ = try withDeadLease(name) { () throws(StoreError) in
                 try self.recover(name)
-                try self.fileSystem.removeIfPresent(self.directories.leases.raw, name)
+                try self.fileSystem.removeTree(self.directories.leases.raw, name)
             }
         }
+        try recoverPublished()
+    }
+
+    /// Records objects whose writer died after it had given them their name: their staged name has a
+    /// second link.
+    private func recoverPublished() throws(StoreError) {
+        let staging = directories.staging.raw
+        for address in try publishedNames(in: staging) {
+            let name = address.description
+            guard let file = try fileSystem.openIfPresent(staging, name, .reading),
+                try fileSystem.lock(file.raw, exclusive: true, waiting: false)
+            else { continue }
+            var checker = try ObjectChecker()
+            if let object = try objects.verified(address, checker: &checker) {
+                try syncEntries(of: address)
+                _ = try recordPresent([object])
+            }
+            try fileSystem.removeIfPresent(staging, name)
+        }
+    }
+
+    private func publishedNames(in directory: Int32) throws(StoreError) -> [ObjectID] {
+        var addresses: [ObjectID] = []
+        try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
+            guard kind != .directory, let address = ObjectID(String(cString: entry)),
+                let status = try fileSystem.status(directory, entry),
+                status.kind == .regular, status.linkCount > 1
+            else { return true }
+            addresses.append(address)
+            return true
+        }
+        return addresses
     }
 
     func recover(_ lease: String) throws(StoreError) {
@@ -35,14 +67,7 @@ extension Store {
         guard
             let staging = try fileSystem.openIfPresent(directories.staging.raw, lease, .directory)
         else { return [] }
-        var addresses: [ObjectID] = []
-        try fileSystem.list(staging.raw) { (entry, _) throws(StoreError) in
-            guard let address = ObjectID(String(cString: entry)),
-                let status = try fileSystem.status(staging.raw, entry), status.linkCount > 1
-            else { return true }
-            addresses.append(address)
-            return true
-        }
+        let addresses = try publishedNames(in: staging.raw)
         guard !addresses.isEmpty else { return [] }
         var checker = try ObjectChecker()
         var sound: [StoredObject] = []

@@ -49,7 +49,7 @@ package struct ObjectDirectory: Sendable {
     package func open(_ address: ObjectID) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
             let file = try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
-                try fileSystem.open(objects, path, .reading, mode: 0)
+                try fileSystem.openBeneath(objects, String(cString: path), .reading)
             }
             guard try fileSystem.status(file.raw).kind == .regular else {
                 throw notAFile(address)
@@ -81,32 +81,43 @@ package struct ObjectDirectory: Sendable {
         _ staged: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID,
         checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
-        do throws(StoreError) {
-            try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
-                try fileSystem.link(staged, name, to: objects, path)
-            }
-            return true
-        } catch {
-            if error.code == .notFound {
-                try makeShard(of: address)
-                try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
-                    try fileSystem.link(staged, name, to: objects, path)
-                }
-                return true
-            }
-            guard error.isExisting else { throw error }
-        }
+        if try link(staged, name, as: address) { return true }
         if try isSound(address, checker: &checker) { return false }
         // Rename is atomic where unlink-then-link would leave a moment without the object.
         try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
             let spare = String(cString: name) + ".again"
             try fileSystem.removeIfPresent(staged, spare)
             try fileSystem.link(staged, name, to: staged, spare)
-            try fileSystem.rename(staged, spare, to: objects, path)
+            do throws(StoreError) {
+                try fileSystem.rename(staged, spare, to: objects, path)
+            } catch {
+                // The error to report is the first; a leftover is swept with the lease.
+                try? fileSystem.removeIfPresent(staged, spare)
+                throw error
+            }
             // rename(2) does nothing when both names are one file already.
             try fileSystem.removeIfPresent(staged, spare)
         }
         return true
+    }
+
+    /// - Returns: `false` if a file of that name is there.
+    private func link(
+        _ staged: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID
+    ) throws(StoreError) -> Bool {
+        for isShardThere in [false, true] {
+            do throws(StoreError) {
+                try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
+                    try fileSystem.link(staged, name, to: objects, path)
+                }
+                return true
+            } catch {
+                if error.isExisting { return false }
+                guard error.code == .notFound, !isShardThere else { throw error }
+                try makeShard(of: address)
+            }
+        }
+        return false
     }
 
     /// Whether the bytes on disk match the address.
@@ -156,7 +167,13 @@ package struct ObjectDirectory: Sendable {
     package func remove(_ address: ObjectID) throws(StoreError) {
         for executable in [false, true] {
             try StoreLayout.withObjectPath(address, executable: executable) {
-                (path) throws(StoreError) in try fileSystem.removeIfPresent(objects, path)
+                (path) throws(StoreError) in
+                do throws(StoreError) {
+                    try fileSystem.removeIfPresent(objects, path)
+                } catch {
+                    guard error.isDirectory else { throw error }
+                    try fileSystem.removeTree(objects, String(cString: path))
+                }
             }
         }
     }
@@ -172,9 +189,6 @@ package struct ObjectDirectory: Sendable {
                 guard error.code != .notFound else { return }
                 throw error
             }
-        }
-        try StoreLayout.withObjectPath(address, executable: true) { (path) throws(StoreError) in
-            try fileSystem.removeTree(objects, String(cString: path))
         }
     }
 

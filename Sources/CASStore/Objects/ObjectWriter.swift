@@ -123,10 +123,14 @@ public struct ObjectWriter: ~Copyable {
         let staging = store.directories.staging.raw
         _ = try store.objects.publish(
             staging, address.description, as: address, checker: &checker)
-        if store.options.isDurable { try store.objects.syncEntries(of: address) }
+        // From here on the staged name says that the object may be unknown to the index; whoever
+        // comes next records it.
+        isKept = true
+        try store.syncEntries(of: address)
         let completed = try store.recordPresent([
             StoredObject(address: address, byteCount: byteCount, fingerprint: found.fingerprint)
         ])
+        isKept = false
         return completed
     }
 
@@ -172,8 +176,9 @@ extension Store {
     ) throws(StoreError) -> ObjectWriter {
         try checkWritable()
         try claim(count: 1, { _ in address }, lease: lease)
+        let staged = try fileSystem.status(directories.staging.raw, address.description)
+        try checkSpace(for: byteCount - (staged?.byteCount ?? 0))
         let file = try openStaged(address)
-        try checkSpace(for: byteCount - (try fileSystem.status(file.raw).byteCount))
         return try ObjectWriter(self, address, byteCount: byteCount, labels: labels, file)
     }
 
@@ -182,11 +187,7 @@ extension Store {
         let staging = directories.staging.raw
         let name = address.description
         while true {
-            do throws(StoreError) {
-                _ = try fileSystem.open(staging, name, .updating, mode: 0o600)
-            } catch {
-                throw error
-            }
+            try touch(staging, name)
             // Writing goes on at the end of what is there; the lock lives as long as the writer.
             guard let file = try fileSystem.openIfPresent(staging, name, .appending) else {
                 continue
@@ -206,6 +207,10 @@ extension Store {
         }
     }
 
+    private func touch(_ directory: Int32, _ name: String) throws(StoreError) {
+        _ = try fileSystem.open(directory, name, .updating, mode: 0o600)
+    }
+
     /// Stores bytes that are in memory.
     /// - Returns: their address. The lease protects the object; a version must name it before the
     ///   lease ends, or the next collection takes it.
@@ -215,11 +220,10 @@ extension Store {
         var hasher = try ObjectHasher()
         let address = bytes.withUnsafeBytes { hasher.hash($0).address }
         try claim(count: 1, { _ in address }, lease: lease)
-        if try index({ (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.object(address, connection)?.isPresent == true
-            }
-        }) {
+        if try unvouched([address]).isEmpty,
+            let there = try objects.status(address), there.kind == .regular,
+            there.byteCount == Int64(bytes.count)
+        {
             return address
         }
         var writer = try makeWriter(

@@ -79,14 +79,20 @@ extension VersionStore {
         var findings = confirmed.map(\.finding)
         var places: [ObjectID: [(version: String, path: String)]] = [:]
         let lost = Set(
-            findings.filter { [.damagedObject, .missingObject, .notAFile].contains($0.kind) }
-                .compactMap(\.object))
+            findings.filter {
+                [.damagedObject, .missingObject, .notAFile, .damagedTwin].contains($0.kind)
+            }
+            .compactMap(\.object))
         if !lost.isEmpty { places = try self.places(of: lost, in: names) }
         if repairing {
             let (repaired, affected) = try store.repairObjects(confirmed)
             findings = repaired
             // A tree that shows a damaged inode must go: it is complete or not served.
-            for name in affected { try removeTree(of: name) }
+            for name in affected {
+                try removeTree(of: name)
+                // Whole again where a sound twin gave back what was damaged.
+                if try store.versionRow(name)?.isComplete == true { try materialize(name) }
+            }
             if findings.contains(where: { $0.kind == .damagedTwin }) {
                 try rebuildExecutables(names)
             }
@@ -155,36 +161,83 @@ extension VersionStore {
     ) throws(StoreError) {
         let running = Set(try store.leases().running)
         let registered = Set(names)
-        for name in try treeNames() {
-            var finding: Finding?
-            if name.hasPrefix(".") {
-                let isOwned = running.contains { name.hasSuffix(".\($0)") }
-                if isOwned { continue }
-                if try isBeingRemoved(name) { continue }
-                finding = Finding(
-                    .leftover, path: "versions/\(printable(name))",
-                    "a tree that was being built or removed was left")
-            } else if !registered.contains(name) {
-                // A writer renames its manifest before its tree: look again.
-                if try store.versionRow(name) != nil { continue }
-                finding = Finding(
-                    .strayTree, path: "versions/\(printable(name))",
-                    "the tree \(printable(name)) belongs to no registered version")
-            } else if let row = try store.versionRow(name), !row.isComplete {
-                finding = Finding(
-                    .strayTree, version: name, path: "versions/\(name)",
-                    "version \(name) is incomplete and still has a tree")
-            }
-            if var finding {
-                if repairing {
-                    try store.fileSystem.removeTree(directories.versions.raw, name)
-                    finding.isRepaired = true
+        for (name, kind) in try treeNames() {
+            guard var finding = try judgeTree(name, kind, registered, running) else {
+                if kind == .directory, !name.hasPrefix(".") {
+                    try checkTree(name, sound, repairing: repairing, &report)
                 }
-                report.findings.append(finding)
                 continue
             }
-            try checkTree(name, sound, repairing: repairing, &report)
+            if repairing { finding.isRepaired = try removeStray(name, kind) }
+            report.findings.append(finding)
         }
+    }
+
+    /// What is wrong with an entry of `versions/` as such; `nil` if it is a version's tree, or
+    /// somebody works on it.
+    private func judgeTree(
+        _ name: String, _ kind: FileStatus.Kind, _ registered: Set<String>, _ running: Set<String>
+    ) throws(StoreError) -> Finding? {
+        let path = "versions/\(printable(name))"
+        if name.hasPrefix(".") {
+            if running.contains(where: { name.hasSuffix(".\($0)") }) { return nil }
+            if kind == .directory, try isBeingRemoved(name) { return nil }
+            return Finding(
+                .leftover, path: path, "a tree that was being built or removed was left")
+        }
+        if kind != .directory {
+            return Finding(.strayTree, path: path, "something stands there that is no tree")
+        }
+        let row = isName(name) ? try store.versionRow(name) : nil
+        if let row, !row.isComplete {
+            return Finding(
+                .strayTree, version: name, path: path,
+                "version \(name) is incomplete and still has a tree")
+        }
+        // A writer publishes its manifest before its tree.
+        if registered.contains(name) || row != nil { return nil }
+        if try hasManifest(name) { return nil }
+        return Finding(
+            .strayTree, path: path,
+            "the tree \(printable(name)) belongs to no registered version")
+    }
+
+    private func isName(_ name: String) -> Bool {
+        // Only asked whether it is one; why not does not matter.
+        (try? VersionName(name)) != nil
+    }
+
+    private func hasManifest(_ name: String) throws(StoreError) -> Bool {
+        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name)) != nil
+    }
+
+    /// - Returns: whether it is gone; a tree that a writer has taken for its own meanwhile stays.
+    private func removeStray(_ name: String, _ kind: FileStatus.Kind) throws(StoreError) -> Bool {
+        let versions = directories.versions.raw
+        if name.hasPrefix(".") {
+            try fileSystem.removeTree(versions, name)
+            return true
+        }
+        let token = try randomToken()
+        if kind != .directory {
+            try fileSystem.renameIfPresent(
+                versions, name, to: directories.quarantine.raw, "stray-\(token)")
+            return true
+        }
+        let hidden = ".stray.\(token)"
+        try fileSystem.renameIfPresent(versions, name, to: versions, hidden)
+        let isIncomplete = isName(name) ? try store.versionRow(name)?.isComplete == false : false
+        if try hasManifest(name), !isIncomplete {
+            do throws(StoreError) {
+                try fileSystem.renameNew(versions, hidden, to: versions, name)
+                return false
+            } catch {
+                // Its writer has put its own there.
+                guard error.isExisting || error.code == .notFound else { throw error }
+            }
+        }
+        try fileSystem.removeTree(versions, hidden)
+        return true
     }
 
     private func checkTree(
@@ -203,12 +256,14 @@ extension VersionStore {
         report.findings += found
     }
 
-    private func treeNames() throws(StoreError) -> [String] {
-        var names: [String] = []
-        try fileSystem.list(directories.versions.raw) { (entry, _) throws(StoreError) in
-            names.append(String(cString: entry))
+    private func treeNames() throws(StoreError) -> [(name: String, kind: FileStatus.Kind)] {
+        var names: [(name: String, kind: FileStatus.Kind)] = []
+        let versions = directories.versions.raw
+        try fileSystem.list(versions) { (entry, _) throws(StoreError) in
+            guard let status = try fileSystem.status(versions, entry) else { return true }
+            names.append((String(cString: entry), status.kind))
             return true
         }
-        return names.sorted()
+        return names.sorted { $0.name < $1.name }
     }
 }

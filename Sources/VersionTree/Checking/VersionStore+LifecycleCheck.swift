@@ -39,9 +39,16 @@ extension VersionStore {
     ) throws(StoreError) -> [Finding] {
         var findings: [Finding] = []
         for name in lifecycle.needed.sorted() {
-            guard let row = try store.versionRow(name), row.isComplete,
-                try !isMaterialized(name)
-            else { continue }
+            guard let row = try store.versionRow(name), try !isMaterialized(name) else { continue }
+            if !row.isComplete {
+                findings.append(
+                    Finding(
+                        .incompleteVersion, version: name,
+                        "version \(name) is needed and lacks objects: add or pull it again"))
+                continue
+            }
+            // A manifest that cannot be read has a finding of its own.
+            if try readable(name) == nil { continue }
             var finding = Finding(
                 .missingTree, version: name, path: "versions/\(name)",
                 "version \(name) is needed and complete, and its tree is not there")

@@ -110,6 +110,7 @@ struct DirectoryWalk {
             return try fileSystem.open(directory, name, .readingFollowingLinks, mode: 0)
         } catch {
             if error.isNotDirectory { throw refuse("symbolic links lead in a circle here") }
+            if error.code == .notFound { throw refuse("it is a symbolic link to nothing") }
             if error.isUnopenable {
                 throw refuse("it leads to a socket or device; versions hold regular files only")
             }

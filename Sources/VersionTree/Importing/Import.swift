@@ -59,7 +59,7 @@ struct Import {
                 "version \(version) is retired or repaired over and over by another process; "
                     + "repeat the command when it has ended")
         }
-        let new = try dropStagedNames(batch)
+        let new = dropStagedNames(batch)
         return AddReport(
             version: version.description, files: manifest.count, bytes: manifest.byteCount,
             newObjects: new.count, newBytes: new.bytes, twins: pathTwins,
@@ -79,9 +79,10 @@ struct Import {
         guard let tree = try buildTree(manifest, lease) else { return nil }
         // Links, tree and manifest in one step; what follows only renames.
         try store.syncAll()
-        let isNew = try writing.publish()
+        var isNew = false
         do throws(StoreError) {
-            try versions.publishTree(tree, of: version.description)
+            isNew = try writing.publish()
+            try versions.publishTree(tree, of: manifest)
             switch try settle(registration) {
             case .settled(let completed): return completed
             case .lost: return nil
@@ -89,6 +90,7 @@ struct Import {
         } catch {
             // Not recorded, so not acknowledged: it must not come to life by itself. The error to
             // report is the first; if this fails too, the version is whole and merely there.
+            try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree.name)
             if isNew {
                 try? writing.unpublish()
                 try? versions.removeTree(of: version.description)
@@ -176,6 +178,10 @@ struct Import {
             found.files.lazy.filter { !$0.isStaged && ($0.isHashed || !isVouchedFor) }
                 .map(\.address))
         var unknown = Set(try store.unvouched(doubtful))
+        if moment == nil {
+            // The second time round: the index may believe in files that are gone.
+            for address in doubtful where try !store.contains(address) { unknown.insert(address) }
+        }
         for file in found.files where file.isStaged && unknown.remove(file.address) != nil {
             note(file.address, file.fingerprint)
         }
@@ -237,13 +243,13 @@ struct Import {
             stored: { files[$0].isHashed ? files[$0].fingerprint : nil }, cached: cached)
     }
 
-    private func dropStagedNames(
-        _ batch: ObjectBatch
-    ) throws(StoreError) -> (count: Int, bytes: Int64) {
+    private func dropStagedNames(_ batch: ObjectBatch) -> (count: Int, bytes: Int64) {
         var seen: Set<ObjectID> = []
         var bytes: Int64 = 0
         for file in found.files where file.isStaged && seen.insert(file.address).inserted {
-            try batch.dropStagedName(file.address)
+            // The version is recorded and the call has succeeded; a name that stays is swept with
+            // the lease, or by the next writer.
+            try? batch.dropStagedName(file.address)
             bytes += file.key.byteCount
         }
         return (seen.count, bytes)

@@ -192,6 +192,19 @@ extension VersionStore {
         }
     }
 
+    /// Whether a version is known good and no other known good one can be shown.
+    func isLastKnownGood(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
+        guard lifecycle.knownGood.contains(name) else { return false }
+        for other in lifecycle.knownGood where other != name {
+            if let row = try store.versionRow(other), row.isComplete,
+                lifecycle.ban(of: row.content) == nil
+            {
+                return false
+            }
+        }
+        return true
+    }
+
     /// Whether a version can be shown: registered, complete, not banned, with its tree.
     private func isUsable(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
         guard let row = try store.versionRow(name), row.isComplete,

@@ -25,8 +25,9 @@ struct ManifestFile {
             bytes = try versions.fileSystem.contents(
                 versions.directories.manifests.raw, StoreLayout.manifest(name), limit: 1 << 30)
         } catch {
-            guard error.code == .notFound else { throw error }
-            throw VersionStore.noVersion(name)
+            if error.code == .notFound { throw VersionStore.noVersion(name) }
+            guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }
+            throw StoreError(.badManifest, "version \(name): its manifest is not a regular file")
         }
         return try StoredManifests().registration(of: name, from: bytes)
     }
@@ -60,21 +61,23 @@ struct ManifestFile {
         }
     }
 
-    /// Whether the file that is there can be read and says what this one does.
-    ///
-    /// - Throws: `.versionExists` if it says something else.
-    private func isSound() throws(StoreError) -> Bool {
+    /// What stands in the manifest's place.
+    private enum Standing { case same, damaged, nothing }
+
+    /// - Throws: `.versionExists` if a manifest with other content stands there.
+    private func standing() throws(StoreError) -> Standing {
         let there: Manifest
         do throws(StoreError) {
             there = try versions.manifest(of: manifest.version.description)
         } catch {
+            if error.code == .noVersion { return .nothing }
             guard error.code == .badManifest || error.code == .tooLarge else { throw error }
-            return false
+            return .damaged
         }
         guard try there.contentAddress() == manifest.contentAddress() else {
             throw StoreError.versionExists(manifest.version.description)
         }
-        return true
+        return .same
     }
 
     /// Takes the manifest away again: the version could not be recorded.
@@ -88,20 +91,27 @@ struct ManifestFile {
     /// - Returns: whether it was not there before.
     /// - Throws: `.versionExists` if a manifest with other content is there.
     func publish() throws(StoreError) -> Bool {
-        var isNew = true
-        do throws(StoreError) {
-            try versions.fileSystem.renameNew(directory, aside, to: directory, name)
-        } catch {
-            guard error.isExisting else { throw error }
-            isNew = false
-            if try isSound() {
-                // The same version with the same content was registered before: it keeps its file.
-                try versions.fileSystem.removeIfPresent(directory, aside)
-            } else {
-                try versions.fileSystem.rename(directory, aside, to: directory, name)
+        let fileSystem = versions.fileSystem
+        while true {
+            do throws(StoreError) {
+                try fileSystem.renameNew(directory, aside, to: directory, name)
+                try versions.store.sync(directory)
+                return true
+            } catch {
+                guard error.isExisting else { throw error }
+            }
+            switch try standing() {
+            case .same:
+                // Registered before with the same content: it keeps its file.
+                try fileSystem.removeIfPresent(directory, aside)
+                try versions.store.sync(directory)
+                return false
+            case .damaged:
+                try fileSystem.rename(directory, aside, to: directory, name)
+                try versions.store.sync(directory)
+                return false
+            case .nothing: continue  // retired between the rename and the look
             }
         }
-        try versions.store.sync(directory)
-        return isNew
     }
 }

@@ -111,7 +111,8 @@ extension Manifest {
         _ key: String, of members: [JSONValue.Member], _ writer: inout JSONWriter
     ) {
         // Foreign values are canonical inside, too.
-        let value = members.first { $0.key == key }?.value ?? .null
+        // By bytes: String holds two Unicode forms of one key equal.
+        let value = members.first { $0.key.utf8.elementsEqual(key.utf8) }?.value ?? .null
         writer.value(sorted(value))
     }
 

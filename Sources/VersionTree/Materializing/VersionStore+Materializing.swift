@@ -21,7 +21,7 @@ extension VersionStore {
         try makeTwins(of: manifest, lease)
         let tree = try buildTree(of: manifest, lease: lease)
         try store.syncAll()
-        try publishTree(tree, of: name)
+        try publishTree(tree, of: manifest)
     }
 
     func incomplete(_ name: String) throws(StoreError) -> StoreError {
@@ -64,16 +64,30 @@ extension VersionStore {
     }
 
     /// Puts a built tree in its place, durably.
-    func publishTree(_ tree: HiddenTree, of name: String) throws(StoreError) {
+    ///
+    /// A tree that is there and shows what the manifest says is kept; anything else makes room.
+    func publishTree(_ tree: HiddenTree, of manifest: Manifest) throws(StoreError) {
         let parent = directories.versions.raw
-        do throws(StoreError) {
-            try fileSystem.renameNew(parent, tree.name, to: parent, name)
-        } catch {
-            guard error.isExisting else { throw error }
-            // Trees are made of addresses: the one that is there shows the same.
-            try store.fileSystem.removeTree(parent, tree.name)
+        let name = manifest.version.description
+        while true {
+            do throws(StoreError) {
+                try fileSystem.renameNew(parent, tree.name, to: parent, name)
+                break
+            } catch {
+                guard error.isExisting else { throw error }
+            }
+            if try shows(manifest) {
+                try fileSystem.removeTree(parent, tree.name)
+                break
+            }
+            try removeTree(of: name)
         }
         try store.sync(parent)
+    }
+
+    private func shows(_ manifest: Manifest) throws(StoreError) -> Bool {
+        guard try isMaterialized(manifest.version.description) else { return false }
+        return try TreeCheck(store: store, manifest: manifest, sound: SoundInodes()).run().isEmpty
     }
 
     /// Takes a version's tree away: in one step it is invisible, then it is deleted.
@@ -81,6 +95,12 @@ extension VersionStore {
     /// The directory is locked meanwhile, so that a check does not take it for a leftover.
     func removeTree(of name: String) throws(StoreError) {
         let parent = directories.versions.raw
+        guard try isMaterialized(name) else {
+            // Somebody's file in the place of a tree is set aside.
+            let aside = "stray-\(try randomToken())"
+            return try fileSystem.renameIfPresent(
+                parent, name, to: directories.quarantine.raw, aside)
+        }
         guard let tree = try fileSystem.openIfPresent(parent, name, .directory) else { return }
         _ = try fileSystem.lock(tree.raw, exclusive: true, waiting: true)
         let hidden = StoreLayout.hiddenTree(name, try randomToken())
@@ -126,7 +146,7 @@ extension VersionStore {
         let directory = try openParent(parent)
         if try fileSystem.status(directory.raw, base) != nil { throw Self.targetExists(target) }
         _ = try refuseMergedTwins(of: manifest, in: directory.raw)
-        let hidden = ".\(base.prefix(200)).\(try randomToken())"
+        let hidden = ".castree-\(try randomToken())"
         // A lease only when there is something to write: a read-only store can be checked out too.
         if mode == .link, try lacksTwins(manifest) {
             try makeTwins(of: manifest, store.makeLease())

@@ -16,7 +16,9 @@ extension VersionStore {
         // Under the lock of the lifecycle: nobody makes it current meanwhile.
         return try changeLifecycle { (lifecycle) throws(StoreError) -> Int in
             guard try self.isRegistered(version) else { throw Self.noVersion(name) }
-            if let need = lifecycle.need(of: version) {
+            let isLast = try self.isLastKnownGood(version, lifecycle)
+            let last = isLast ? "it is the last known good version" : nil
+            if let need = lifecycle.need(of: version) ?? last {
                 throw StoreError(
                     .versionInUse,
                     "version \(version) cannot be retired: \(need); "

@@ -36,9 +36,6 @@ public struct VersionSummary: Sendable, Hashable {
     public var isBad: Bool
     /// Whether it was shipped with the app.
     public var isEmbedded: Bool
-
-    /// The bytes that it shares with other versions.
-    public var sharedBytes: Int64 { bytes - uniqueBytes }
 }
 
 /// An object that a version lacks.
