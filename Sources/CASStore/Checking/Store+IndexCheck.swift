@@ -3,10 +3,10 @@
 extension Store {
     /// Compares the index with the manifests.
     ///
-    /// - Parameter registrations: gives the registration of each readable manifest, by name.
+    /// - Parameter references: what each readable manifest names, by version.
     /// - Returns: findings of kind `.damagedIndex` and `.wrongCount`.
     package func checkIndex(
-        _ registrations: (String) throws(StoreError) -> Registration?
+        _ references: (String) throws(StoreError) -> References?
     ) throws(StoreError) -> [Finding] {
         try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) -> [Finding] in
@@ -19,9 +19,9 @@ extension Store {
                 }
                 var findings: [Finding] = []
                 for row in try index.versions(connection) {
-                    guard let expected = try registrations(row.name) else { continue }
+                    guard let expected = try references(row.name) else { continue }
                     let found = try index.sum(of: row.id, connection)
-                    guard found == AddressSum(expected.references) else {
+                    guard found == AddressSum(expected) else {
                         findings.append(Self.wrongCount(row.name))
                         continue
                     }

@@ -14,9 +14,10 @@ extension VersionStore {
         var report = CheckReport()
         report.findings += try store.checkLeftovers(repairing: repairing)
         let manifests = try readManifests(&report)
-        report.findings += try checkIndex(manifests, repairing: repairing)
+        var parsed: [String: Manifest] = [:]
+        report.findings += try checkIndex(manifests, &parsed, repairing: repairing)
         let sound = try checkObjects(options, manifests, repairing: repairing, &report)
-        try checkTrees(manifests, sound, repairing: repairing, &report)
+        try checkTrees(manifests, parsed, sound, repairing: repairing, &report)
         report.findings += try checkLifecycle(manifests, repairing: repairing)
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
         if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
@@ -42,21 +43,32 @@ extension VersionStore {
         return readable
     }
 
+    /// How many entries of manifests are kept from one step to the next; the rest is read again.
+    private static let keptEntriesMax = 50_000
+
     private func checkIndex(
-        _ names: [String], repairing: Bool
+        _ names: [String], _ parsed: inout [String: Manifest], repairing: Bool
     ) throws(StoreError) -> [Finding] {
         var unreadable: [(name: String, error: StoreError)] = []
         let known = Set(names)
-        var found = try store.checkIndex { (name) throws(StoreError) -> Registration? in
+        var kept: [String: Manifest] = [:]
+        var room = Self.keptEntriesMax
+        var found = try store.checkIndex { (name) throws(StoreError) -> References? in
             guard known.contains(name) else { return nil }
             do throws(StoreError) {
-                return try ManifestFile.registration(of: name, in: self)
+                let manifest = try self.manifest(of: name)
+                if manifest.count <= room {
+                    room -= manifest.count
+                    kept[name] = manifest
+                }
+                return manifest.references
             } catch {
                 guard Self.saysManifestIsBad(error) else { throw error }
                 unreadable.append((name, error))
                 return nil
             }
         }
+        parsed = kept
         // A version that is retired just now loses its manifest before its row.
         var damaged: [Finding] = []
         for (name, error) in unreadable where try store.versionRow(name) != nil {
@@ -157,14 +169,15 @@ extension VersionStore {
     // MARK: Trees
 
     private func checkTrees(
-        _ names: [String], _ sound: SoundInodes, repairing: Bool, _ report: inout CheckReport
+        _ names: [String], _ parsed: [String: Manifest], _ sound: SoundInodes, repairing: Bool,
+        _ report: inout CheckReport
     ) throws(StoreError) {
         let running = Set(try store.leases().running)
         let registered = Set(names)
         for (name, kind) in try treeNames() {
             guard var finding = try judgeTree(name, kind, registered, running) else {
                 if kind == .directory, !name.hasPrefix(".") {
-                    try checkTree(name, sound, repairing: repairing, &report)
+                    try checkTree(name, parsed[name], sound, repairing: repairing, &report)
                 }
                 continue
             }
@@ -241,9 +254,11 @@ extension VersionStore {
     }
 
     private func checkTree(
-        _ name: String, _ sound: SoundInodes, repairing: Bool, _ report: inout CheckReport
+        _ name: String, _ parsed: Manifest?, _ sound: SoundInodes, repairing: Bool,
+        _ report: inout CheckReport
     ) throws(StoreError) {
-        guard let manifest = try readable(name) else { return }
+        let readAgain = parsed == nil ? try readable(name) : nil
+        guard let manifest = parsed ?? readAgain else { return }
         var found = try TreeCheck(store: store, manifest: manifest, sound: sound).run()
         report.checkedTrees += 1
         // Retired meanwhile: the tree went first, and nothing is wrong.

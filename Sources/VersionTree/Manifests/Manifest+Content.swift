@@ -37,15 +37,19 @@ extension Manifest {
     ///
     /// - Parameter manifest: the address of the canonical bytes.
     package func registration(manifest: ObjectID) throws(StoreError) -> Registration {
-        let order = distinctPositions()
-        let records = records
-        return Registration(
+        Registration(
             name: version.description, manifest: manifest, content: try contentAddress(),
             fileCount: Int64(count), byteCount: byteCount, createdAt: createdAt,
-            ordinal: ordinal,
-            references: References(count: order.count, position: { Int(order[$0]) }) { index in
-                let record = records[Int(order[index])]
-                return Reference(address: record.address, byteCount: record.byteCount)
-            })
+            ordinal: ordinal, references: references)
+    }
+
+    /// The distinct objects it names.
+    package var references: References {
+        let order = distinctPositions()
+        let records = records
+        return References(count: order.count, position: { Int(order[$0]) }) { index in
+            let record = records[Int(order[index])]
+            return Reference(address: record.address, byteCount: record.byteCount)
+        }
     }
 }

@@ -126,9 +126,6 @@ public struct Manifest: Sendable {
         records.lazy.filter { $0.isExecutable && $0.byteCount > 0 }.map(\.address)
     }
 
-    /// The number of files without bytes.
-    var emptyCount: Int { records.count { $0.byteCount == 0 } }
-
     /// The entry at a position.
     public subscript(position: Int) -> Entry {
         let record = records[position]

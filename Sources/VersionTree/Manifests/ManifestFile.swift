@@ -16,22 +16,6 @@ struct ManifestFile {
 
     private var directory: Int32 { versions.directories.manifests.raw }
 
-    /// The registration in the file of a registered version.
-    static func registration(
-        of name: String, in versions: VersionStore
-    ) throws(StoreError) -> Registration {
-        let bytes: [UInt8]
-        do throws(StoreError) {
-            bytes = try versions.fileSystem.contents(
-                versions.directories.manifests.raw, StoreLayout.manifest(name), limit: 1 << 30)
-        } catch {
-            if error.code == .notFound { throw VersionStore.noVersion(name) }
-            guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }
-            throw StoreError(.badManifest, "version \(name): its manifest is not a regular file")
-        }
-        return try StoredManifests().registration(of: name, from: bytes)
-    }
-
     /// What the index needs to know, with the address of the canonical bytes.
     func registration() throws(StoreError) -> Registration {
         var digester = try Digester(.sha256)

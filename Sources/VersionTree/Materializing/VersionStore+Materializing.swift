@@ -155,9 +155,8 @@ extension VersionStore {
             directory.raw, hidden, manifest, mode, directoryMode: 0o755)
         do throws(StoreError) {
             if store.options.isDurable {
-                let hasCopies = report.linked + manifest.emptyCount < report.files
-                let isSynced = hasCopies ? try fileSystem.syncAll(directory.raw) : false
-                if !isSynced { try syncTree(directory.raw, hidden, withFiles: hasCopies) }
+                let isSynced = try fileSystem.syncAll(directory.raw)
+                if !isSynced { try syncTree(directory.raw, hidden) }
             }
             try fileSystem.renameNew(directory.raw, hidden, to: directory.raw, base)
             try store.sync(directory.raw)
@@ -201,25 +200,20 @@ extension VersionStore {
         return false
     }
 
-    /// Makes a tree elsewhere durable, bottom up.
-    ///
-    /// Linked files are durable already, so a tree of links needs its directories synced only, and
-    /// no more than they are: unrelated data that other programs have written is not waited for.
-    private func syncTree(
-        _ parent: Int32, _ name: String, withFiles: Bool
-    ) throws(StoreError) {
+    /// Makes a tree elsewhere durable, bottom up, where one call cannot.
+    private func syncTree(_ parent: Int32, _ name: String) throws(StoreError) {
         let directory = try fileSystem.open(parent, name, .directory, mode: 0)
         var inner: [String] = []
         try fileSystem.list(directory.raw) { (entry, kind) throws(StoreError) in
             if kind == .directory {
                 inner.append(String(cString: entry))
-            } else if withFiles {
+            } else {
                 let file = try fileSystem.open(directory.raw, entry, .reading, mode: 0)
                 try fileSystem.sync(file.raw)
             }
             return true
         }
-        for entry in inner { try syncTree(directory.raw, entry, withFiles: withFiles) }
+        for entry in inner { try syncTree(directory.raw, entry) }
         try fileSystem.sync(directory.raw)
     }
 
