@@ -228,26 +228,20 @@ extension Store {
         }
     }
 
-    /// Looks source files up in the stat cache; `nil` where the file must be read.
+    /// Looks source files up in the stat cache and calls `found` for those whose content is known and
+    /// stored; the others must be read.
     ///
-    /// The index vouched for the objects at the moment that is returned.
-    package func cachedAddresses(
-        count: Int, ordinal: Int64, key: (Int) -> StatKey?
-    ) throws(StoreError) -> (addresses: [ObjectID?], renews: Bool, moment: IndexMoment) {
+    /// - Returns: whether hits should be renewed, and the moment at which the index vouched for them.
+    package func lookUpSources(
+        count: Int, ordinal: Int64, key: (Int) -> StatKey, found: (Int, ObjectID) -> Void
+    ) throws(StoreError) -> (renews: Bool, moment: IndexMoment) {
         try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
-                var result: [ObjectID?] = []
-                result.reserveCapacity(count)
                 for position in 0..<count {
-                    guard let key = key(position) else {
-                        result.append(nil)
-                        continue
-                    }
-                    result.append(try index.cachedAddress(key, connection))
+                    let address = try index.cachedAddress(key(position), connection)
+                    if let address { found(position, address) }
                 }
-                return (
-                    result, index.renewsCache(ordinal: ordinal), try index.moment(connection)
-                )
+                return (index.renewsCache(ordinal: ordinal), try index.moment(connection))
             }
         }
     }

@@ -124,7 +124,7 @@ import VersionTree
         try temporary.versions.retire("1")
         let freed = try temporary.store.collect().byteCount
         #expect(freed == 0)
-        withKnownIssue("uniqueBytes counts the promised size of absent objects") {
+        withKnownIssue("uniqueBytes counts the promised size of objects that are absent") {
             #expect(unique == freed)
         }
     }

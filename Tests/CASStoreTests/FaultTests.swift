@@ -112,13 +112,7 @@ import VersionTree
 
     /// What is known to be odd after a fault.
     func expectNothingOdd(_ odd: [String], _ verb: Verb) {
-        withKnownIssue(
-            """
-            put: a published object is not recorded, and its staged name stays or goes alone; \
-            collect: announced objects are reported as unindexed; \
-            add: throws when only the dropping of a staged name failed
-            """, isIntermittent: true
-        ) { #expect(odd == [], "\(verb)") }
+        #expect(odd == [], "\(verb)")
     }
 
     @Test(arguments: [put, retire, collect, add])
@@ -197,9 +191,7 @@ import VersionTree
             position += 1
         }
         #expect(position > 1)
-        withKnownIssue("syncEntries(of:) syncs past Store.sync(_:)", isIntermittent: true) {
-            #expect(tolerated == [])
-        }
+        #expect(tolerated == [])
     }
 
     @Test func `every error of the disk names the path and what to do`() throws {

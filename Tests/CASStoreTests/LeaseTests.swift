@@ -49,17 +49,13 @@ import VersionTree
             let lease = try other.makeLease()
             _ = try other.claim(registration("1", ["claimed"]), lease: lease)
             let planned = try temporary.store.planCollection().objects.map(\.address)
-            withKnownIssue("planCollection() does not look at claims", isIntermittent: true) {
-                #expect(planned == [loose])
-            }
+            #expect(planned == [loose])
             #expect(try temporary.store.collect().objectCount == 1)
             #expect(try temporary.store.contains(claimed))
             // A claim is no version.
             #expect(try temporary.versions.versions().count == 0)
             let findings = try temporary.versions.check().findings
-            withKnownIssue("an announced object is reported as unindexed", isIntermittent: true) {
-                #expect(findings == [])
-            }
+            #expect(findings == [])
         }
         #expect(try temporary.store.collect().objectCount == 1)
         #expect(try temporary.store.contains(claimed) == false)
@@ -114,7 +110,7 @@ import VersionTree
         try killedWriter(temporary)
         let plan = try temporary.store.planCollection()
         let collected = try temporary.store.collect()
-        withKnownIssue("planCollection() does not see what recovery is about to make garbage") {
+        withKnownIssue("planCollection() cannot know what recovery will make garbage") {
             #expect(collected.objectCount == plan.objectCount)
             #expect(collected.byteCount == plan.byteCount)
         }
@@ -153,13 +149,7 @@ import VersionTree
             let temporary = try TemporaryStore()
             try Damage.replace(temporary.path + "/leases/lost+found", by: stranger)
             let last = code { _ = try temporary.put("something") }
-            switch stranger {
-            case .fifo: #expect(last == nil)
-            default:
-                withKnownIssue("recoverDeadLeases() takes everything in leases/ for a lease") {
-                    #expect(last == nil, "\(stranger)")
-                }
-            }
+            #expect(last == nil, "\(stranger)")
         }
     }
 }

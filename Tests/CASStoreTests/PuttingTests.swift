@@ -90,9 +90,7 @@ import VersionTree
         Damage.remove(temporary.objectPath(address))
         #expect(try temporary.put("deleted by hand") == address)
         let found = try temporary.store.read(address, limit: 100)
-        withKnownIssue("put(_:protectedBy:) goes by the index, without a look at objects/") {
-            #expect(found == bytes("deleted by hand"))
-        }
+        #expect(found == bytes("deleted by hand"))
     }
 
     @Test func `two threads may put the same bytes at once`() async throws {

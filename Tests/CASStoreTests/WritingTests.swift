@@ -165,8 +165,6 @@ import VersionTree
                 for: address, byteCount: Int64(Self.content.count), protectedBy: lease)
         }
         #expect(found == .outOfSpace)
-        withKnownIssue("makeWriter creates the staged file before it asks for space") {
-            #expect(temporary.staged == [])
-        }
+        #expect(temporary.staged == [])
     }
 }

@@ -49,9 +49,22 @@ import Testing
 
     @Test func `damage is repaired with --repair, and then the store is clean`() throws {
         _ = try damage()
+        try place.add("2", Release.second, "--activate")
         let repaired = try place.castree("fsck", "--repair", "--json")
         #expect(repaired.status == 1)
         #expect(try repaired.document(CheckDocument.self).findings.allSatisfy(\.repaired))
+        #expect(try place.castree("fsck").status == 0)
+    }
+
+    @Test func `a current version that lost content is left, until the content is back`() throws {
+        _ = try damage()
+        let repaired = try place.castree("fsck", "--repair", "--json")
+        #expect(repaired.status == 4)
+        let findings = try repaired.document(CheckDocument.self).findings
+        #expect(findings.map(\.kind) == ["damagedObject", "incompleteVersion"])
+        #expect(findings.map(\.repaired) == [true, false])
+        #expect(try place.castree("fsck").status == 4)
+        #expect(try place.castree("add", "release-1", "--version", "1").status == 0)
         #expect(try place.castree("fsck").status == 0)
     }
 
@@ -102,7 +115,9 @@ import Testing
         #expect(ours.text == theirs.text)
         #expect(theirs.status == 4)
         #expect(try place.checker(".castree").text.contains("castree-fsck repair .castree"))
-        #expect(try place.checker("repair", ".castree").status == 1)
+        // The current version lacks an object until it is added again.
+        #expect(try place.checker("repair", ".castree").status == 4)
+        #expect(try place.castree("add", "release-1", "--version", "1").status == 0)
         #expect(try place.checker(".castree").status == 0)
     }
 

@@ -120,7 +120,8 @@ import Testing
     @Test func `missing lists what a repair took away, and add brings it back`() throws {
         let address = try place.address(of: "js/app.js", in: "1")
         try place.damage(place.object(address))
-        #expect(try place.castree("fsck", "--repair").status == 1)
+        // 4 where the version is the current one, 1 otherwise: its content is not back yet.
+        #expect([1, 4].contains(try place.castree("fsck", "--repair").status))
         let answer = try place.castree("missing", "1", "--json")
         let missing = try answer.document(MissingDocument.self)
         #expect(missing.objects.map(\.address) == [address])

@@ -7,7 +7,9 @@ import Foundation
 package enum Damage {
     /// Replaces the bytes of a file in place: same inode.
     package static func overwrite(_ path: String, with bytes: [UInt8]) throws {
-        try writing(path) { try $0.truncate(atOffset: 0); try $0.write(contentsOf: bytes) }
+        try writing(path) {
+            try $0.truncate(atOffset: 0); try $0.write(contentsOf: bytes)
+        }
     }
 
     /// Flips one bit of the byte at `offset`.
@@ -24,7 +26,9 @@ package enum Damage {
 
     /// Adds bytes at the end of a file.
     package static func extend(_ path: String, by bytes: [UInt8]) throws {
-        try writing(path) { _ = try $0.seekToEnd(); try $0.write(contentsOf: bytes) }
+        try writing(path) {
+            _ = try $0.seekToEnd(); try $0.write(contentsOf: bytes)
+        }
     }
 
     /// Replaces whatever stands at `path` by something that is not the file.

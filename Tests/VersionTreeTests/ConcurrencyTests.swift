@@ -20,7 +20,8 @@ import VersionTree
 
     // All adders share content, so that they collide in objects, shards and the index.
     @Test(
-        .knownIssue("see InterleavingTests: false findings beside writers", isIntermittent: true),
+        .knownIssue(
+            "a check beside writers reports a strayTree now and then", isIntermittent: true),
         arguments: [UInt64.random(in: 0...UInt64.max)])
     func `keeps every acknowledged version beside collectors and checkers`(_ seed: UInt64) throws {
         print("seed: \(seed)")
@@ -95,11 +96,7 @@ import VersionTree
         try temporary.expectClean()
     }
 
-    @Test(
-        .knownIssue(
-            "ObjectDirectory.publish: EEXIST of the link after makeShard is not handled",
-            isIntermittent: true))
-    func `shares one instance among threads`() throws {
+    @Test func `shares one instance among threads`() throws {
         let temporary = try TemporaryStore()
         let versions = temporary.versions
         try together(

@@ -91,9 +91,7 @@ import VersionTree
         try refuse(naming: "circle", follows: true) { symlink(".", $0 + "/d/up") }
     }
 
-    @Test(
-        .knownIssue("openTarget lets notFound through, which add does not promise"))
-    func `refuses a link to nothing, followed`() throws {
+    @Test func `refuses a link to nothing, followed`() throws {
         try refuse(naming: "d/link", follows: true) { symlink("nowhere", $0 + "/d/link") }
     }
 

@@ -147,9 +147,7 @@ import VersionTree
         #expect(try status(temporary.objectPath(address(of: "two"))) != nil)
     }
 
-    @Test(
-        .knownIssue("publishTree keeps the tree that is there, whatever it lacks"))
-    func `brings back a file that a tree has lost`() throws {
+    @Test func `brings back a file that a tree has lost`() throws {
         let temporary = try TemporaryStore()
         let files = ["a": "one", "d/b": "two"]
         try temporary.add("1", files)

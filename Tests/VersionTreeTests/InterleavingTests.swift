@@ -148,9 +148,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         }
     }
 
-    @Test(
-        .knownIssue("the case twin is looked for before publishing and not again when settling"))
-    func `one of two adds of names that differ in case only is refused`() throws {
+    @Test func `one of two adds of names that differ in case only is refused`() throws {
         let outcomes = Shared<(mine: Outcome?, theirs: Outcome?)>((nil, nil))
         try interleave(prepareSource) { versions, temporary in
             outcomes.with { $0 = (nil, nil) }
@@ -173,9 +171,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         }
     }
 
-    @Test(
-        .knownIssue("ObjectDirectory.publish: EEXIST of the link after makeShard is not handled"))
-    func `two adds of one content under one name both succeed`() throws {
+    @Test func `two adds of one content under one name both succeed`() throws {
         let theirs = Shared<Outcome?>(nil)
         try interleave(prepareSource) { versions, temporary in
             _ = try versions.add(directory: temporary.directory.appending("mine"), version: "1")
@@ -208,10 +204,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         }
     }
 
-    @Test(
-        .knownIssue(
-            "leases/.new-… and the tree of a version that was registered meanwhile are reported"))
-    func `a check beside an add finds nothing`() throws {
+    @Test func `a check beside an add finds nothing`() throws {
         let found = Shared<[Finding]>([])
         try interleave(prepareSource) { versions, temporary in
             found.with { $0 = [] }
@@ -224,9 +217,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         }
     }
 
-    @Test(
-        .knownIssue("the tree of a version that was registered meanwhile is removed as stray"))
-    func `a repair beside an add harms nothing`() throws {
+    @Test func `a repair beside an add harms nothing`() throws {
         try interleave(prepareSource) { versions, temporary in
             _ = try versions.add(directory: temporary.directory.appending("mine"), version: "1")
         } other: { versions, _ in
@@ -237,9 +228,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         }
     }
 
-    @Test(
-        .knownIssue("an object being collected is reported as unindexedObject"))
-    func `a check beside a retirement and a collection finds nothing`() throws {
+    @Test func `a check beside a retirement and a collection finds nothing`() throws {
         let found = Shared<[Finding]>([])
         try interleave { temporary in
             try prepareSource(temporary)
@@ -257,10 +246,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         }
     }
 
-    @Test(
-        .knownIssue(
-            "a manifest removed between EEXIST and its reading makes the add throw noVersion"))
-    func `a retirement beside an add of the same version leaves it whole or gone`() throws {
+    @Test func `a retirement beside an add of the same version leaves it whole or gone`() throws {
         try interleave { temporary in
             try prepareSource(temporary)
             _ = try temporary.versions.add(

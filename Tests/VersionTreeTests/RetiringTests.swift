@@ -63,11 +63,7 @@ import Testing
     }
 
     // What counts is the last version that could be gone back to.
-    @Test(
-        .knownIssue(
-            "Lifecycle.need asks knownGood == [version]; a banned twin of content in the list hides the last usable one"
-        ))
-    func `refuses to forget the last known good version that is not banned`() throws {
+    @Test func `refuses to forget the last known good version that is not banned`() throws {
         let temporary = try TemporaryStore()
         let versions = temporary.versions
         // A and A2 are the same content.

@@ -8,10 +8,15 @@ import VersionTree
         let temporary = try TemporaryStore(isDurable: true)
         let versions = temporary.versions
         let first = try temporary.add(
-            "1", ["index.html": "one", "lib/a.js": "shared", "lib/copy.js": "shared", "run.sh": "#!x", "empty": ""])
+            "1",
+            [
+                "index.html": "one", "lib/a.js": "shared", "lib/copy.js": "shared", "run.sh": "#!x",
+                "empty": "",
+            ])
         #expect(first.files == 5)
         #expect(first.newObjects == 4)
-        let second = try temporary.add("2", ["index.html": "two", "lib/a.js": "shared", "run.sh": "#!x"])
+        let second = try temporary.add(
+            "2", ["index.html": "two", "lib/a.js": "shared", "run.sh": "#!x"])
         #expect(second.newObjects == 1)
         #expect(try readTree(temporary.path + "/versions/1")["lib/copy.js"] == "shared")
         try versions.activate("1")

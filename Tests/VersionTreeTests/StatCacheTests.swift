@@ -128,9 +128,7 @@ import VersionTree
     }
 
     // "Adding the same content again … brings back what was lost of it."
-    @Test(
-        .knownIssue("the cache vouches for an object whose file is gone: missingObject"))
-    func `brings back an object that is gone though the cache knows the file`() throws {
+    @Test func `brings back an object that is gone though the cache knows the file`() throws {
         let temporary = try TemporaryStore()
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")

@@ -36,7 +36,9 @@ struct Seen: Hashable {
 
 let working = POSIXFileSystem.workingDirectory
 
-/// Everything but directories below a directory, by the bytes of its path: Swift strings merge NFC and NFD.
+/// Everything but directories below a directory, by the bytes of its path.
+///
+/// Swift strings merge NFC and NFD.
 func snapshot(_ root: String) throws -> [[UInt8]: Seen] {
     var result: [[UInt8]: Seen] = [:]
     try look(Array(root.utf8), [], &result)

@@ -72,10 +72,7 @@ import Testing
     }
 
     // A file in place of a tree is no tree: nothing may pass for one.
-    @Test(
-        .knownIssue(
-            "publishTree takes EEXIST for a tree; activate makes a version current that has none"))
-    func `never takes a file in place of a tree for one`() throws {
+    @Test func `never takes a file in place of a tree for one`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "1"])
         shell("rm -rf \(temporary.tree("1"))")

@@ -210,6 +210,8 @@ extension VersionStore {
         // A writer publishes its manifest before its tree.
         if registered.contains(name) || row != nil { return nil }
         if try hasManifest(name) { return nil }
+        // One that is retired just now loses its tree before its manifest.
+        if try fileSystem.status(directories.versions.raw, name) == nil { return nil }
         return Finding(
             .strayTree, path: path,
             "the tree \(printable(name)) belongs to no registered version")

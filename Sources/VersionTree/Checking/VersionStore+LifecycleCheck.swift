@@ -47,12 +47,11 @@ extension VersionStore {
                         "version \(name) is needed and lacks objects: add or pull it again"))
                 continue
             }
-            // A manifest that cannot be read has a finding of its own.
-            if try readable(name) == nil { continue }
             var finding = Finding(
                 .missingTree, version: name, path: "versions/\(name)",
                 "version \(name) is needed and complete, and its tree is not there")
-            if repairing {
+            // A manifest that cannot be read has a finding of its own; no tree comes from it.
+            if repairing, try readable(name) != nil {
                 try materialize(name)
                 finding.isRepaired = true
             }

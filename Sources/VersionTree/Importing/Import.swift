@@ -131,14 +131,13 @@ struct Import {
     /// Asks the stat cache.
     private mutating func lookUp(_ ordinal: Int64) throws(StoreError) {
         guard options.usesCache else { return }
-        let files = found.files
-        let (addresses, renews, moment) = try store.cachedAddresses(
-            count: files.count, ordinal: ordinal
-        ) { files[$0].key }
-        for (position, address) in addresses.enumerated() {
-            guard let address else { continue }
-            found.files[position].address = address
-            found.files[position].isCacheable = renews
+        let (renews, moment) = try store.lookUpSources(
+            count: found.files.count, ordinal: ordinal, key: { found.files[$0].key },
+            found: { found.files[$0].address = $1 })
+        if renews {
+            for position in found.files.indices where found.files[position].address != .zero {
+                found.files[position].isCacheable = true
+            }
         }
         self.moment = moment
     }

@@ -98,7 +98,8 @@ extension VersionStore {
     /// come.
     ///
     /// - Returns: whether the version is complete.
-    /// - Throws: `.versionExists` if the name is taken by other content; `.outOfSpace`.
+    /// - Throws: `.versionExists` if the name is taken by other content; `.mismatch` if it promises
+    ///   another size than an object of the store has; `.outOfSpace`.
     @discardableResult
     public func register(_ manifest: Manifest) throws(StoreError) -> Bool {
         let lease = try store.makeLease()
@@ -108,15 +109,27 @@ extension VersionStore {
         let file = ManifestFile(self, manifest, lease: lease.name)
         let registration = try file.registration()
         _ = try store.claim(registration, lease: lease)
-        while true {
-            try file.write()
-            try store.syncAll()
-            _ = try file.publish()
+        while try !record(registration, in: file) {}
+        return try row(of: manifest.version.description).isComplete
+    }
+
+    /// - Returns: `false` if the version was retired meanwhile, and all must be repeated.
+    private func record(
+        _ registration: Registration, in file: ManifestFile
+    ) throws(StoreError) -> Bool {
+        try file.write()
+        try store.syncAll()
+        let isNew = try file.publish()
+        do throws(StoreError) {
             let outcome = try store.settle(
                 registration, allowsMissing: true, stored: { _ in nil },
                 cached: EmptyCollection())
-            if case .settled = outcome { break }
+            if case .settled = outcome { return true }
+            return false
+        } catch {
+            // Not recorded, so not acknowledged. The error to report is the first.
+            if isNew { try? file.unpublish() }
+            throw error
         }
-        return try row(of: manifest.version.description).isComplete
     }
 }
