@@ -27,6 +27,8 @@ extension Manifest {
     private func validatePair(_ left: Int, _ right: Int) throws(StoreError) {
         let isSame = withPath(left) { first in withPath(right) { first.elementsEqual($0) } }
         if isSame { throw refuse("it has the path \(shown(left)) twice") }
+        // Nothing new: the entry before has been through it.
+        if sharesDirectory(left, right) { return }
         let path = path(right)
         for end in path.utf8.indices where path.utf8[end] == 47 {
             // Only directories that the entry before does not share can be new conflicts.

@@ -180,6 +180,19 @@ public struct Manifest: Sendable {
         }
     }
 
+    /// Whether two entries stand in the same directory.
+    func sharesDirectory(_ left: Int, _ right: Int) -> Bool {
+        withPath(left) { first in
+            withPath(right) { second in
+                guard let length = second.lastIndex(of: 47) else {
+                    return !first.contains(47)
+                }
+                return first.lastIndex(of: 47) == length
+                    && first[..<length].elementsEqual(second[..<length])
+            }
+        }
+    }
+
     /// Positions sorted by address, one for each distinct address.
     func distinctPositions() -> [UInt32] {
         var order = (0..<UInt32(count)).map { $0 }

@@ -17,57 +17,50 @@ struct TreePlan: Sendable {
     private(set) var order: [UInt32]
 
     init(_ manifest: Manifest) {
-        // Entries are sorted by whole path, where the files of "a/" and those of "a/b/" mix.
-        func precedes(_ left: UInt32, _ right: UInt32) -> Bool {
-            manifest.withPath(Int(left)) { first in
-                manifest.withPath(Int(right)) { second in
-                    let one = first.prefix((first.lastIndex(of: 47) ?? -1) + 1)
-                    let two = second.prefix((second.lastIndex(of: 47) ?? -1) + 1)
-                    if one.elementsEqual(two) { return left < right }
-                    return one.lexicographicallyPrecedes(two)
-                }
-            }
+        // Entries are sorted by whole path, where the files of "a/" and those of "a/b/" mix: each is
+        // put to its directory, and the directories' shares of `order` are filled one after another.
+        var found = Directories()
+        var owners: [UInt32] = []
+        owners.reserveCapacity(manifest.count)
+        for position in 0..<manifest.count {
+            owners.append(UInt32(found.index(ofEntryAt: position, manifest)))
         }
-        order = (0..<UInt32(manifest.count)).sorted(by: precedes)
-        directories = [Directory(path: "", files: 0..<0)]
-        // Keyed by bytes: names that Unicode holds equal are two directories here.
-        var known: Set<TreePath> = []
-        var position = 0
-        while position < order.count {
-            let path = Self.directory(of: order[position], manifest)
-            let start = position
-            repeat {
-                position += 1
-            } while position < order.count
-                && Self.directory(of: order[position], manifest) == path
-            if let path {
-                add(path, start..<position, &known)
-            } else {
-                directories[0].files = start..<position
-            }
+        var starts = [Int](repeating: 0, count: found.paths.count + 1)
+        for owner in owners { starts[Int(owner) + 1] += 1 }
+        for index in 1..<starts.count { starts[index] += starts[index - 1] }
+        directories = found.paths.indices.map {
+            Directory(path: found.paths[$0], files: starts[$0]..<starts[$0 + 1])
+        }
+        order = [UInt32](repeating: 0, count: manifest.count)
+        for (position, owner) in owners.enumerated() {
+            order[starts[Int(owner)]] = UInt32(position)
+            starts[Int(owner)] += 1
         }
     }
+}
 
-    private static func directory(of position: UInt32, _ manifest: Manifest) -> TreePath? {
-        let length = manifest.withPath(Int(position)) { $0.lastIndex(of: 47) }
-        guard let length else { return nil }
-        return TreePath(validated: manifest.path(Int(position), prefix: length))
+/// The directories of a manifest as they are met, every one after its parent.
+private struct Directories {
+    private(set) var paths = [""]
+    // Keyed by bytes: names that Unicode holds equal are two directories here.
+    private var indices: [TreePath: Int] = [:]
+    private var last = 0
+
+    mutating func index(ofEntryAt position: Int, _ manifest: Manifest) -> Int {
+        let length = manifest.withPath(position) { $0.lastIndex(of: 47) ?? 0 }
+        if length == 0 {
+            last = 0
+        } else if position == 0 || !manifest.sharesDirectory(position - 1, position) {
+            last = index(of: TreePath(validated: manifest.path(position, prefix: length)))
+        }
+        return last
     }
 
-    private mutating func add(
-        _ path: TreePath, _ files: Range<Int>, _ known: inout Set<TreePath>
-    ) {
-        // Parents that hold no file of their own come first.
-        var missing: [TreePath] = []
-        var above = path.parent
-        while let parent = above, known.insert(parent).inserted {
-            missing.append(parent)
-            above = parent.parent
-        }
-        for parent in missing.reversed() {
-            directories.append(Directory(path: parent.description, files: 0..<0))
-        }
-        known.insert(path)
-        directories.append(Directory(path: path.description, files: files))
+    private mutating func index(of path: TreePath) -> Int {
+        if let known = indices[path] { return known }
+        if let parent = path.parent { _ = index(of: parent) }
+        paths.append(path.description)
+        indices[path] = paths.count - 1
+        return paths.count - 1
     }
 }
