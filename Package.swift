@@ -16,6 +16,7 @@ let package = Package(
     products: [
         .library(name: "CASStore", targets: ["CASStore"]),
         .library(name: "VersionTree", targets: ["VersionTree"]),
+        .library(name: "ServeFromCAS", targets: ["ServeFromCAS"]),
         .executable(name: "castree", targets: ["castree"]),
         .executable(name: "castree-fsck", targets: ["fsck"]),
     ],
@@ -36,6 +37,9 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VersionTree", dependencies: ["CASStore", "StrictJSON"], swiftSettings: settings),
+        .target(
+            name: "ServeFromCAS", dependencies: ["VersionTree", "CASStore", "StrictJSON", "CSystem"],
+            swiftSettings: settings),
         .target(
             name: "Console", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
             swiftSettings: settings),
@@ -67,6 +71,11 @@ let package = Package(
             name: "VersionTreeTests",
             dependencies: ["StorageTestSupport", "VersionTree", "CASStore", "StrictJSON"],
             swiftSettings: settings),
+        .testTarget(
+            name: "ServeFromCASTests",
+            dependencies: [
+                "StorageTestSupport", "ServeFromCAS", "VersionTree", "CASStore", "StrictJSON",
+            ], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,31 @@
+/// What a request says before its body: the bytes as received and where in them its parts stand.
+///
+/// The parser has made sure that it is well-formed (RFC 9112, sections 2 to 5); nothing in it is
+/// decoded. A value, so that the rules of HTTP can be tested without a socket; it keeps positions
+/// instead of strings, so that an ordinary request costs no allocation.
+public struct RequestHead: Sendable {
+    /// A part of `bytes`.
+    public typealias Slice = Range<Int>
+
+    /// One header field: its name as sent and its value without the white space around it.
+    public struct Field: Sendable, Hashable {
+        public var name: Slice
+        public var value: Slice
+    }
+
+    /// The head as received.
+    public internal(set) var bytes: [UInt8]
+    public internal(set) var method: Method
+    /// The path of the target, from its first slash; `*` for `OPTIONS *`.
+    ///
+    /// An absolute target's scheme and authority are not in it.
+    public internal(set) var path: Slice
+    /// The query without its question mark; `nil` if there is none.
+    public internal(set) var query: Slice?
+    /// The authority of an absolute target, which takes precedence over the Host field.
+    public internal(set) var authority: Slice?
+    /// 0 or 1: HTTP/1.0 or HTTP/1.1.
+    public internal(set) var minorVersion: Int
+    /// In the order received.
+    public internal(set) var fields: [Field]
+}
