@@ -8,7 +8,8 @@ tests := --disable-xctest
 
 release := -c release -Xswiftc -cross-module-optimization
 ifneq ($(shell uname -s),Darwin)
-release += --static-swift-stdlib -Xlinker -s
+# Wholly static: a program of a few milliseconds must not spend them on linking itself.
+release += -Xswiftc -static-executable -Xlinker -s
 endif
 
 swift_files := $(wildcard Package.swift Sources tools Tests)

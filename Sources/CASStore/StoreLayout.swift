@@ -77,6 +77,45 @@ package enum StoreLayout {
         }
     }
 
+    /// Calls `body` with an object's name inside its shard, on the stack.
+    @inline(__always)
+    package static func withShardName<R: ~Copyable>(
+        _ address: ObjectID, executable: Bool = false,
+        _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        try withObjectPath(address, executable: executable) { (path) throws(StoreError) -> R in
+            try body(path + 3)
+        }
+    }
+
+    /// The address that a name inside a shard spells; `nil` if it is not the name of an object or,
+    /// with `executable`, of a twin.
+    package static func address(
+        _ shard: String, _ name: UnsafePointer<CChar>, executable: Bool = false
+    ) -> ObjectID? {
+        // Two digits of the shard and 62 of the name, side by side.
+        var digits: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
+            (0, 0, 0, 0, 0, 0, 0, 0)
+        return withUnsafeMutableBytes(of: &digits) { (digits) -> ObjectID? in
+            var position = 0
+            for digit in shard.utf8.prefix(2) {
+                digits[position] = digit
+                position += 1
+            }
+            while position < 64, name[position - 2] != 0 {
+                digits[position] = UInt8(bitPattern: name[position - 2])
+                position += 1
+            }
+            guard position == 64 else { return nil }
+            let end = name + 62
+            let isTwin = end[0] == 46 && end[1] == 120 && end[2] == 0
+            guard executable ? isTwin : end[0] == 0 else { return nil }
+            return digits.withMemoryRebound(to: UInt8.self) {
+                ObjectID.parse(UnsafeBufferPointer($0))
+            }
+        }
+    }
+
     /// Calls `body` with an object's path inside `objects/`, on the stack.
     @inline(__always)
     package static func withObjectPath<R: ~Copyable>(

@@ -40,6 +40,10 @@ static inline int castree_open_beneath(int dir, const char *path, int flags, mod
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
     return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
 }
+// getdents64(2): struct linux_dirent64 records, as many as fit; 0 at the end.
+static inline ssize_t castree_getdents(int fd, void *buffer, size_t count) {
+    return syscall(SYS_getdents64, fd, buffer, count);
+}
 static inline int castree_random(void *bytes, size_t count) {
     return getrandom(bytes, count, 0) == (ssize_t)count ? 0 : -1;
 }

@@ -43,6 +43,20 @@ import Testing
         }
     }
 
+    @Test func `tells a digit from every other byte, at every place`() {
+        let spelling = Array(Self.spelling.utf8)
+        for place in spelling.indices {
+            for byte in UInt8.min...UInt8.max {
+                var bytes = spelling
+                bytes[place] = byte
+                let isDigit = (48...57).contains(byte) || (97...102).contains(byte)
+                let found = bytes.withUnsafeBufferPointer { ObjectID.parse($0) }
+                #expect((found != nil) == isDigit, "byte \(byte) at \(place)")
+                if let found { #expect(Array(found.description.utf8) == bytes) }
+            }
+        }
+    }
+
     @Test(arguments: [" %", "% ", "0x%", "%\n", "sha256:%", "\u{feff}%"])
     func `refuses what is added to the digits`(frame: String) {
         let text = frame.split(separator: "%", omittingEmptySubsequences: false)

@@ -14,17 +14,22 @@ struct Suspicion: Sendable, Hashable {
 extension Store {
     /// Reads every object and compares it with the index and, where that cannot vouch for it, with
     /// its address.
+    /// - Parameter beside: what the calling thread does while the others begin.
     func suspectObjects(
-        _ options: CheckOptions, _ report: inout CheckReport, _ sound: inout SoundInodes
+        _ options: CheckOptions, _ report: inout CheckReport, _ sound: inout SoundInodes,
+        beside: () throws(StoreError) -> Void
     ) throws(StoreError) -> [Suspicion] {
         let shards = try Self.allShards.union(objects.shards()).sorted()
         let state = Mutex<(suspicions: [Suspicion], objects: Int, bytes: Int64)>(([], 0, 0))
         let fingerprints = Mutex<[(ObjectID, Fingerprint)]>([])
-        let inodes = Mutex(SoundInodes())
+        // By the chunk's first shard: chunks end in any order, and their entries are sorted.
+        let inodes = Mutex<[Int: SoundInodes]>([:])
         let store = self
         // One transaction a chunk: as many shards as hold a few thousand objects.
         let chunk = max(1, min(32, 256 * 2048 / max(try objectCount(), 1)))
-        try Parallel.run(workers: Parallel.workerCount, count: shards.count, chunk: chunk) {
+        try Parallel.run(
+            workers: Parallel.workerCount, count: shards.count, chunk: chunk, first: beside
+        ) {
             (work) throws(StoreError) in
             var worker = try ShardCheck(store, isDeep: options.isDeep)
             while let chunk = work.nextChunk() {
@@ -45,10 +50,7 @@ extension Store {
                     return (state.objects, state.bytes)
                 }
                 fingerprints.withLock { $0 += worker.computed }
-                inodes.withLock { inodes in
-                    inodes.objects += worker.sound.objects
-                    inodes.twins += worker.sound.twins
-                }
+                inodes.withLock { $0[chunk.lowerBound] = worker.sound }
                 worker.reset()
                 options.progress(objects, bytes)
             }
@@ -57,8 +59,7 @@ extension Store {
         // An inode number says nothing across file systems.
         let device = try fileSystem.status(directories.objects.raw).device
         if device == (try fileSystem.status(directories.versions.raw).device) {
-            sound = inodes.withLock { $0 }
-            sound.sort()
+            sound = SoundInodes(sorted: inodes.withLock { $0 })
         }
         let strays = try objects.strays().map { Suspicion(kind: .strayFile, path: "objects/\($0)") }
         return state.withLock { state in
@@ -141,41 +142,57 @@ private struct ShardCheck: ~Copyable {
             }
             return
         }
-        var names: [String] = []
-        try store.fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
-            names.append(String(cString: entry))
-            return true
-        }
-        names.sort()
+        let listing = try list(directory.raw, shard)
         var position = 0
-        for name in names {
-            if name.hasSuffix(StoreLayout.twinSuffix) {
-                let base = name.dropLast(StoreLayout.twinSuffix.utf8.count)
-                if let address = ObjectID(shard + base) {
-                    try checkTwin(address, directory.raw, name)
-                    continue
-                }
-            }
-            guard let address = ObjectID(shard + name) else {
-                suspicions.append(
-                    Suspicion(kind: .strayFile, path: "objects/\(shard)/\(name)"))
-                continue
-            }
-            while position < rows.count, rows[position].address < address {
+        for name in listing.objects {
+            while position < rows.count, rows[position].address < name {
                 suspectMissing(rows[position])
                 position += 1
             }
             var row: ObjectRow?
-            if position < rows.count, rows[position].address == address {
+            if position < rows.count, rows[position].address == name {
                 row = rows[position]
                 position += 1
             }
-            try checkObject(address, directory.raw, name, row)
+            try StoreLayout.withShardName(name) { (path) throws(StoreError) in
+                try checkObject(name, directory.raw, path, row)
+            }
         }
         while position < rows.count {
             suspectMissing(rows[position])
             position += 1
         }
+        for address in listing.twins {
+            let row = rows.first { $0.address == address }
+            try StoreLayout.withShardName(address, executable: true) { (path) throws(StoreError) in
+                try checkTwin(address, directory.raw, path, row)
+            }
+        }
+    }
+
+    // Addresses instead of names: sorted they meet the rows, and none needs an allocation.
+    private mutating func list(
+        _ directory: Int32, _ shard: String
+    ) throws(StoreError) -> (objects: [ObjectID], twins: [ObjectID]) {
+        var objects: [ObjectID] = []
+        var twins: [ObjectID] = []
+        var strays: [String] = []
+        try store.fileSystem.listOnce(directory) { (name, _, _) throws(StoreError) in
+            if let address = StoreLayout.address(shard, name) {
+                objects.append(address)
+            } else if let address = StoreLayout.address(shard, name, executable: true) {
+                twins.append(address)
+            } else {
+                strays.append(String(cString: name))
+            }
+            return true
+        }
+        for name in strays.sorted() {
+            suspicions.append(Suspicion(kind: .strayFile, path: "objects/\(shard)/\(name)"))
+        }
+        objects.sort()
+        twins.sort()
+        return (objects, twins)
     }
 
     // Something else in place of a shard is named as a stray; its objects are missing.
@@ -194,7 +211,7 @@ private struct ShardCheck: ~Copyable {
     }
 
     private mutating func checkObject(
-        _ address: ObjectID, _ directory: Int32, _ name: String, _ row: ObjectRow?
+        _ address: ObjectID, _ directory: Int32, _ name: UnsafePointer<CChar>, _ row: ObjectRow?
     ) throws(StoreError) {
         let fileSystem = store.fileSystem
         let status: FileStatus
@@ -256,10 +273,10 @@ private struct ShardCheck: ~Copyable {
     }
 
     private mutating func checkTwin(
-        _ address: ObjectID, _ directory: Int32, _ name: String
+        _ address: ObjectID, _ directory: Int32, _ name: UnsafePointer<CChar>, _ row: ObjectRow?
     ) throws(StoreError) {
         guard let status = try store.fileSystem.status(directory, name) else { return }
-        if try !isTwin(of: address, directory, name, status) {
+        if try !isTwin(of: address, directory, name, status, row) {
             suspicions.append(Suspicion(kind: .damagedTwin, address: address))
         } else if status.mode != 0o555 {
             suspicions.append(
@@ -270,11 +287,13 @@ private struct ShardCheck: ~Copyable {
     }
 
     private mutating func isTwin(
-        of address: ObjectID, _ directory: Int32, _ name: String, _ status: FileStatus
+        of address: ObjectID, _ directory: Int32, _ name: UnsafePointer<CChar>,
+        _ status: FileStatus, _ row: ObjectRow?
     ) throws(StoreError) -> Bool {
         guard status.kind == .regular,
             let file = try store.fileSystem.openIfPresent(directory, name, .reading)
         else { return false }
-        return try checker.hash(file.raw, store.fileSystem).address == address
+        // `nil`: its bytes are the object's.
+        return try judge(address, file.raw, status, row).kind != .damagedObject
     }
 }

@@ -12,11 +12,6 @@ package struct SoundInodes: Sendable {
     var objects: [Entry] = []
     var twins: [Entry] = []
 
-    mutating func sort() {
-        objects.sort { $0.prefix < $1.prefix }
-        twins.sort { $0.prefix < $1.prefix }
-    }
-
     /// Whether an inode is that of a sound object.
     package func contains(_ address: ObjectID, executable: Bool, inode: UInt64) -> Bool {
         let entries = executable ? twins : objects
@@ -31,4 +26,13 @@ package struct SoundInodes: Sendable {
     }
 
     package init() {}
+
+    /// Joins what chunks of the address space have found, each sorted, by their place.
+    init(sorted chunks: [Int: SoundInodes]) {
+        for place in chunks.keys.sorted() {
+            guard let chunk = chunks[place] else { continue }
+            objects += chunk.objects
+            twins += chunk.twins
+        }
+    }
 }

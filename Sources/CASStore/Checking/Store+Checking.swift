@@ -11,11 +11,14 @@ extension Store {
     ///
     /// Safe beside writers and collectors: what looks wrong in passing is looked at again while
     /// neither can move.
-    /// - Parameter sound: filled with the inodes of sound objects, for the checks of trees.
+    /// - Parameters:
+    ///   - sound: filled with the inodes of sound objects, for the checks of trees.
+    ///   - beside: what the calling thread does while other threads begin to read.
     package func checkObjects(
-        _ options: CheckOptions, _ report: inout CheckReport, _ sound: inout SoundInodes
+        _ options: CheckOptions, _ report: inout CheckReport, _ sound: inout SoundInodes,
+        beside: () throws(StoreError) -> Void = { () throws(StoreError) in }
     ) throws(StoreError) -> [ConfirmedFinding] {
-        let suspicions = try suspectObjects(options, &report, &sound)
+        let suspicions = try suspectObjects(options, &report, &sound, beside: beside)
         guard !suspicions.isEmpty else { return [] }
         var checker = try ObjectChecker()
         var confirmed: [ConfirmedFinding] = []

@@ -3,30 +3,38 @@
 extension Store {
     /// Compares the index with the manifests.
     ///
-    /// - Parameter references: what each readable manifest names, by version.
+    /// The manifests are read without holding the index, so that other threads can use it; what
+    /// looks wrong then is looked at again in one transaction, in which nobody else writes.
+    /// - Parameters:
+    ///   - isDeep: look every row up in every index; the check of the objects finds most of what is
+    ///     wrong there, too.
+    ///   - references: what each readable manifest names, by version.
     /// - Returns: findings of kind `.damagedIndex` and `.wrongCount`.
     package func checkIndex(
-        _ references: (String) throws(StoreError) -> References?
+        isDeep: Bool, _ references: (String) throws(StoreError) -> References?
     ) throws(StoreError) -> [Finding] {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) -> [Finding] in
-                if let problem = try index.integrityProblem(connection) {
-                    return [
-                        Finding(
-                            .damagedIndex, path: StoreLayout.index,
-                            "the index file is damaged: \(problem)")
-                    ]
+        let names = try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.versions(connection).map(\.name)
+            }
+        }
+        var expected: [String: AddressSum] = [:]
+        for name in names {
+            if let found = try references(name) { expected[name] = AddressSum(found) }
+        }
+        let suspects = try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.disagreeing(connection, isDeep: isDeep) { (name) throws(StoreError) in
+                    expected[name]
                 }
-                var findings: [Finding] = []
-                for row in try index.versions(connection) {
-                    guard let expected = try references(row.name) else { continue }
-                    let found = try index.sum(of: row.id, connection)
-                    guard found == AddressSum(expected) else {
-                        findings.append(Self.wrongCount(row.name))
-                        continue
-                    }
+            }
+        }
+        guard !suspects.isEmpty else { return [] }
+        return try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.disagreeing(connection, isDeep: isDeep) { (name) throws(StoreError) in
+                    try references(name).map { AddressSum($0) }
                 }
-                return findings + (try index.wrongCounts(connection))
             }
         }
     }
@@ -83,6 +91,28 @@ struct AddressSum: Equatable {
 }
 
 extension Index {
+    /// What of the index disagrees with itself or with the sums of the manifests.
+    fileprivate func disagreeing(
+        _ connection: Connection, isDeep: Bool,
+        _ expected: (String) throws(StoreError) -> AddressSum?
+    ) throws(StoreError) -> [Finding] {
+        if let problem = try integrityProblem(connection, quickly: !isDeep) {
+            return [
+                Finding(
+                    .damagedIndex, path: StoreLayout.index,
+                    "the index file is damaged: \(problem)")
+            ]
+        }
+        var findings: [Finding] = []
+        for row in try versions(connection) {
+            guard let expected = try expected(row.name) else { continue }
+            if try sum(of: row.id, connection) != expected {
+                findings.append(Store.wrongCount(row.name))
+            }
+        }
+        return findings + (try wrongCounts(connection))
+    }
+
     /// The sum of the addresses that a version's edges name.
     func sum(of version: Int64, _ connection: Connection) throws(StoreError) -> AddressSum {
         var sum = AddressSum()

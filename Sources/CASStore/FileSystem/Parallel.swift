@@ -19,8 +19,11 @@ package enum Parallel {
 
     /// Calls `body` once on each of `workers` threads with a counter to pull indices from, waits for
     /// all, and throws the first error that any of them threw.
+    /// - Parameter first: work that only one thread can do; the calling thread does it before it
+    ///   pulls chunks, while the others pull already.
     package static func run(
         workers: Int, count: Int, chunk: Int = 16,
+        first: () throws(StoreError) -> Void = { () throws(StoreError) in },
         _ body: @escaping @Sendable (borrowing WorkCounter) throws(StoreError) -> Void
     ) throws(StoreError) {
         let work = SharedWork(count: count, chunk: chunk)
@@ -33,7 +36,10 @@ package enum Parallel {
             // A thread that cannot be had (EAGAIN) only means fewer workers.
             if let thread = start(job) { threads.append(thread) }
         }
-        do throws(StoreError) { try body(work.counter) } catch { work.fail(error) }
+        do throws(StoreError) {
+            try first()
+            try body(work.counter)
+        } catch { work.fail(error) }
         for thread in threads { pthread_join(thread, nil) }
         if let error = work.firstError { throw error }
     }

@@ -15,8 +15,17 @@ extension VersionStore {
         report.findings += try store.checkLeftovers(repairing: repairing)
         let manifests = try readManifests(&report)
         var parsed: [String: Manifest] = [:]
-        report.findings += try checkIndex(manifests, &parsed, repairing: repairing)
-        let sound = try checkObjects(options, manifests, repairing: repairing, &report)
+        // A repair goes step by step; a look reads objects while it compares the index.
+        if repairing {
+            report.findings += try checkIndex(manifests, &parsed, options, repairing: true)
+        }
+        var disagreements: [Finding] = []
+        let sound = try checkObjects(options, manifests, repairing: repairing, &report) {
+            () throws(StoreError) in
+            guard !repairing else { return }
+            disagreements = try self.checkIndex(manifests, &parsed, options, repairing: false)
+        }
+        report.findings += disagreements
         try checkTrees(manifests, parsed, sound, repairing: repairing, &report)
         report.findings += try checkLifecycle(manifests, repairing: repairing)
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
@@ -47,31 +56,34 @@ extension VersionStore {
     private static let keptEntriesMax = 50_000
 
     private func checkIndex(
-        _ names: [String], _ parsed: inout [String: Manifest], repairing: Bool
+        _ names: [String], _ parsed: inout [String: Manifest], _ options: CheckOptions,
+        repairing: Bool
     ) throws(StoreError) -> [Finding] {
-        var unreadable: [(name: String, error: StoreError)] = []
+        var unreadable: [String: StoreError] = [:]
         let known = Set(names)
         var kept: [String: Manifest] = [:]
         var room = Self.keptEntriesMax
-        var found = try store.checkIndex { (name) throws(StoreError) -> References? in
+        var found = try store.checkIndex(isDeep: options.isDeep) {
+            (name) throws(StoreError) -> References? in
             guard known.contains(name) else { return nil }
             do throws(StoreError) {
                 let manifest = try self.manifest(of: name)
-                if manifest.count <= room {
+                if kept[name] == nil, manifest.count <= room {
                     room -= manifest.count
                     kept[name] = manifest
                 }
                 return manifest.references
             } catch {
                 guard Self.saysManifestIsBad(error) else { throw error }
-                unreadable.append((name, error))
+                unreadable[name] = error
                 return nil
             }
         }
         parsed = kept
         // A version that is retired just now loses its manifest before its row.
         var damaged: [Finding] = []
-        for (name, error) in unreadable where try store.versionRow(name) != nil {
+        for (name, error) in unreadable.sorted(by: { $0.key < $1.key })
+        where try store.versionRow(name) != nil {
             damaged.append(
                 Finding(
                     .damagedManifest, version: name, path: "manifests/\(name).json", error.message))
@@ -84,10 +96,11 @@ extension VersionStore {
     }
 
     private func checkObjects(
-        _ options: CheckOptions, _ names: [String], repairing: Bool, _ report: inout CheckReport
+        _ options: CheckOptions, _ names: [String], repairing: Bool, _ report: inout CheckReport,
+        beside: () throws(StoreError) -> Void
     ) throws(StoreError) -> SoundInodes {
         var sound = SoundInodes()
-        let confirmed = try store.checkObjects(options, &report, &sound)
+        let confirmed = try store.checkObjects(options, &report, &sound, beside: beside)
         var findings = confirmed.map(\.finding)
         var places: [ObjectID: [(version: String, path: String)]] = [:]
         let lost = Set(
