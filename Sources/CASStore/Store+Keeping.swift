@@ -237,10 +237,7 @@ extension Store {
     ) throws(StoreError) -> (renews: Bool, moment: IndexMoment) {
         try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
-                for position in 0..<count {
-                    let address = try index.cachedAddress(key(position), connection)
-                    if let address { found(position, address) }
-                }
+                try index.cachedAddresses(count: count, key, connection, found: found)
                 return (index.renewsCache(ordinal: ordinal), try index.moment(connection))
             }
         }

@@ -28,49 +28,57 @@ extension Index {
         let version = try nextID("version", connection)
         var newID = try nextID("object", connection)
         let firstNew = newID
+        let references = registration.references
         var known: [Int64] = []
         var absent: [UInt32] = []
-        let find = try connection.statement("SELECT id, state, bytes FROM object WHERE address = ?")
-        let insert = try connection.statement(
-            "INSERT INTO object (id, address, bytes, fingerprint, state, refs, keepers) "
-                + "VALUES (?, ?, ?, ?, ?, 1, ?)")
-        insert.bind(6, version)
-        for position in 0..<registration.references.count {
-            let reference = registration.references[position]
-            let fingerprint = stored(registration.references.manifestPosition(position))
-            let isStored = fingerprint != nil
-            find.bind(1, reference.address)
-            guard try find.step() else {
-                if !isStored { absent.append(UInt32(position)) }
-                try insert.bind(1, newID).bind(2, reference.address).bind(3, reference.byteCount)
-                    .bind(4, fingerprint).bind(5, isStored ? 1 : 0).run()
-                newID += 1
+        // What there is to write, by position; the cursor must not see it.
+        var missing: [UInt32] = []
+        var changing: [(position: UInt32, found: ObjectCursor.Found)] = []
+        var objects = try ObjectCursor(connection)
+        defer { objects.end() }
+        for position in 0..<references.count {
+            let reference = references[position]
+            guard let found = try objects.find(reference.address) else {
+                missing.append(UInt32(position))
                 continue
             }
-            let id = find.integer(0)
-            let state = ObjectState(rawValue: find.integer(1))
-            let byteCount = find.integer(2)
-            find.reset()
-            guard byteCount == reference.byteCount else {
+            guard found.byteCount == reference.byteCount else {
                 throw StoreError(
                     .mismatch,
                     "version \(registration.name) gives object \(reference.address) "
-                        + "\(reference.byteCount) bytes; it has \(byteCount)",
+                        + "\(reference.byteCount) bytes; it has \(found.byteCount)",
                     object: reference.address)
             }
-            known.append(id)
-            if state == .present { continue }
-            var isPresent = isStored
-            if !isPresent, state == .dying { isPresent = try isThere(reference.address) }
+            known.append(found.id)
+            if found.state != .present { changing.append((UInt32(position), found)) }
+        }
+        objects.end()
+        for (position, found) in changing {
+            let reference = references[Int(position)]
+            let fingerprint = stored(references.manifestPosition(Int(position)))
+            var isPresent = fingerprint != nil
+            if !isPresent, found.state == .dying { isPresent = try isThere(reference.address) }
             if isPresent {
                 try setPresent(
                     StoredObject(
                         address: reference.address, byteCount: reference.byteCount,
                         fingerprint: fingerprint), connection)
             } else {
-                if state == .dying { try setState(.absent, of: id, connection) }
-                absent.append(UInt32(position))
+                if found.state == .dying { try setState(.absent, of: found.id, connection) }
+                absent.append(position)
             }
+        }
+        let insert = try connection.statement(
+            "INSERT INTO object (id, address, bytes, fingerprint, state, refs, keepers) "
+                + "VALUES (?, ?, ?, ?, ?, 1, ?)")
+        insert.bind(6, version)
+        for position in missing {
+            let reference = references[Int(position)]
+            let fingerprint = stored(references.manifestPosition(Int(position)))
+            if fingerprint == nil { absent.append(position) }
+            try insert.bind(1, newID).bind(2, reference.address).bind(3, reference.byteCount)
+                .bind(4, fingerprint).bind(5, fingerprint == nil ? 0 : 1).run()
+            newID += 1
         }
         var edges = EdgeRuns(known)
         known = []

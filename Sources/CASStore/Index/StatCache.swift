@@ -30,21 +30,78 @@ extension Index {
     /// How many versions a row that nothing has used stays.
     private static let lifetime: Int64 = 16
 
-    /// What a file in this state contained when it was last read, if the store still holds that.
-    func cachedAddress(
-        _ key: StatKey, _ connection: Connection
-    ) throws(StoreError) -> ObjectID? {
-        let row = try connection.statement(
-            """
-            SELECT c.address FROM stat_cache c JOIN object o ON o.address = c.address
-            WHERE c.inode = ? AND c.device = ? AND c.bytes = ? AND c.modified_at = ?
-              AND c.changed_at = ? AND o.state = 1
-            """
-        )
-        .bind(1, Int64(bitPattern: key.inode)).bind(2, Int64(bitPattern: key.device))
-        .bind(3, key.byteCount).bind(4, key.modifiedAt).bind(5, key.changedAt)
-        defer { row.reset() }
-        return try row.step() ? row.address(0) : nil
+    /// What files in these states contained when they were last read, as far as the store still holds
+    /// that.
+    ///
+    /// Passes in the order of the rows, over the cache and over the objects: a look-up for each file
+    /// would cost several times as much.
+    func cachedAddresses(
+        count: Int, _ key: (Int) -> StatKey, _ connection: Connection,
+        found: (Int, ObjectID) -> Void
+    ) throws(StoreError) {
+        var order = Array(0..<UInt32(count))
+        order.sort { CachePlace(key(Int($0))) < CachePlace(key(Int($1))) }
+        var rows = OrderedCursor<CachePlace>(
+            try connection.statement(
+                """
+                SELECT inode, device, bytes, modified_at, changed_at, address FROM stat_cache
+                WHERE (inode, device) >= (?, ?) ORDER BY inode, device
+                """), bind: { $0.bind(1, $1.inode).bind(2, $1.device) }
+        ) { (row) throws(StoreError) in
+            CachePlace(inode: row.integer(0), device: row.integer(1))
+        }
+        defer { rows.end() }
+        var hits: [Hit] = []
+        for position in order {
+            let key = key(Int(position))
+            guard let row = try rows.find(CachePlace(key)), row.integer(2) == key.byteCount,
+                row.integer(3) == key.modifiedAt, row.integer(4) == key.changedAt,
+                let address = row.address(5)
+            else { continue }
+            hits.append(Hit(position: position, address: address))
+            guard hits.count == Hit.countMax else { continue }
+            try report(&hits, connection, found)
+        }
+        try report(&hits, connection, found)
+    }
+
+    /// The place of a row of the cache in the order of its table.
+    private struct CachePlace: Comparable {
+        var inode: Int64
+        var device: Int64
+
+        init(inode: Int64, device: Int64) {
+            self.inode = inode
+            self.device = device
+        }
+
+        init(_ key: StatKey) {
+            inode = Int64(bitPattern: key.inode)
+            device = Int64(bitPattern: key.device)
+        }
+
+        static func < (left: CachePlace, right: CachePlace) -> Bool {
+            left.inode == right.inode ? left.device < right.device : left.inode < right.inode
+        }
+    }
+
+    private struct Hit {
+        /// How many are looked up among the objects at once.
+        static let countMax = 16_384
+        var position: UInt32
+        var address: ObjectID
+    }
+
+    private func report(
+        _ hits: inout [Hit], _ connection: Connection, _ found: (Int, ObjectID) -> Void
+    ) throws(StoreError) {
+        hits.sort { $0.address < $1.address }
+        var objects = try ObjectCursor(connection)
+        defer { objects.end() }
+        for hit in hits where try objects.find(hit.address)?.state == .present {
+            found(Int(hit.position), hit.address)
+        }
+        hits.removeAll(keepingCapacity: true)
     }
 
     /// Remembers what a file in this state contains.

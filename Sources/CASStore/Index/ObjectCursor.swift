@@ -1,0 +1,34 @@
+/// Finds many objects in the index by ascending address.
+struct ObjectCursor {
+    /// Where an object stands.
+    struct Found {
+        var id: Int64
+        var state: ObjectState
+        var byteCount: Int64
+    }
+
+    private var rows: OrderedCursor<ObjectID>
+
+    init(_ connection: Connection) throws(StoreError) {
+        let rows = try connection.statement(
+            "SELECT address, id, state, bytes FROM object WHERE address >= ? ORDER BY address")
+        self.rows = OrderedCursor(rows, bind: { $0.bind(1, $1) }) { (row) throws(StoreError) in
+            guard let address = row.address(0) else {
+                throw StoreError(.index, "the index holds a damaged address")
+            }
+            return address
+        }
+    }
+
+    /// The object at an address that is not smaller than the one asked for before.
+    mutating func find(_ address: ObjectID) throws(StoreError) -> Found? {
+        guard let row = try rows.find(address) else { return nil }
+        guard let state = ObjectState(rawValue: row.integer(2)) else {
+            throw StoreError(.index, "the index holds a damaged state")
+        }
+        return Found(id: row.integer(1), state: state, byteCount: row.integer(3))
+    }
+
+    /// Lets go of the rows.
+    func end() { rows.end() }
+}
