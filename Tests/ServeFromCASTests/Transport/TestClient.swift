@@ -35,7 +35,7 @@ final class TestClient {
                 connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        try #require(result == 0, "unable to connect")
+        guard result == 0 else { throw StoreError(.io, "unable to connect to port \(port)") }
     }
 
     deinit { close(raw) }
@@ -191,6 +191,13 @@ final class TestServer: Sendable {
             options, objects: ContentCache(store.versions.store),
             handler: TestHandler(objects: objects, ids: ids, extra: extra))
         try server.start()
+    }
+
+    /// A server whose test answers some paths itself.
+    static func answering(
+        _ extra: @escaping @Sendable (String, RequestHead, Exchange) -> Answer?
+    ) throws -> TestServer {
+        try TestServer({ _ in }, extra: extra)
     }
 
     let damageSink: Sink<StoreError>

@@ -23,7 +23,7 @@ package final class ExchangeStream {
     /// The request.
     package let head: RequestHead
     package let framing: BodyFraming
-    private unowned let connection: HTTPConnection
+    private let connection: HTTPConnection
     private var handler: (any ExchangeStreamHandler)?
     private var remaining: Int64
     private var chunks: ChunkedDecoder?

@@ -7,6 +7,8 @@ extension HTTPConnection {
     static let connectionUpgrade = Array("Connection: Upgrade\r\n\r\n".utf8)
     static let continueHead = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
     static let lineEnd: [UInt8] = [13, 10]
+    /// Parts of so many bytes are sent from where they are.
+    private static let copiedByteCount = 8192
 
     /// A piece of a body whose bytes are at hand.
     private enum Ready {
@@ -109,10 +111,12 @@ extension HTTPConnection {
         log?.byteCount += Int64(range.count)
         bytes.withUnsafeBytes { all in
             let part = UnsafeRawBufferPointer(rebasing: all[range])
-            if part.count > loop.sendBuffer.room { flush() }
-            if part.count > loop.sendBuffer.room {
-                stream.send(part, more: false)
+            // A large part is not worth a copy: it goes out with what was gathered before it.
+            if part.count >= Self.copiedByteCount {
+                stream.send(loop.sendBuffer.bytes, part)
+                loop.sendBuffer.clear()
             } else {
+                if part.count > loop.sendBuffer.room { flush() }
                 loop.sendBuffer.append(part)
             }
         }

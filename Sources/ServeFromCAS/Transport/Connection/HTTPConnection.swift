@@ -36,7 +36,8 @@ final class HTTPConnection: StreamHandler {
         init(_ parser: consuming RequestParser) { self.parser = parser }
     }
 
-    unowned let stream: Stream
+    // A cycle with the stream's handler; it ends when the stream does, or is handed over.
+    let stream: Stream
     let context: ConnectionContext
     var phase = Phase.head
     /// What has come and is not used: part of a head, or requests behind one that waits.
@@ -244,6 +245,10 @@ final class HTTPConnection: StreamHandler {
         }
         switch phase {
         case .head:
+            if loop.isStopping, partial == nil {
+                stream.finish()
+                return
+            }
             stream.resumeReading()
             if partial == nil, requestNumber > 0 { stream.setDeadline(options.idle) }
         case .waiting: stream.pauseReadingButNotice()

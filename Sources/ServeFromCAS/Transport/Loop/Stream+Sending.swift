@@ -24,6 +24,29 @@ extension Stream {
         owesDrained = true
     }
 
+    /// As `send(_:more:)`, for two stretches of memory with one call.
+    func send(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) {
+        guard !isEnding else { return }
+        var sent = 0
+        if output.isEmpty, !isConnecting, !isBlocked {
+            switch Socket.send(socket, first, second) {
+            case .bytes(let count):
+                sent = count
+                sentByteCount += Int64(count)
+            case .blocked, .end: isBlocked = true
+            case .failed(let number):
+                loop.failLater(self, number)
+                isBlocked = true
+            }
+        }
+        if sent < first.count {
+            send(UnsafeRawBufferPointer(rebasing: first[sent...]), more: false)
+            send(second, more: false)
+        } else if sent < first.count + second.count {
+            send(UnsafeRawBufferPointer(rebasing: second[(sent - first.count)...]), more: false)
+        }
+    }
+
     /// Sends a range of an object's bytes from its file.
     ///
     /// When the file has become shorter meanwhile, the stream is cut: nothing is made up.

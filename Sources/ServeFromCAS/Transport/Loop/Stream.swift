@@ -41,7 +41,7 @@ package final class Stream {
         var raw: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
     }
 
-    package unowned let loop: EventLoop
+    package let loop: EventLoop
     package let token: Token
     /// Who is told; may be replaced at any time (an upgrade).
     package var handler: (any StreamHandler)?
