@@ -52,11 +52,17 @@ import Testing
         ("CCrypto", ["Sources/CASStore/Identity/DigestAlgorithm.swift"]),
         (
             "CSystem",
-            ["Sources/CASStore/FileSystem/", "Sources/CASStore/Identity/RandomToken.swift"]
+            [
+                "Sources/CASStore/FileSystem/", "Sources/CASStore/Identity/RandomToken.swift",
+                "Sources/ServeFromCAS/Transport/System/",
+            ]
         ),
         (
             "Glibc",
-            ["Sources/CASStore/FileSystem/", "Sources/Console/", "Sources/castree/"]
+            [
+                "Sources/CASStore/FileSystem/", "Sources/Console/", "Sources/castree/",
+                "Sources/ServeFromCAS/Transport/System/",
+            ]
         ),
     ])
     func `only its room imports`(_ module: String, _ rooms: [String]) {

@@ -1,0 +1,213 @@
+/// Who sends a request's body on and makes its response piece by piece (a proxy).
+///
+/// Every call comes on the loop's thread.
+package protocol ExchangeStreamHandler: AnyObject {
+    /// A piece of the request's body, decoded; gone after the call.
+    func received(_ bytes: Span<UInt8>)
+    /// The request's body is complete; also called when there is none.
+    func receivedEnd()
+    /// What was sent has left: there is room again.
+    func drained()
+    /// The client is gone, or its body was malformed: nothing more can be sent.
+    func gone()
+}
+
+/// The client's side of an exchange whose bodies flow piece by piece.
+///
+/// Belongs to the loop's thread. Back-pressure: stop making bytes when ``hasRoom`` is false, until
+/// `drained`; hold the client back with ``pauseBody()``.
+package final class ExchangeStream {
+    /// How the response's end is told.
+    package enum Framing { case none, length, chunked, untilClose }
+
+    /// The request.
+    package let head: RequestHead
+    package let framing: BodyFraming
+    private let connection: HTTPConnection
+    private var handler: (any ExchangeStreamHandler)?
+    private var remaining: Int64
+    private var chunks: ChunkedDecoder?
+    private var scratch: [UInt8] = []
+    private var isPaused = false
+    private var hasBody = true
+    private var responseFraming = Framing.none
+    private var hasHead = false
+    private var isOver = false
+
+    init(_ connection: HTTPConnection, _ head: RequestHead, _ framing: BodyFraming) {
+        self.connection = connection
+        loop = connection.loop
+        self.head = head
+        self.framing = framing
+        remaining = 0
+        switch framing {
+        case .none: hasBody = false
+        case .length(let count): remaining = count
+        case .chunked: chunks = ChunkedDecoder()
+        }
+    }
+
+    package let loop: EventLoop
+    /// Whether the client takes more without memory growing.
+    package var hasRoom: Bool {
+        !isOver && connection.stream.queuedByteCount < connection.options.outputLimit
+    }
+
+    // MARK: For the handler
+
+    /// Reads no more of the request's body for now.
+    package func pauseBody() {
+        guard !isOver else { return }
+        isPaused = true
+        connection.stream.pauseReading()
+    }
+
+    /// Reads on.
+    package func resumeBody() {
+        guard isPaused, !isOver else { return }
+        isPaused = false
+        connection.continueReading()
+    }
+
+    /// Tells a client that waits for it to send its body (100).
+    package func sendContinue() {
+        guard !isOver, !hasHead, head.expectsContinue else { return }
+        connection.stream.send(HTTPConnection.continueHead)
+    }
+
+    /// Sends the response's head, without Date, Connection and Transfer-Encoding.
+    ///
+    /// For `.length` the head holds Content-Length. `.chunked` becomes `.untilClose` for HTTP/1.0.
+    package func send(_ response: ResponseHead, _ framing: Framing) {
+        guard !isOver, !hasHead else { return }
+        hasHead = true
+        responseFraming = framing == .chunked && connection.isHTTP10 ? .untilClose : framing
+        if responseFraming == .untilClose { connection.keepsAlive = false }
+        var response = response
+        if responseFraming == .chunked { response.add("Transfer-Encoding", "chunked") }
+        connection.writeHead(response)
+        connection.flush()
+        connection.finishRecord(response.status)
+    }
+
+    /// Sends a piece of the response's body.
+    package func send(_ bytes: [UInt8]) {
+        guard !isOver, hasHead, !bytes.isEmpty else { return }
+        if responseFraming == .chunked {
+            connection.append(Array(String(bytes.count, radix: 16).utf8) + [13, 10])
+            connection.append(bytes)
+            connection.append(HTTPConnection.lineEnd)
+        } else {
+            connection.append(bytes)
+        }
+        connection.flush()
+        connection.rest()
+    }
+
+    /// The response is complete.
+    package func finish() {
+        guard !isOver, hasHead else { return }
+        if responseFraming == .chunked { connection.stream.send(Array("0\r\n\r\n".utf8)) }
+        over()
+        // A body that is still coming cannot be told from the next request.
+        if hasBody { connection.keepsAlive = false }
+        connection.endStreaming()
+    }
+
+    /// Answers with a response of one piece instead, if no head was sent; cuts the connection else.
+    package func fail(_ response: Response) {
+        guard !isOver else { return }
+        over()
+        guard !hasHead else {
+            connection.stream.close()
+            return
+        }
+        if hasBody { connection.keepsAlive = false }
+        connection.phase = .head
+        connection.write(response, isHead: head.method == .head)
+        connection.endStreaming()
+    }
+
+    /// Sends a 101 head and gives the client's stream to another handler (a tunnel).
+    package func upgrade(_ response: ResponseHead, _ make: @escaping (Stream) -> any StreamHandler)
+    {
+        guard !isOver, !hasHead else { return }
+        over()
+        connection.perform(.upgrade(response, make), head, .none)
+    }
+
+    /// Calls the handler's `gone` and closes if nothing moves for so many milliseconds.
+    package func setDeadline(_ milliseconds: Int64?) {
+        guard !isOver else { return }
+        connection.stream.setDeadline(milliseconds)
+    }
+
+    // MARK: For the connection
+
+    func begin(_ handler: any ExchangeStreamHandler) {
+        guard !isOver else { return }
+        self.handler = handler
+        if !hasBody { handler.receivedEnd() }
+    }
+
+    func read(_ bytes: Span<UInt8>) -> Int {
+        guard hasBody, !isPaused, !isOver else { return 0 }
+        if chunks != nil {
+            do throws(RequestFailure) {
+                scratch.removeAll(keepingCapacity: true)
+                let used = try chunks?.decode(bytes, into: &scratch, limit: Int.max) ?? 0
+                if !scratch.isEmpty { handler?.received(scratch.span) }
+                if chunks?.isDone == true { endBody() }
+                return used
+            } catch {
+                let told = handler
+                let answered = hasHead
+                over()
+                told?.gone()
+                if answered { connection.stream.close() } else { connection.refuse(error) }
+                return bytes.count
+            }
+        }
+        let count = Int(min(remaining, Int64(bytes.count)))
+        remaining -= Int64(count)
+        handler?.received(bytes.extracting(..<count))
+        if remaining == 0 { endBody() }
+        return count
+    }
+
+    private func endBody() {
+        hasBody = false
+        handler?.receivedEnd()
+    }
+
+    private func over() {
+        isOver = true
+        handler = nil
+    }
+
+    func drained() { handler?.drained() }
+
+    func clientEnded() {
+        // A body that is not complete never will be; a client that only listens is served.
+        if hasBody { connection.stream.close() } else { connection.keepsAlive = false }
+    }
+
+    func clientGone() {
+        let told = handler
+        over()
+        told?.gone()
+    }
+
+    func deadlineReached() { connection.stream.close() }
+
+    func stopping() {}
+
+    /// Reads on, or only notices the end, as the body asks.
+    func settleReading() {
+        if hasBody, !isPaused {
+            connection.stream.resumeReading()
+        } else {
+            connection.stream.pauseReadingButNotice()
+        }
+    }
+}

@@ -1,0 +1,158 @@
+// Requests with bodies, and what becomes of a request.
+extension HTTPConnection {
+    var exchange: Exchange {
+        Exchange(loop: loop, stream: stream.token, number: requestNumber)
+    }
+
+    /// Does what the handler decided; `framing` is the body that has not been read.
+    func perform(_ answer: Answer, _ head: RequestHead, _ framing: BodyFraming) {
+        switch answer {
+        case .response(let response): respond(response, head, framing)
+        case .collectBody(let limit, let then):
+            collect(framing, limit, Collecting(head: head, then: then))
+        case .later(let within, let otherwise, let gone):
+            phase = .waiting(
+                Waiting(head: head, framing: framing, otherwise: otherwise, gone: gone))
+            stream.setDeadline(within)
+        case .upgrade(let response, let make):
+            append(response.bytes)
+            append(loop.dateField)
+            append(Self.connectionUpgrade)
+            finishRecord(response.status)
+            handOver(make(stream))
+        case .streaming(let make):
+            let exchange = ExchangeStream(self, head, framing)
+            phase = .streaming(exchange)
+            exchange.begin(make(exchange))
+        }
+    }
+
+    /// Gives the stream to `handler`, with what has come for it.
+    func handOver(_ handler: any StreamHandler) {
+        flush()
+        phase = .ending
+        stream.setDeadline(nil)
+        stream.handler = handler
+        // The bytes after the head are given on when the current call is over; none may overtake.
+        stream.pauseReading()
+        let (token, loop) = (stream.token, loop)
+        loop.afterCall { [self] in
+            guard let stream = loop.stream(token) else { return }
+            stream.resumeReading()
+            guard !input.isEmpty else { return }
+            let bytes = input
+            input = []
+            stream.handler?.received(bytes.span, on: stream)
+        }
+    }
+
+    private func respond(_ response: Response, _ head: RequestHead, _ framing: BodyFraming) {
+        var dropping: BodyReader?
+        if framing != .none {
+            // Whoever waits for a 100 may or may not send the body now: the end is in doubt.
+            if !head.expectsContinue {
+                // Too large to read for nothing: the connection is closed instead.
+                dropping = try? BodyReader(framing, limit: options.droppedBodyLimit)
+            }
+            if dropping == nil { keepsAlive = false }
+        }
+        write(response, isHead: head.method == .head)
+        guard keepsAlive else { return }
+        if let dropping {
+            phase = .dropping(dropping)
+            beginProgress()
+        } else {
+            phase = .head
+        }
+    }
+
+    private func collect(_ framing: BodyFraming, _ limit: Int, _ collecting: Collecting) {
+        guard framing != .none else {
+            perform(collecting.then(collecting.head, [], exchange), collecting.head, .none)
+            return
+        }
+        do throws(RequestFailure) {
+            phase = .collecting(try BodyReader(framing, limit: limit), collecting)
+            beginProgress()
+            if collecting.head.expectsContinue {
+                append(Self.continueHead)
+                flush()
+            }
+        } catch {
+            refuse(error, isHead: collecting.head.method == .head)
+        }
+    }
+
+    private func beginProgress() {
+        progressMark = receivedByteCount
+        stream.setDeadline(options.progressWindow)
+    }
+
+    /// - Returns: how many bytes belong to the body.
+    func readBody(_ bytes: Span<UInt8>) -> Int {
+        var isUnwanted = false
+        do throws(RequestFailure) {
+            switch phase {
+            case .collecting(var reader, let collecting):
+                // Taken out, so that the body is not copied while it grows.
+                phase = .ending
+                let used = try reader.read(bytes)
+                guard reader.isComplete else {
+                    phase = .collecting(reader, collecting)
+                    return used
+                }
+                perform(
+                    collecting.then(collecting.head, reader.content, exchange), collecting.head,
+                    .none)
+                return used
+            case .dropping(var reader):
+                isUnwanted = true
+                phase = .ending
+                let used = try reader.read(bytes)
+                phase = reader.isComplete ? .head : .dropping(reader)
+                return used
+            default: return 0
+            }
+        } catch {
+            // A body that nobody asked for has had its answer.
+            if isUnwanted { stream.finish() } else { refuse(error) }
+            return bytes.count
+        }
+    }
+
+    /// An answer that comes from another thread, or from a deadline.
+    func answerLate(_ number: UInt32, _ answer: Answer) {
+        guard number == requestNumber, case .waiting(let waiting) = phase, !stream.isEnding
+        else { return }
+        perform(answer, waiting.head, waiting.framing)
+        processInput()
+        flush()
+        rest()
+    }
+}
+
+// What a streamed exchange asks of its connection.
+extension HTTPConnection {
+    /// The response is complete: the next request, or the end.
+    func endStreaming() {
+        flush()
+        guard !stream.isEnding, stream.handler === self else { return }
+        guard keepsAlive else {
+            finishAfterOutput()
+            return
+        }
+        phase = .head
+        continueReading()
+    }
+
+    /// Goes on with what has come, when the current call is over.
+    func continueReading() {
+        let (token, loop) = (stream.token, loop)
+        loop.afterCall { [self] in
+            guard loop.stream(token) != nil, stream.handler === self else { return }
+            processInput()
+            flush()
+            rest()
+        }
+    }
+}

@@ -1,0 +1,270 @@
+import CASStore
+
+/// One client's connection: requests in, answers out, in order, one at a time.
+final class HTTPConnection: StreamHandler {
+    enum Phase {
+        /// Between requests, or within a head.
+        case head
+        /// The body is collected for a handler.
+        case collecting(BodyReader, Collecting)
+        /// A body that nobody wants is read and dropped.
+        case dropping(BodyReader)
+        /// The handler has not answered.
+        case waiting(Waiting)
+        /// Bodies flow through.
+        case streaming(ExchangeStream)
+        /// The last answer is on its way.
+        case ending
+    }
+
+    struct Collecting {
+        var head: RequestHead
+        var then: (RequestHead, [UInt8], Exchange) -> Answer
+    }
+
+    struct Waiting {
+        var head: RequestHead
+        /// The body that has not been read.
+        var framing: BodyFraming
+        var otherwise: Response
+        var gone: (@Sendable () -> Void)?
+    }
+
+    /// A parser in the middle of a head that comes in pieces.
+    private final class PartialHead {
+        var parser: RequestParser
+        init(_ parser: consuming RequestParser) { self.parser = parser }
+    }
+
+    // A cycle with the stream's handler; it ends when the stream does, or is handed over.
+    let stream: Stream
+    let context: ConnectionContext
+    var phase = Phase.head
+    /// What has come and is not used: part of a head, or requests behind one that waits.
+    var input: [UInt8] = []
+    var requestNumber: UInt32 = 0
+    /// Whether this request's answer lets the connection live.
+    var keepsAlive = true
+    var isHTTP10 = false
+    /// Bytes moved when the progress was last looked at.
+    var progressMark: Int64 = 0
+    var receivedByteCount: Int64 = 0
+    var isWriteStalled = false
+    var log: PendingRecord?
+    private var partial: PartialHead?
+    private var hasEnded = false
+
+    init(_ stream: Stream, _ context: ConnectionContext) {
+        self.stream = stream
+        self.context = context
+        stream.setDeadline(context.options.headDeadline)
+    }
+
+    var loop: EventLoop { stream.loop }
+    var options: ConnectionOptions { context.options }
+
+    // MARK: What the stream tells
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) {
+        receivedByteCount += Int64(bytes.count)
+        if input.isEmpty {
+            let used = process(bytes)
+            if used < bytes.count, !stream.isEnding {
+                bytes.extracting(used...).withUnsafeBufferPointer {
+                    input.append(contentsOf: $0)
+                }
+            }
+        } else {
+            bytes.withUnsafeBufferPointer { input.append(contentsOf: $0) }
+            processInput()
+        }
+        flush()
+        rest()
+    }
+
+    /// Goes on with what has come before.
+    func processInput() {
+        guard !input.isEmpty else { return }
+        // Taken out, so that a handler that comes back in finds no array in use.
+        let bytes = input
+        input = []
+        let used = process(bytes.span)
+        guard !stream.isEnding, used < bytes.count else { return }
+        input = used == 0 ? bytes : Array(bytes[used...])
+    }
+
+    func receivedEnd(on stream: Stream) {
+        hasEnded = true
+        switch phase {
+        case .waiting(let waiting):
+            phase = .ending
+            waiting.gone?()
+            stream.close()
+        case .streaming(let exchange):
+            exchange.clientEnded()
+        default:
+            // What is complete is answered; what is not never will be.
+            phase = .ending
+            flush()
+            stream.finish()
+        }
+    }
+
+    func endNoticed(on stream: Stream) {
+        // Nobody reads a late answer; what is being sent is only known to be lost when it fails.
+        if case .waiting = phase { stream.close() }
+    }
+
+    func drained(_ stream: Stream) {
+        isWriteStalled = false
+        if case .streaming(let exchange) = phase {
+            exchange.drained()
+        } else {
+            processInput()
+        }
+        flush()
+        rest()
+    }
+
+    func closed(_ stream: Stream, failure: Int32?) {
+        let last = phase
+        phase = .ending
+        switch last {
+        case .waiting(let waiting): waiting.gone?()
+        case .streaming(let exchange): exchange.clientGone()
+        default: break
+        }
+    }
+
+    // MARK: Requests
+
+    /// - Returns: how many bytes were used.
+    private func process(_ bytes: Span<UInt8>) -> Int {
+        var position = 0
+        while position < bytes.count, !stream.isEnding, stream.handler === self {
+            // A client that does not read its answers gets no more of them.
+            if stream.hasQueued, !isStreaming { return position }
+            let rest = bytes.extracting(position...)
+            let used: Int
+            switch phase {
+            case .head: used = readHead(rest)
+            case .collecting, .dropping: used = readBody(rest)
+            case .streaming(let exchange): used = exchange.read(rest)
+            case .waiting: return position
+            case .ending: return bytes.count
+            }
+            if used == 0 { return position }
+            position += used
+        }
+        return position
+    }
+
+    private var isStreaming: Bool {
+        if case .streaming = phase { true } else { false }
+    }
+
+    private func readHead(_ bytes: Span<UInt8>) -> Int {
+        if let partial {
+            let outcome = partial.parser.parse(bytes)
+            guard outcome != .needMore else { return 0 }
+            self.partial = nil
+            return take(outcome, partial.parser.head, bytes.count)
+        }
+        context.parser.reset()
+        let outcome = context.parser.parse(bytes)
+        guard outcome != .needMore else {
+            partial = PartialHead(context.parser)
+            context.parser = RequestParser(limits: options.parser)
+            // The first head has its deadline since the connection began.
+            if requestNumber > 0 { stream.setDeadline(options.headDeadline) }
+            return 0
+        }
+        return take(outcome, context.parser.head, bytes.count)
+    }
+
+    private func take(
+        _ outcome: RequestParser.Outcome, _ head: RequestHead, _ count: Int
+    ) -> Int {
+        switch outcome {
+        case .needMore: return 0
+        case .failure(let failure):
+            refuse(failure)
+            return count
+        case .head(let consumed, let framing):
+            requestNumber &+= 1
+            isHTTP10 = head.minorVersion == 0
+            keepsAlive = head.isKeepAlive && !loop.isStopping
+            if context.log != nil { log = PendingRecord(head) }
+            let exchange = Exchange(loop: loop, stream: stream.token, number: requestNumber)
+            perform(context.handler.answer(head, exchange), head, framing)
+            return consumed
+        }
+    }
+
+    // MARK: Deadlines
+
+    func deadlineReached(on stream: Stream) {
+        switch phase {
+        case _ where stream.hasQueued: checkProgress(stream.sentByteCount)
+        case .head:
+            if partial != nil {
+                refuse(RequestFailure(408, "the request took too long"))
+                flush()
+            } else {
+                stream.finish()
+            }
+        case .collecting, .dropping: checkProgress(receivedByteCount)
+        case .waiting(let waiting):
+            answerLate(requestNumber, .response(waiting.otherwise))
+        case .streaming(let exchange): exchange.deadlineReached()
+        case .ending: stream.close()
+        }
+    }
+
+    /// Cuts a client that is too slow to be worth its memory.
+    private func checkProgress(_ count: Int64) {
+        guard count - progressMark >= options.minimumProgress else {
+            stream.close()
+            return
+        }
+        progressMark = count
+        stream.setDeadline(options.progressWindow)
+    }
+
+    /// After everything that could be done: says what the connection waits for, and until when.
+    func rest() {
+        guard !stream.isEnding, stream.handler === self else { return }
+        if stream.hasQueued, !isStreaming {
+            stream.pauseReading()
+            if !isWriteStalled {
+                isWriteStalled = true
+                progressMark = stream.sentByteCount
+                stream.setDeadline(options.progressWindow)
+            }
+            return
+        }
+        switch phase {
+        case .head:
+            if loop.isStopping, partial == nil {
+                stream.finish()
+                return
+            }
+            stream.resumeReading()
+            if partial == nil, requestNumber > 0 { stream.setDeadline(options.idle) }
+        case .waiting: stream.pauseReadingButNotice()
+        case .streaming(let exchange): exchange.settleReading()
+        case .collecting, .dropping: stream.resumeReading()
+        case .ending: break
+        }
+    }
+
+    func stopping(_ stream: Stream) {
+        switch phase {
+        case .head where partial == nil && input.isEmpty && !stream.hasQueued: stream.finish()
+        case .streaming(let exchange):
+            keepsAlive = false
+            exchange.stopping()
+        default: keepsAlive = false
+        }
+    }
+}

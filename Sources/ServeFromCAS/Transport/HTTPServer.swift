@@ -1,0 +1,160 @@
+package import CASStore
+import Synchronization
+
+/// An HTTP/1.1 server: listening sockets and the loops that serve them.
+package final class HTTPServer: Sendable {
+    package struct Options: Sendable {
+        /// Where to listen; by default this machine only, by both families.
+        ///
+        /// Addresses with port 0 all get the port that the system chooses for the first.
+        package var addresses: [SocketAddress] = [.loopback4(0), .loopback6(0)]
+        /// Threads.
+        package var loops = 1
+        package var loop = LoopOptions()
+        package var connection = ConnectionOptions()
+        /// Told of every answered request, on the loops' threads; costs nothing when absent.
+        package var accessLog: (@Sendable (AccessRecord) -> Void)?
+        /// Told of every object that could not be served, on the loops' threads.
+        package var onDamage: (@Sendable (StoreError) -> Void)?
+
+        package init() {}
+    }
+
+    private struct State {
+        var running = 0
+        var hasStarted = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        var listeners: [Int32] = []
+    }
+
+    /// The port, the same for all addresses.
+    package let port: UInt16
+    /// The loops, for outbound connections and `submit`.
+    package let loops: [EventLoop]
+    private let handler: any RequestHandler
+    private let objects: any ObjectSource
+    private let options: Options
+    private let state: Mutex<State>
+
+    /// Binds the addresses; requests are answered after ``start()``.
+    /// - Throws: `.portInUse`, naming the port; `.permission`; `.io`.
+    package init(
+        _ options: Options = Options(), objects: any ObjectSource, handler: any RequestHandler
+    ) throws(StoreError) {
+        let (listeners, port) = try Self.listen(options.addresses)
+        var loops: [EventLoop] = []
+        do throws(StoreError) {
+            for _ in 0..<max(1, options.loops) {
+                loops.append(try EventLoop(options: options.loop, onDamage: options.onDamage))
+            }
+        } catch {
+            for listener in listeners { Socket.close(listener) }
+            throw error
+        }
+        self.port = port
+        self.loops = loops
+        self.handler = handler
+        self.objects = objects
+        self.options = options
+        state = Mutex(State(listeners: listeners))
+    }
+
+    deinit { state.withLock { state in for each in state.listeners { Socket.close(each) } } }
+
+    /// One socket for each address; a family that this machine lacks is left out.
+    private static func listen(
+        _ addresses: [SocketAddress]
+    ) throws(StoreError) -> ([Int32], UInt16) {
+        var listeners: [Int32] = []
+        var port: UInt16 = 0
+        do throws(StoreError) {
+            for address in addresses {
+                let wanted = address.port == 0 && !listeners.isEmpty ? port : address.port
+                do throws(StoreError) {
+                    let listener = try Socket.listen(
+                        SocketAddress(address: address.address, port: wanted))
+                    if listeners.isEmpty { port = Socket.port(of: listener) }
+                    listeners.append(listener)
+                } catch {
+                    guard Socket.isFamilyMissing(error), addresses.count > 1 else { throw error }
+                }
+            }
+            guard !listeners.isEmpty else {
+                throw StoreError(.unsupported, "there is no address to listen on")
+            }
+        } catch {
+            for listener in listeners { Socket.close(listener) }
+            throw error
+        }
+        return (listeners, port)
+    }
+
+    /// Starts the loops' threads.
+    /// - Throws: `.io` when the system has no thread to give.
+    package func start() throws(StoreError) {
+        let listeners = state.withLock { state -> [Int32]? in
+            guard !state.hasStarted else { return nil }
+            state.hasStarted = true
+            state.running = loops.count
+            return state.listeners
+        }
+        guard let listeners else { return }
+        for loop in loops {
+            let server = self
+            let isStarted = LoopThread.start {
+                server.serve(loop, listeners)
+                server.loopEnded()
+            }
+            guard isStarted else {
+                loopEnded()
+                stop(within: 0)
+                throw StoreError(.io, "unable to start a thread; there are too many")
+            }
+        }
+    }
+
+    private func serve(_ loop: EventLoop, _ listeners: [Int32]) {
+        let context = ConnectionContext(
+            handler: handler, objects: objects, options: options.connection,
+            log: options.accessLog)
+        for listener in listeners {
+            _ = loop.accept(from: listener) { stream in
+                stream.handler = HTTPConnection(stream, context)
+            }
+        }
+        loop.run()
+    }
+
+    private func loopEnded() {
+        let waiting = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            state.running -= 1
+            guard state.running == 0 else { return [] }
+            for listener in state.listeners { Socket.close(listener) }
+            state.listeners = []
+            let waiting = state.waiting
+            state.waiting = []
+            return waiting
+        }
+        for each in waiting { each.resume() }
+    }
+
+    /// Stops: accepts nothing more, answers what is in flight, closes idle connections; what is left
+    /// after `milliseconds` is cut.
+    ///
+    /// Returns at once; see ``waitUntilStopped()``.
+    package func stop(within milliseconds: Int64 = 10_000) {
+        for loop in loops { loop.submit { $0.stop(within: milliseconds) } }
+    }
+
+    /// Returns when all loops have ended.
+    package func waitUntilStopped() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state -> Bool in
+                guard state.running > 0 else { return true }
+                state.waiting.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+}

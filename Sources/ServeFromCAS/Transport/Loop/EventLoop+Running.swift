@@ -1,0 +1,151 @@
+extension EventLoop {
+    /// Serves until ``stop(within:)`` and the last stream's end.
+    ///
+    /// Call it once, on a thread of its own.
+    package func run() {
+        Socket.blockBrokenPipeSignal()
+        while !isStopping || streamCount > 0 {
+            let count = poller.wait(milliseconds: patience())
+            look()
+            for index in 0..<count { handle(poller[index]) }
+            for work in takeSubmitted() { work(self) }
+            takeTurns()
+            expire()
+            settle()
+        }
+        endSubmitting()
+        for work in takeSubmitted() { work(self) }
+    }
+
+    /// How long the poller may wait.
+    private func patience() -> Int32 {
+        guard turns.isEmpty, failures.isEmpty else { return 0 }
+        let next = min(deadlines.next, min(acceptsAgainAt, stopDeadline))
+        guard next != DeadlineQueue.never else { return -1 }
+        return Int32(clamping: max(0, next - SystemClock.milliseconds))
+    }
+
+    /// Looks at the clocks, once a round.
+    private func look() {
+        now = SystemClock.milliseconds
+        let second = SystemClock.seconds
+        guard second != dateSecond else { return }
+        dateSecond = second
+        dateField.removeAll(keepingCapacity: true)
+        dateField.append(contentsOf: "Date: ".utf8)
+        HTTPDate(seconds: second).append(to: &dateField)
+        dateField.append(contentsOf: [13, 10])
+    }
+
+    private func handle(_ event: Poller.Event) {
+        if event.token == Poller.wakeToken {
+            poller.clearWake()
+            return
+        }
+        let slot = Int(truncatingIfNeeded: event.token & 0xFFFF_FFFF)
+        let generation = UInt32(truncatingIfNeeded: event.token >> 32)
+        if generation == Self.listenerGeneration {
+            accept(slot)
+            return
+        }
+        guard slot < streams.count, generations[slot] == generation, let stream = streams[slot]
+        else { return }
+        stream.take(event)
+    }
+
+    /// Does what was put off until no handler is in the middle of something.
+    private func settle() {
+        while !afterCalls.isEmpty {
+            let work = afterCalls
+            afterCalls.removeAll(keepingCapacity: true)
+            for each in work { each() }
+        }
+        while let (stream, number) = failures.popLast() { stream.end(failure: number) }
+    }
+
+    private func takeTurns() {
+        guard !turns.isEmpty else { return }
+        let current = turns
+        turns.removeAll(keepingCapacity: true)
+        for stream in current {
+            stream.isQueuedForTurn = false
+            if !stream.isClosed { stream.turn() }
+        }
+    }
+
+    private func expire() {
+        while let slot = deadlines.popExpired(now: now) { streams[slot]?.deadlineReached() }
+        if acceptsAgainAt <= now {
+            acceptsAgainAt = DeadlineQueue.never
+            acceptAgainIfPossible()
+        }
+        if stopDeadline <= now {
+            stopDeadline = DeadlineQueue.never
+            for stream in streams { stream?.close() }
+        }
+    }
+
+    // MARK: Accepting
+
+    /// No stream has this generation for long enough to be confused with a listener.
+    static let listenerGeneration = UInt32.max
+
+    /// Accepts connections of `listener`, which stays its owner's; `begin` gives each a handler.
+    func accept(from listener: Int32, begin: @escaping (Stream) -> Void) -> Bool {
+        acceptors.append(Acceptor(listener: listener, begin: begin))
+        return poller.add(listener: listener, token: Self.token(acceptors.count - 1))
+    }
+
+    private static func token(_ acceptor: Int) -> UInt64 {
+        UInt64(listenerGeneration) << 32 | UInt64(acceptor)
+    }
+
+    private func accept(_ index: Int) {
+        guard isAccepting, index < acceptors.count else { return }
+        // A few at a time, so that other loops have theirs.
+        for _ in 0..<16 {
+            guard streamCount < options.maximumConnections else {
+                pauseAccepting()
+                return
+            }
+            switch Socket.accept(acceptors[index].listener) {
+            case nil: return
+            case .success(let socket):
+                if let stream = adopt(socket) { acceptors[index].begin(stream) }
+            case .failure:
+                // Too many open files, or no memory: what waits keeps waiting.
+                pauseAccepting()
+                acceptsAgainAt = now + 100
+                return
+            }
+        }
+    }
+
+    private func pauseAccepting() {
+        guard isAccepting else { return }
+        isAccepting = false
+        for acceptor in acceptors { poller.remove(acceptor.listener) }
+    }
+
+    func acceptAgainIfPossible() {
+        guard !isAccepting, !isStopping, acceptsAgainAt == DeadlineQueue.never,
+            streamCount < options.maximumConnections
+        else { return }
+        isAccepting = true
+        for (index, acceptor) in acceptors.enumerated() {
+            _ = poller.add(listener: acceptor.listener, token: Self.token(index))
+        }
+    }
+
+    /// Accepts no more, lets each stream finish, and ends what is left after `milliseconds`.
+    package func stop(within milliseconds: Int64) {
+        guard !isStopping else { return }
+        pauseAccepting()
+        isStopping = true
+        stopDeadline = now + milliseconds
+        for stream in streams {
+            guard let stream, !stream.isEnding else { continue }
+            stream.handler?.stopping(stream)
+        }
+    }
+}

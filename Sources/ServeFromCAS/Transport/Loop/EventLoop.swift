@@ -1,0 +1,157 @@
+package import CASStore
+import Synchronization
+
+/// One thread that serves many sockets.
+///
+/// Everything but ``submit(_:)`` belongs to that thread. The state is not protected by a lock: that
+/// it is touched by one thread only is the loop's whole idea, hence `@unchecked`.
+package final class EventLoop: @unchecked Sendable {
+    package let options: LoopOptions
+    /// Milliseconds; taken once for each round of events.
+    package internal(set) var now: Int64
+    /// The `Date` field of this second, with its line end (RFC 9110, section 6.6.1).
+    var dateField: [UInt8] = []
+    var dateSecond: Int64 = -1
+    let receiveBuffer: UnsafeMutableRawBufferPointer
+    var sendBuffer = SendBuffer(capacity: 128 << 10)
+
+    let poller: Poller
+    var streams: [Stream?] = []
+    var generations: [UInt32] = []
+    var freeSlots: [Int] = []
+    var deadlines = DeadlineQueue()
+    var turns: [Stream] = []
+    var failures: [(Stream, Int32)] = []
+    var afterCalls: [() -> Void] = []
+    package internal(set) var streamCount = 0
+    var acceptors: [Acceptor] = []
+    var acceptsAgainAt = DeadlineQueue.never
+    var isAccepting = true
+    package internal(set) var isStopping = false
+    var stopDeadline = DeadlineQueue.never
+    /// Told of objects whose bytes on disk are wrong.
+    let onDamage: (@Sendable (StoreError) -> Void)?
+
+    private let submitted = Mutex(Submitted())
+    private struct Submitted {
+        var work: [@Sendable (EventLoop) -> Void] = []
+        var hasEnded = false
+    }
+
+    /// A listening socket and what becomes of its connections.
+    struct Acceptor {
+        let listener: Int32
+        let begin: (Stream) -> Void
+    }
+
+    package init(
+        options: LoopOptions = LoopOptions(),
+        onDamage: (@Sendable (StoreError) -> Void)? = nil
+    ) throws(StoreError) {
+        self.options = options
+        self.onDamage = onDamage
+        poller = try Poller()
+        now = SystemClock.milliseconds
+        receiveBuffer = .allocate(byteCount: 64 << 10, alignment: 64)
+    }
+
+    deinit { receiveBuffer.deallocate() }
+
+    /// Runs `work` on the loop's thread, soon; from any thread.
+    /// - Returns: `false` if the loop has ended and never will.
+    @discardableResult
+    package func submit(_ work: @escaping @Sendable (EventLoop) -> Void) -> Bool {
+        let (wasEmpty, hasEnded) = submitted.withLock { submitted in
+            guard !submitted.hasEnded else { return (false, true) }
+            submitted.work.append(work)
+            return (submitted.work.count == 1, false)
+        }
+        if wasEmpty { poller.wake() }
+        return !hasEnded
+    }
+
+    func takeSubmitted() -> [@Sendable (EventLoop) -> Void] {
+        submitted.withLock { submitted in
+            let work = submitted.work
+            submitted.work = []
+            return work
+        }
+    }
+
+    func endSubmitting() { submitted.withLock { $0.hasEnded = true } }
+
+    /// The stream of that name, if it is still there.
+    package func stream(_ token: Stream.Token) -> Stream? {
+        let slot = Int(token.slot)
+        guard slot < streams.count, generations[slot] == token.generation else { return nil }
+        return streams[slot]
+    }
+
+    /// Takes over a connected socket.
+    ///
+    /// `nil` if the system refuses it; it is closed then.
+    func adopt(_ socket: Int32, isConnecting: Bool = false) -> Stream? {
+        let slot: Int
+        if let free = freeSlots.popLast() {
+            slot = free
+        } else {
+            slot = streams.count
+            streams.append(nil)
+            generations.append(0)
+        }
+        let token = Stream.Token(slot: UInt32(slot), generation: generations[slot])
+        guard poller.add(stream: socket, token: token.raw) else {
+            freeSlots.append(slot)
+            Socket.close(socket)
+            return nil
+        }
+        let stream = Stream(socket, token, self, isConnecting: isConnecting)
+        streams[slot] = stream
+        streamCount += 1
+        return stream
+    }
+
+    /// Begins a connection to `address`; the handler hears `connected` or `closed`.
+    /// - Throws: `.io` when the system refuses at once.
+    package func connect(
+        to address: SocketAddress, handler: any StreamHandler
+    ) throws(StoreError) -> Stream {
+        let socket = try Socket.connect(address)
+        guard let stream = adopt(socket, isConnecting: true) else {
+            throw StoreError(.io, "unable to watch a connection to \(address)")
+        }
+        stream.handler = handler
+        return stream
+    }
+
+    func remove(_ stream: Stream) {
+        let slot = Int(stream.token.slot)
+        streams[slot] = nil
+        generations[slot] &+= 1
+        freeSlots.append(slot)
+        deadlines.set(slot, to: DeadlineQueue.never)
+        streamCount -= 1
+        // close(2) takes the socket out of the poller.
+        Socket.close(stream.socket)
+        stream.socket = -1
+        acceptAgainIfPossible()
+    }
+
+    func setDeadline(of stream: Stream, _ time: Int64) {
+        deadlines.set(Int(stream.token.slot), to: time)
+    }
+
+    func queueTurn(_ stream: Stream) {
+        guard !stream.isQueuedForTurn else { return }
+        stream.isQueuedForTurn = true
+        turns.append(stream)
+    }
+
+    /// Ends a stream after the current call: its handler is in the middle of something.
+    func failLater(_ stream: Stream, _ number: Int32) { failures.append((stream, number)) }
+
+    /// Runs `work` when the current event has been dealt with, before the next is waited for.
+    func afterCall(_ work: @escaping () -> Void) { afterCalls.append(work) }
+
+    func reportDamage(_ error: StoreError) { onDamage?(error) }
+}

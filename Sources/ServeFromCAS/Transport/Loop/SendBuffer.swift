@@ -1,0 +1,26 @@
+/// A fixed stretch of memory in which a loop gathers what it will send with one call.
+struct SendBuffer: ~Copyable {
+    private let memory: UnsafeMutableRawBufferPointer
+    private(set) var count = 0
+
+    init(capacity: Int) {
+        memory = .allocate(byteCount: capacity, alignment: 64)
+    }
+
+    deinit { memory.deallocate() }
+
+    var room: Int { memory.count - count }
+    var isEmpty: Bool { count == 0 }
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
+
+    /// - Precondition: the bytes fit.
+    @inline(__always)
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        precondition(bytes.count <= room)
+        guard let source = bytes.baseAddress, let target = memory.baseAddress else { return }
+        (target + count).copyMemory(from: source, byteCount: bytes.count)
+        count += bytes.count
+    }
+
+    mutating func clear() { count = 0 }
+}

@@ -1,0 +1,97 @@
+extension Stream {
+    /// Takes in what the poller said.
+    func take(_ event: Poller.Event) {
+        if isConnecting {
+            guard finishConnecting(event) else { return }
+        }
+        if event.isWritable, isBlocked { isBlocked = false }
+        if event.isReadable { mayRead = true }
+        if event.isClosing {
+            mayRead = true
+            endIsComing = true
+            noticeEnd()
+        }
+        turn()
+    }
+
+    private func finishConnecting(_ event: Poller.Event) -> Bool {
+        guard event.isWritable || event.isClosing else { return false }
+        let number = Socket.connectResult(socket)
+        guard number == 0 else {
+            end(failure: number)
+            return false
+        }
+        isConnecting = false
+        handler?.connected(self)
+        return !isClosed
+    }
+
+    /// Does what can be done now: sends, then reads.
+    func turn() {
+        if !output.isEmpty, !isBlocked, !isConnecting {
+            flush()
+            settle()
+        } else if output.isEmpty, owesDrained {
+            settle()
+        }
+        read()
+    }
+
+    /// An end that comes while nothing is read: whoever waits for the handler should know.
+    func noticeEnd() {
+        guard isReadPaused, endIsComing, !hasEnded, finishing == .no, !isClosed else { return }
+        loop.afterCall { [self] in
+            guard isReadPaused, !hasEnded, !isClosed, finishing == .no else { return }
+            handler?.endNoticed(on: self)
+        }
+    }
+
+    private func read() {
+        var rounds = 0
+        while mayRead, !isClosed, !isReadPaused, !hasEnded {
+            guard rounds < 4 else {
+                loop.queueTurn(self)
+                return
+            }
+            rounds += 1
+            let buffer = loop.receiveBuffer
+            switch Socket.receive(socket, buffer) {
+            case .bytes(let count):
+                // A short read has emptied the socket (epoll(7), question 9); an end that was
+                // announced is still to be fetched.
+                if count < buffer.count, !endIsComing { mayRead = false }
+                let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+                if finishing != .no {
+                    drop(count)
+                } else {
+                    handler?.received(
+                        bytes.assumingMemoryBound(to: UInt8.self).span, on: self)
+                }
+            case .blocked: mayRead = false
+            case .end:
+                mayRead = false
+                hasEnded = true
+                if finishing == .lingering {
+                    close()
+                } else if finishing == .no {
+                    handler?.receivedEnd(on: self)
+                }
+            case .failed(let number): end(failure: number)
+            }
+        }
+    }
+
+    /// While it lingers: so much is read for the sake of the last answer, and no more.
+    private func drop(_ count: Int) {
+        lingered += count
+        if lingered > loop.options.lingerByteCount { close() }
+    }
+
+    func deadlineReached() {
+        if finishing == .no {
+            handler?.deadlineReached(on: self)
+        } else {
+            close()
+        }
+    }
+}

@@ -1,0 +1,132 @@
+extension Stream {
+    /// Sends bytes, or queues what the system does not take.
+    package func send(_ bytes: [UInt8]) {
+        guard !isEnding else { return }
+        if output.isEmpty, !isConnecting, !isBlocked {
+            let sent = bytes.withUnsafeBytes { push($0, more: false) }
+            guard sent < bytes.count else { return }
+            output.append(.bytes(bytes, from: sent))
+        } else {
+            output.append(.bytes(bytes, from: 0))
+        }
+        owesDrained = true
+    }
+
+    /// As `send(_:)`, for bytes that are only borrowed.
+    ///
+    /// - Parameter more: more follows at once; the system may wait for it to fill a packet.
+    func send(_ bytes: UnsafeRawBufferPointer, more: Bool) {
+        guard !isEnding else { return }
+        var sent = 0
+        if output.isEmpty, !isConnecting, !isBlocked { sent = push(bytes, more: more) }
+        guard sent < bytes.count, !isClosed else { return }
+        output.append(.bytes(Array(bytes[sent...]), from: 0))
+        owesDrained = true
+    }
+
+    /// As `send(_:more:)`, for two stretches of memory with one call.
+    func send(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) {
+        guard !isEnding else { return }
+        var sent = 0
+        if output.isEmpty, !isConnecting, !isBlocked {
+            switch Socket.send(socket, first, second) {
+            case .bytes(let count):
+                sent = count
+                sentByteCount += Int64(count)
+            case .blocked, .end: isBlocked = true
+            case .failed(let number):
+                loop.failLater(self, number)
+                isBlocked = true
+            }
+        }
+        if sent < first.count {
+            send(UnsafeRawBufferPointer(rebasing: first[sent...]), more: false)
+            send(second, more: false)
+        } else if sent < first.count + second.count {
+            send(UnsafeRawBufferPointer(rebasing: second[(sent - first.count)...]), more: false)
+        }
+    }
+
+    /// Sends a range of an object's bytes from its file.
+    ///
+    /// When the file has become shorter meanwhile, the stream is cut: nothing is made up.
+    package func send(_ object: OpenObject, _ range: Range<Int64>) {
+        guard !isEnding, !range.isEmpty else { return }
+        output.append(.file(object, range: range))
+        owesDrained = true
+        if !isBlocked, !isConnecting { flush() }
+    }
+
+    /// - Returns: how many bytes the system took.
+    private func push(_ bytes: UnsafeRawBufferPointer, more: Bool) -> Int {
+        var sent = 0
+        while sent < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[sent...])
+            switch Socket.send(socket, rest, more: more) {
+            case .bytes(let count):
+                sent += count
+                sentByteCount += Int64(count)
+            case .blocked, .end:
+                isBlocked = true
+                return sent
+            case .failed(let number):
+                loop.failLater(self, number)
+                isBlocked = true
+                return sent
+            }
+        }
+        return sent
+    }
+
+    /// Sends what is queued until it is empty, the system would have to wait, or others should have
+    /// their turn.
+    func flush() {
+        var budget = loop.options.turnByteCount
+        while let segment = output.head {
+            guard budget > 0 else {
+                loop.queueTurn(self)
+                return
+            }
+            let transfer: Socket.Transfer
+            switch segment {
+            case .bytes(let bytes, let from):
+                let more = output.hasMore
+                transfer = bytes.withUnsafeBytes {
+                    Socket.send(socket, UnsafeRawBufferPointer(rebasing: $0[from...]), more: more)
+                }
+            case .file(let object, let range):
+                let count = min(Int64(loop.options.sliceByteCount), Int64(range.count))
+                transfer = Socket.sendFile(
+                    socket, object.raw, at: range.lowerBound, count: Int(count))
+                if case .end = transfer {
+                    loop.reportDamage(object.shortened())
+                    end(failure: nil)
+                    return
+                }
+            }
+            switch transfer {
+            case .bytes(let count):
+                sentByteCount += Int64(count)
+                budget -= count
+                output.advance(count)
+            case .blocked, .end:
+                isBlocked = true
+                return
+            case .failed(let number):
+                end(failure: number)
+                return
+            }
+        }
+    }
+
+    /// After a flush: tells the handler that there is room, or goes on ending.
+    func settle() {
+        guard !isClosed, output.isEmpty else { return }
+        if finishing == .afterOutput {
+            finishIfSent()
+        } else if owesDrained {
+            owesDrained = false
+            handler?.drained(self)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+/// What happens to a stream; every call comes on its loop's thread.
+package protocol StreamHandler: AnyObject {
+    /// An outbound connection has been made, and takes bytes.
+    func connected(_ stream: Stream)
+    /// Bytes have come; they are gone after the call.
+    func received(_ bytes: Span<UInt8>, on stream: Stream)
+    /// The peer sends nothing more. It may still read.
+    func receivedEnd(on stream: Stream)
+    /// The peer sends nothing more, but there may be bytes before its end: reading is paused.
+    func endNoticed(on stream: Stream)
+    /// What was queued has been sent: there is room again.
+    func drained(_ stream: Stream)
+    /// The deadline has come; it is cleared before the call.
+    func deadlineReached(on stream: Stream)
+    /// The server is about to stop: finish, soon.
+    func stopping(_ stream: Stream)
+    /// The stream is gone; nothing comes after this.
+    ///
+    /// `failure` is an errno, `nil` for an orderly end.
+    func closed(_ stream: Stream, failure: Int32?)
+}
+
+extension StreamHandler {
+    package func connected(_ stream: Stream) {}
+    package func endNoticed(on stream: Stream) {}
+    package func drained(_ stream: Stream) {}
+    package func deadlineReached(on stream: Stream) { stream.close() }
+    package func stopping(_ stream: Stream) { stream.finish() }
+}
+
+/// One non-blocking socket on a loop: bytes in, bytes and ranges of files out.
+///
+/// The same for both directions: connections that were accepted and connections that were made.
+/// Everything here belongs to the loop's thread; others hold the ``token`` and go through
+/// ``EventLoop/submit(_:)``.
+package final class Stream {
+    /// The name of a stream that other threads may keep: it outlives the stream harmlessly.
+    package struct Token: Sendable, Hashable {
+        let slot: UInt32
+        let generation: UInt32
+        var raw: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
+    }
+
+    package let loop: EventLoop
+    package let token: Token
+    /// Who is told; may be replaced at any time (an upgrade).
+    package var handler: (any StreamHandler)?
+    /// All bytes that were handed to the system so far.
+    package internal(set) var sentByteCount: Int64 = 0
+
+    var socket: Int32
+    var output = OutputQueue()
+    var isConnecting: Bool
+    /// The system said that it would have to wait; it will tell when there is room.
+    var isBlocked = false
+    /// Bytes or an end may wait in the socket.
+    var mayRead = false
+    var isReadPaused = false
+    /// The peer's end has been seen coming: read until it is there.
+    var endIsComing = false
+    var hasEnded = false
+    var isClosed = false
+    var isQueuedForTurn = false
+    /// Whether `drained` is owed.
+    var owesDrained = false
+    var finishing = Finishing.no
+    var lingered = 0
+
+    enum Finishing { case no, afterOutput, lingering }
+
+    init(_ socket: Int32, _ token: Token, _ loop: EventLoop, isConnecting: Bool) {
+        self.socket = socket
+        self.token = token
+        self.loop = loop
+        self.isConnecting = isConnecting
+    }
+
+    /// Bytes in memory that wait to be sent.
+    package var queuedByteCount: Int { output.byteCount }
+    /// Whether anything waits to be sent.
+    package var hasQueued: Bool { !output.isEmpty }
+    /// Whether it is closed or about to be.
+    package var isEnding: Bool { isClosed || finishing != .no }
+
+    /// Calls the handler's `deadlineReached` in so many milliseconds, instead of any earlier plan;
+    /// `nil` for never.
+    package func setDeadline(_ milliseconds: Int64?) {
+        guard !isClosed else { return }
+        loop.setDeadline(
+            of: self, milliseconds.map { loop.now + $0 } ?? DeadlineQueue.never)
+    }
+
+    /// Stops reading: the peer is held back by TCP.
+    package func pauseReading() { isReadPaused = true }
+
+    /// Stops reading, but still notices when the peer is gone.
+    ///
+    /// What it sends meanwhile waits in the system.
+    package func pauseReadingButNotice() {
+        isReadPaused = true
+        if endIsComing { noticeEnd() }
+    }
+
+    /// Reads on, on the loop's next turn.
+    package func resumeReading() {
+        guard isReadPaused else { return }
+        isReadPaused = false
+        if mayRead || endIsComing { loop.queueTurn(self) }
+    }
+
+    /// Ends the stream at once; what was not sent is lost.
+    package func close() { end(failure: nil) }
+
+    func end(failure: Int32?) {
+        guard !isClosed else { return }
+        isClosed = true
+        output.removeAll()
+        loop.remove(self)
+        let told = handler
+        handler = nil
+        told?.closed(self, failure: failure)
+    }
+
+    /// Ends the stream when all that is queued has been sent.
+    ///
+    /// Then it lingers: what the peer still sends is read and dropped for a short while, so that a
+    /// reset does not destroy the last answer on its way (RFC 9112, section 9.6).
+    package func finish() {
+        guard !isClosed, finishing == .no else { return }
+        finishing = .afterOutput
+        finishIfSent()
+    }
+
+    func finishIfSent() {
+        guard finishing == .afterOutput, output.isEmpty else { return }
+        finishing = .lingering
+        if hasEnded {
+            close()
+            return
+        }
+        Socket.finishSending(socket)
+        isReadPaused = false
+        loop.setDeadline(of: self, loop.now + loop.options.linger)
+        if mayRead || endIsComing { loop.queueTurn(self) }
+    }
+}

@@ -1,0 +1,92 @@
+import CASStore
+import CSystem
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Waits for many sockets at once: epoll(7), or kqueue(2) on Apple systems.
+///
+/// Sockets are named by tokens, never by pointers: an event that comes late finds a token that no
+/// longer means anything. ``wake()`` may be called from any thread, all else from the loop's.
+struct Poller: ~Copyable {
+    /// What a socket is ready for.
+    struct Event {
+        var token: UInt64
+        var isReadable: Bool
+        var isWritable: Bool
+        /// The peer has closed its sending side, or the connection is broken.
+        var isClosing: Bool
+    }
+
+    /// The token of ``wake()``.
+    static let wakeToken = UInt64.max
+
+    private let raw: Int32
+    private let wakeReading: Int32
+    private let wakeWriting: Int32
+    private let events: UnsafeMutableBufferPointer<castree_event>
+
+    init() throws(StoreError) {
+        let raw = castree_poller_create()
+        guard raw >= 0 else {
+            throw StoreError(systemCall: "create a poller", errno: errno, path: "")
+        }
+        var reading: Int32 = -1
+        var writing: Int32 = -1
+        guard castree_waker_create(&reading, &writing) == 0,
+            castree_poller_add_stream(raw, reading, Self.wakeToken) == 0
+        else {
+            let number = errno
+            Socket.close(raw)
+            throw StoreError(systemCall: "create a waker", errno: number, path: "")
+        }
+        self.raw = raw
+        events = .allocate(capacity: 128)
+        wakeReading = reading
+        wakeWriting = writing
+    }
+
+    deinit {
+        events.deallocate()
+        Socket.close(raw)
+        Socket.close(wakeReading)
+        if wakeWriting != wakeReading { Socket.close(wakeWriting) }
+    }
+
+    /// Edge-triggered in both directions until the socket is closed.
+    func add(stream: Int32, token: UInt64) -> Bool {
+        castree_poller_add_stream(raw, stream, token) == 0
+    }
+
+    func add(listener: Int32, token: UInt64) -> Bool {
+        castree_poller_add_listener(raw, listener, token) == 0
+    }
+
+    func remove(_ socket: Int32) { _ = castree_poller_remove(raw, socket) }
+
+    /// Waits for events, at most `milliseconds`; -1 waits without end.
+    /// - Returns: how many came; each by its index.
+    func wait(milliseconds: Int32) -> Int {
+        let count = castree_poller_wait(
+            raw, events.baseAddress, Int32(events.count), milliseconds)
+        // EINTR: a signal came; the loop looks around and waits again.
+        return max(0, Int(count))
+    }
+
+    /// Makes `wait` return, now or when it is called next.
+    func wake() { castree_wake(wakeWriting) }
+
+    func clearWake() { castree_waker_drain(wakeReading) }
+
+    /// An event of the last `wait`.
+    subscript(_ index: Int) -> Event {
+        let event = events[index]
+        return Event(
+            token: event.token, isReadable: event.flags & CASTREE_READABLE != 0,
+            isWritable: event.flags & CASTREE_WRITABLE != 0,
+            isClosing: event.flags & CASTREE_CLOSING != 0)
+    }
+}

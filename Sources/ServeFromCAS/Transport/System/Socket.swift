@@ -1,0 +1,145 @@
+import CASStore
+import CSystem
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The system calls of sockets, one verb each; EINTR is retried.
+enum Socket {
+    /// What a transfer came to.
+    enum Transfer {
+        case bytes(Int)
+        /// The system would have to wait.
+        case blocked
+        /// 0 bytes: the peer has closed, or the file has ended.
+        case end
+        case failed(Int32)
+    }
+
+    @inline(__always)
+    private static func transfer(_ call: () -> Int) -> Transfer {
+        while true {
+            let count = call()
+            if count > 0 { return .bytes(count) }
+            if count == 0 { return .end }
+            let number = errno
+            if number == EINTR { continue }
+            return number == EAGAIN || number == EWOULDBLOCK ? .blocked : .failed(number)
+        }
+    }
+
+    @inline(__always)
+    static func receive(_ socket: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Transfer {
+        transfer { castree_receive(socket, buffer.baseAddress, buffer.count) }
+    }
+
+    @inline(__always)
+    static func send(
+        _ socket: Int32, _ bytes: UnsafeRawBufferPointer, more: Bool
+    ) -> Transfer {
+        transfer { castree_send(socket, bytes.baseAddress, bytes.count, more ? 1 : 0) }
+    }
+
+    static func send(
+        _ socket: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
+    ) -> Transfer {
+        transfer {
+            castree_send_two(
+                socket, first.baseAddress, first.count, second.baseAddress, second.count, 0)
+        }
+    }
+
+    static func sendFile(
+        _ socket: Int32, _ file: Int32, at offset: Int64, count: Int
+    ) -> Transfer {
+        transfer { castree_sendfile(socket, file, offset, count) }
+    }
+
+    /// Accepts a connection, ready for use; `nil` if none waits.
+    static func accept(_ listener: Int32) -> Result<Int32, SystemFailure>? {
+        while true {
+            let raw = castree_accept(listener)
+            if raw >= 0 {
+                // Refused only on a connection that has ended already.
+                _ = castree_no_delay(raw)
+                return .success(raw)
+            }
+            switch errno {
+            case EINTR, ECONNABORTED: continue
+            case EAGAIN: return nil
+            default: return .failure(SystemFailure(number: errno))
+            }
+        }
+    }
+
+    static func listen(_ address: SocketAddress) throws(StoreError) -> Int32 {
+        let raw = address.address.withUnsafeBufferPointer {
+            castree_listen(address.is6 ? 1 : 0, $0.baseAddress, address.port, 1024)
+        }
+        guard raw < 0 else { return raw }
+        let number = errno
+        if number == EADDRINUSE {
+            throw StoreError(
+                .portInUse,
+                "port \(address.port) is in use by another program; stop it, or choose another port",
+                cause: .systemCall("bind", errno: number, path: address.description))
+        }
+        throw StoreError(systemCall: "listen on", errno: number, path: address.description)
+    }
+
+    /// Whether the system knows no such family of addresses (no IPv6 here).
+    static func isFamilyMissing(_ error: StoreError) -> Bool {
+        error.errno == EAFNOSUPPORT || error.errno == EADDRNOTAVAIL
+    }
+
+    static func connect(_ address: SocketAddress) throws(StoreError) -> Int32 {
+        let raw = address.address.withUnsafeBufferPointer {
+            castree_connect(address.is6 ? 1 : 0, $0.baseAddress, address.port)
+        }
+        guard raw >= 0 else {
+            throw StoreError(systemCall: "connect to", errno: errno, path: address.description)
+        }
+        _ = castree_no_delay(raw)
+        return raw
+    }
+
+    /// What became of a connection that was being made: 0 or an errno.
+    static func connectResult(_ socket: Int32) -> Int32 { castree_connect_result(socket) }
+
+    static func port(of listener: Int32) -> UInt16 {
+        UInt16(truncatingIfNeeded: max(0, castree_local_port(listener)))
+    }
+
+    /// Says that nothing more will be sent; what can fail here is already broken.
+    static func finishSending(_ socket: Int32) { _ = shutdown(socket, Int32(SHUT_WR)) }
+
+    /// Turns SIGPIPE off for this thread: a peer that leaves must not end the process.
+    static func blockBrokenPipeSignal() { castree_block_sigpipe() }
+
+    static func close(_ socket: Int32) {
+        #if canImport(Glibc)
+            _ = Glibc.close(socket)
+        #else
+            _ = Darwin.close(socket)
+        #endif
+    }
+}
+
+/// An errno.
+struct SystemFailure: Error {
+    var number: Int32
+    /// Whether too many files are open: a reason to wait, not to give up.
+    var isTooManyOpenFiles: Bool { number == EMFILE || number == ENFILE || number == ENOMEM }
+}
+
+/// Milliseconds and seconds, as a loop needs them.
+enum SystemClock {
+    /// Milliseconds since some moment; never goes back.
+    static var milliseconds: Int64 { castree_monotonic_ns() / 1_000_000 }
+    static var nanoseconds: Int64 { castree_monotonic_ns() }
+    /// Seconds since 1970, exact to a few milliseconds.
+    static var seconds: Int64 { castree_realtime_seconds() }
+}

@@ -1,0 +1,141 @@
+import CASStore
+import Testing
+
+@testable import ServeFromCAS
+
+@Suite("A connection")
+struct ConversationTests {
+    @Test("says to each request what the parser says, once, and closes after an error")
+    func battery() throws {
+        let server = try TestServer()
+        for request in RequestCase.all {
+            var rest = try server.talk(request.bytes)
+            let first = TestResponse(&rest)
+            // The paths of the battery are not there: 404 means that the request was understood.
+            let understood = [404, 405]
+            if request.status == 200 {
+                let isBodyMissing = String(decoding: request.bytes, as: UTF8.self).lowercased()
+                    .contains("chunked")
+                #expect(
+                    first.map { understood.contains($0.status) } ?? isBodyMissing,
+                    "\(request.name): \(first?.status ?? 0)")
+            } else {
+                #expect(first?.status == request.status, "\(request.name)")
+                #expect(first?.value("Connection") == "close", "\(request.name)")
+                #expect(rest.isEmpty, "\(request.name): more than one answer")
+            }
+        }
+    }
+
+    @Test("serves small objects, large ones and bytes, and stays open")
+    func keepAlive() throws {
+        let server = try TestServer()
+        let client = try server.client()
+        for path in ["/small", "/large", "/text", "/missing", "/small"] {
+            client.send(get(path))
+            let response = try #require(client.response())
+            #expect(response.status == (path == "/missing" ? 404 : 200))
+            if let expected = server.objects[path] { #expect(response.has(expected)) }
+            #expect(response.value("Connection") == nil)
+            let date = try #require(response.value("Date"))
+            #expect(HTTPDate(date, now: HTTPDate(seconds: 0)) != nil)
+        }
+    }
+
+    @Test("answers pipelined requests in order")
+    func pipelining() throws {
+        let server = try TestServer()
+        let client = try server.client()
+        let paths = ["/large", "/small", "/text", "/large", "/missing", "/small"]
+        client.send(paths.map { get($0) }.joined())
+        for path in paths {
+            let response = try #require(client.response())
+            if let expected = server.objects[path] { #expect(response.has(expected)) }
+        }
+        client.send(String(repeating: get("/small"), count: 1000))
+        for _ in 0..<1000 { #expect(client.response()?.has(server.objects["/small"]) == true) }
+    }
+
+    @Test("answers alike wherever the bytes are split")
+    func splitting() throws {
+        let server = try TestServer()
+        let request = Array((get("/small") + get("/text")).utf8)
+        for cut in 1..<request.count {
+            let client = try server.client()
+            client.send(Array(request[..<cut]))
+            client.send(Array(request[cut...]))
+            #expect(client.response()?.has(server.objects["/small"]) == true)
+            #expect(client.response()?.body == Array("text".utf8))
+        }
+        let client = try server.client()
+        for byte in request { client.send([byte]) }
+        #expect(client.response()?.has(server.objects["/small"]) == true)
+        #expect(client.response()?.status == 200)
+    }
+
+    @Test(
+        "keeps or closes as RFC 9112, section 9.3, says",
+        arguments: [
+            ("GET /text HTTP/1.1\r\nHost: x\r\n\r\n", nil, false),
+            ("GET /text HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "close", true),
+            ("GET /text HTTP/1.0\r\n\r\n", "close", true),
+            ("GET /text HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "keep-alive", false),
+        ] as [(String, String?, Bool)])
+    func closing(_ request: String, _ connection: String?, _ closes: Bool) throws {
+        let server = try TestServer()
+        let client = try server.client()
+        client.send(request)
+        #expect(client.response()?.value("Connection") == connection)
+        if closes {
+            #expect(client.isAtEnd())
+        } else {
+            client.send(request)
+            #expect(client.response()?.status == 200)
+        }
+    }
+
+    @Test("answers HEAD with the fields of GET and no body")
+    func head() throws {
+        let server = try TestServer()
+        let client = try server.client()
+        client.send("HEAD /large HTTP/1.1\r\nHost: x\r\n\r\n" + get("/text"))
+        #expect(client.response(toHead: true)?.value("Content-Length") == "1048576")
+        #expect(client.response()?.body == Array("text".utf8))
+    }
+
+    @Test("answers a client that has closed its sending side")
+    func halfClosed() throws {
+        let server = try TestServer()
+        var rest = try server.talk(Array((get("/huge") + get("/small")).utf8))
+        #expect(TestResponse(&rest)?.has(server.objects["/huge"]) == true)
+        #expect(TestResponse(&rest)?.has(server.objects["/small"]) == true)
+        #expect(rest.isEmpty)
+        #expect(try server.talk(Array("GET / HTTP/1.1\r\nHo".utf8)).isEmpty)
+    }
+
+    @Test("writes one record for each request")
+    func log() throws {
+        let server = try TestServer()
+        let client = try server.client()
+        client.send(get("/small?q") + get("/large") + "rubbish\r\n")
+        _ = client.readAll()
+        let records = server.logSink.all
+        #expect(records.map(\.status) == [200, 200, 400])
+        #expect(records.map(\.target) == ["/small?q", "/large", "-"])
+        #expect(records.first?.method == "GET")
+        #expect(records.allSatisfy { $0.byteCount > 0 })
+        #expect(records[1].byteCount > 1 << 20)
+    }
+
+    @Test("names the port that is in use")
+    func portInUse() throws {
+        let server = try TestServer()
+        do {
+            _ = try TestServer({ $0.addresses = [.loopback4(server.port)] })
+            Issue.record("bound twice")
+        } catch let error as StoreError {
+            #expect(error.code == .portInUse)
+            #expect(error.message.contains("\(server.port)"))
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import CASStore
+import StorageTestSupport
+import Testing
+
+@testable import ServeFromCAS
+
+@Suite("A large object")
+struct LargeObjectTests {
+    @Test("reaches a reader that is slower than the server, whole")
+    func slowReader() throws {
+        let server = try TestServer()
+        let clients = try (0..<20).map { _ in try server.client() }
+        for client in clients { client.send(get("/huge") + get("/small")) }
+        // None has read anything: all are stuck, and another is served.
+        let other = try server.client()
+        other.send(get("/small"))
+        #expect(other.response()?.has(server.objects["/small"]) == true)
+        for client in clients {
+            #expect(client.response()?.has(server.objects["/huge"]) == true)
+            #expect(client.response()?.has(server.objects["/small"]) == true)
+        }
+    }
+
+    @Test("whose client leaves in the middle disturbs nobody")
+    func leaving() throws {
+        let server = try TestServer()
+        for _ in 0..<30 {
+            let client = try server.client()
+            client.send(get("/huge"))
+        }
+        let other = try server.client()
+        other.send(get("/huge"))
+        #expect(other.response()?.has(server.objects["/huge"]) == true)
+    }
+
+    @Test(
+        "that has changed on disk is not served, and is reported",
+        arguments: [true, false])
+    func changed(_ wasServedBefore: Bool) throws {
+        let server = try TestServer()
+        let client = try server.client()
+        if wasServedBefore {
+            client.send(get("/large"))
+            #expect(client.response()?.status == 200)
+        }
+        try Damage.overwrite(server.file("/large"), with: [1, 2, 3])
+        client.send(get("/large"))
+        let response = try #require(client.response())
+        #expect(response.status == 500)
+        #expect(response.value("Connection") == "close")
+        #expect(response.body.count < 200)
+        #expect(client.isAtEnd())
+        #expect(server.damageSink.all.map(\.code) == [.damagedObject])
+        #expect(server.damageSink.all.first?.object == server.ids["/large"])
+    }
+
+    @Test("with a flipped bit is not served again once it was open, even with its old times")
+    func flipped() throws {
+        let server = try TestServer()
+        let client = try server.client()
+        client.send(get("/large"))
+        #expect(client.response()?.status == 200)
+        try Damage.keepingTimes(of: server.file("/large")) {
+            try Damage.flip(server.file("/large"), at: 500_000)
+        }
+        client.send(get("/large"))
+        #expect(client.response()?.status == 500)
+    }
+
+    @Test("is served on when only its links change")
+    func linked() throws {
+        let server = try TestServer()
+        let client = try server.client()
+        client.send(get("/large"))
+        #expect(client.response()?.status == 200)
+        try Damage.setMode(server.file("/large"), 0o400)
+        client.send(get("/large"))
+        #expect(client.response()?.has(server.objects["/large"]) == true)
+        #expect(server.damageSink.all.isEmpty)
+    }
+
+    @Test("that gets shorter while it is sent is cut, never made up")
+    func shortened() throws {
+        let server = try TestServer()
+        let client = try server.client()
+        client.send(get("/huge"))
+        // The client reads nothing, so most of the object is still in the file.
+        let other = try server.client()
+        other.send(get("/text"))
+        #expect(other.response()?.status == 200)
+        try Damage.overwrite(server.file("/huge"), with: [UInt8](repeating: 1, count: 10))
+        let all = client.readAll()
+        #expect(all.count < server.objects["/huge"]?.count ?? 0)
+        #expect(server.damageSink.all.map(\.code) == [.damagedObject])
+    }
+
+    @Test("that is missing is not served, whatever its size", arguments: ["/small", "/large"])
+    func missing(_ path: String) throws {
+        let server = try TestServer()
+        Damage.remove(server.file(path))
+        let client = try server.client()
+        client.send(get(path))
+        #expect(client.response()?.status == 500)
+        #expect(server.damageSink.all.map(\.code) == [.missingObject])
+    }
+
+    @Test("and a small one: what does not match its address never enters memory")
+    func smallDamage() throws {
+        let server = try TestServer()
+        try Damage.flip(server.file("/small"), at: 7)
+        let client = try server.client()
+        client.send(get("/small"))
+        #expect(client.response()?.status == 500)
+        #expect(server.damageSink.all.map(\.code) == [.damagedObject])
+    }
+}

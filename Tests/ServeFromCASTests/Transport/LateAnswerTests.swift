@@ -1,0 +1,137 @@
+import CASStore
+import Synchronization
+import Testing
+
+@testable import ServeFromCAS
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+@Suite("An answer that comes later")
+struct LateAnswerTests {
+    /// A server whose `/later` waits for the test; what it hears goes to the sinks.
+    private func server(
+        within: Int64 = 20_000, _ exchanges: Sink<Exchange>, _ gone: Sink<String> = Sink()
+    ) throws -> TestServer {
+        try TestServer.answering { path, head, exchange in
+            guard path == "/later" else { return nil }
+            exchanges.add(exchange)
+            return .later(
+                within: within, otherwise: TestHandler.text(204, []),
+                gone: { gone.add("gone") })
+        }
+    }
+
+    private func wait(for condition: () -> Bool) {
+        // Another thread is at work: let it, as long as it takes.
+        while !condition() { sched_yield() }
+    }
+
+    @Test("comes from another thread, in its place, once")
+    func later() throws {
+        let exchanges = Sink<Exchange>()
+        let server = try server(exchanges)
+        let client = try server.client()
+        client.send(get("/small") + get("/later") + get("/text"))
+        #expect(client.response()?.has(server.objects["/small"]) == true)
+        wait { exchanges.all.count == 1 }
+        let exchange = try #require(exchanges.all.first)
+        exchange.answer(TestHandler.text(200, Array("late".utf8)))
+        exchange.answer(TestHandler.text(200, Array("later still".utf8)))
+        #expect(client.response()?.body == Array("late".utf8))
+        #expect(client.response()?.body == Array("text".utf8))
+        client.send(get("/text"))
+        #expect(client.response()?.body == Array("text".utf8))
+    }
+
+    @Test("is the other one when nobody answers in time")
+    func deadline() throws {
+        let exchanges = Sink<Exchange>()
+        let server = try server(within: 50, exchanges)
+        let client = try server.client()
+        client.send(get("/later") + get("/text"))
+        #expect(client.response()?.status == 204)
+        #expect(client.response()?.body == Array("text".utf8))
+    }
+
+    @Test("is called off when the client leaves, and goes nowhere then")
+    func gone() throws {
+        let exchanges = Sink<Exchange>()
+        let gone = Sink<String>()
+        let server = try server(exchanges, gone)
+        var client: TestClient? = try server.client()
+        client?.send(get("/later"))
+        wait { exchanges.all.count == 1 }
+        client = nil
+        wait { gone.all.count == 1 }
+        exchanges.all.first?.answer(TestHandler.text(200, []))
+        let other = try server.client()
+        other.send(get("/text"))
+        #expect(other.response()?.body == Array("text".utf8))
+        #expect(gone.all == ["gone"])
+    }
+
+    @Test("that belongs to a closed connection never reaches the one that took its place")
+    func stale() throws {
+        let exchanges = Sink<Exchange>()
+        let gone = Sink<String>()
+        let server = try server(exchanges, gone)
+        var first: TestClient? = try server.client()
+        first?.send(get("/later"))
+        wait { exchanges.all.count == 1 }
+        first = nil
+        wait { gone.all.count == 1 }
+        let second = try server.client()
+        second.send(get("/later"))
+        wait { exchanges.all.count == 2 }
+        exchanges.all[0].answer(TestHandler.text(200, Array("wrong".utf8)))
+        exchanges.all[1].answer(TestHandler.text(200, Array("right".utf8)))
+        #expect(second.response()?.body == Array("right".utf8))
+    }
+}
+
+@Suite("A server that stops")
+struct StoppingTests {
+    @Test("answers what is in flight, closes what is idle, and ends")
+    func graceful() async throws {
+        let exchanges = Sink<Exchange>()
+        let server = try TestServer.answering { path, _, exchange in
+            guard path == "/later" else { return nil }
+            exchanges.add(exchange)
+            return .later(within: 20_000, otherwise: TestHandler.text(204, []), gone: nil)
+        }
+        let idle = try server.client()
+        idle.send(get("/text"))
+        #expect(idle.response()?.status == 200)
+        let large = try server.client()
+        large.send(get("/huge"))
+        let waiting = try server.client()
+        waiting.send(get("/later"))
+        while exchanges.all.isEmpty { sched_yield() }
+        server.server.stop(within: 15_000)
+        #expect(idle.isAtEnd())
+        exchanges.all.first?.answer(TestHandler.text(200, Array("late".utf8)))
+        let late = waiting.response()
+        #expect(late?.body == Array("late".utf8))
+        #expect(waiting.isAtEnd())
+        #expect(large.response()?.has(server.objects["/huge"]) == true)
+        #expect(large.isAtEnd())
+        await server.server.waitUntilStopped()
+        #expect(throws: (any Error).self) { _ = try server.client() }
+    }
+
+    @Test("cuts what is left when its time is over")
+    func deadline() async throws {
+        let server = try TestServer()
+        let stuck = try server.client()
+        stuck.send(get("/huge") + get("/huge"))
+        let half = try server.client()
+        half.send("GET / HT")
+        server.server.stop(within: 50)
+        await server.server.waitUntilStopped()
+        #expect(half.readAll().count < 400)
+    }
+}

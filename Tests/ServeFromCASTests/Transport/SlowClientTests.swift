@@ -1,0 +1,82 @@
+import Testing
+
+@testable import ServeFromCAS
+
+@Suite("A server among slow clients")
+struct SlowClientTests {
+    @Test("cuts a head that is not complete at its deadline, however it drips")
+    func head() throws {
+        let server = try TestServer { $0.connection.headDeadline = 1000 }
+        let begun = try server.client()
+        begun.send("GET / HTTP/1.1\r\nHos")
+        let silent = try server.client()
+        #expect(begun.response()?.status == 408)
+        #expect(silent.isAtEnd())
+        // Every byte is progress, and none of it counts.
+        let dripping = try server.client()
+        for byte in "GET / HTTP/1.1\r\nX: ".utf8 { dripping.send([byte]) }
+        #expect(dripping.response()?.status == 408)
+    }
+
+    @Test("closes a connection that is idle between requests, without a word")
+    func idle() throws {
+        let server = try TestServer { $0.connection.idle = 100 }
+        let client = try server.client()
+        client.send(get("/text"))
+        #expect(client.response()?.status == 200)
+        #expect(client.isAtEnd())
+    }
+
+    @Test("cuts a body that does not come")
+    func body() throws {
+        let server = try TestServer { $0.connection.progressWindow = 100 }
+        let client = try server.client()
+        client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nhello")
+        #expect(client.readAll().isEmpty)
+    }
+
+    @Test("cuts a reader that reads nothing")
+    func reader() throws {
+        let server = try TestServer { $0.connection.progressWindow = 200 }
+        let client = try server.client()
+        client.send(get("/huge") + get("/huge") + get("/huge"))
+        // Others live through windows enough for the first to be cut.
+        for _ in 0..<3 {
+            let other = try server.client()
+            other.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+            _ = other.readAll()
+        }
+        #expect(client.readAll().count < 3 * (8 << 20))
+    }
+
+    @Test("serves everybody else while 200 of 1,000 connections are stuck")
+    func crowd() throws {
+        let server = try TestServer(loops: 2)
+        let stuck = try (0..<200).map { _ in try server.client() }
+        for (number, client) in stuck.enumerated() {
+            client.send(number % 2 == 0 ? "GET /small HTTP/1.1\r\nHo" : get("/huge"))
+        }
+        let others = try (0..<800).map { _ in try server.client() }
+        for client in others { client.send(get("/small")) }
+        for client in others { #expect(client.response()?.has(server.objects["/small"]) == true) }
+        for client in others { client.send(get("/text")) }
+        for client in others { #expect(client.response()?.status == 200) }
+    }
+
+    @Test("lets connections over the cap wait until one ends")
+    func cap() throws {
+        let server = try TestServer { $0.loop.maximumConnections = 2 }
+        let first = try server.client()
+        var second: TestClient? = try server.client()
+        for client in [first, second].compactMap({ $0 }) {
+            client.send(get("/text"))
+            #expect(client.response()?.status == 200)
+        }
+        let third = try server.client()
+        third.send(get("/small"))
+        second = nil
+        #expect(third.response()?.has(server.objects["/small"]) == true)
+        first.send(get("/text"))
+        #expect(first.response()?.status == 200)
+    }
+}

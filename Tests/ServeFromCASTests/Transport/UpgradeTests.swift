@@ -1,0 +1,117 @@
+import CASStore
+import Testing
+
+@testable import ServeFromCAS
+
+/// Sends everything back, upper case; `.` ends it.
+private final class Shouter: StreamHandler {
+    func received(_ bytes: Span<UInt8>, on stream: Stream) {
+        var answer: [UInt8] = []
+        for index in bytes.indices {
+            let byte = bytes[index]
+            answer.append(byte >= 97 && byte <= 122 ? byte - 32 : byte)
+        }
+        stream.send(answer)
+        if answer.last == 46 { stream.finish() }
+    }
+    func receivedEnd(on stream: Stream) { stream.finish() }
+    func closed(_ stream: Stream, failure: Int32?) {}
+}
+
+/// Copies a stream into an exchange: the least a proxy can be.
+private final class Pump: StreamHandler, ExchangeStreamHandler {
+    let exchange: ExchangeStream
+    var outbound: Stream?
+    var hasHead = false
+
+    init(_ exchange: ExchangeStream, port: UInt16) {
+        self.exchange = exchange
+        do { outbound = try exchange.loop.connect(to: .loopback4(port), handler: self) } catch {
+            exchange.fail(TestHandler.text(502, []))
+        }
+    }
+
+    // The client's side.
+    func received(_ bytes: Span<UInt8>) {
+        outbound?.send(bytes.withUnsafeBufferPointer { Array($0) })
+        if let outbound, outbound.queuedByteCount > 65_536 { exchange.pauseBody() }
+    }
+    func receivedEnd() {}
+    func drained() { outbound?.resumeReading() }
+    func gone() { outbound?.close() }
+
+    // The other side: what it says is the body.
+    func received(_ bytes: Span<UInt8>, on stream: Stream) {
+        if !hasHead { exchange.send(ResponseHead(200), .chunked) }
+        hasHead = true
+        exchange.send(bytes.withUnsafeBufferPointer { Array($0) })
+        if !exchange.hasRoom { stream.pauseReading() }
+    }
+    func drained(_ stream: Stream) { exchange.resumeBody() }
+    func receivedEnd(on stream: Stream) {
+        stream.close()
+    }
+    func closed(_ stream: Stream, failure: Int32?) {
+        outbound = nil
+        if hasHead { exchange.finish() } else { exchange.fail(TestHandler.text(502, [])) }
+    }
+}
+
+@Suite("A stream that leaves HTTP")
+struct UpgradeTests {
+    @Test("gets the bytes after the head first, then all others, both ways")
+    func upgrade() throws {
+        let server = try TestServer.answering { path, _, _ in
+            guard path == "/shout" else { return nil }
+            var head = ResponseHead(101)
+            head.add("Upgrade", "shout")
+            return .upgrade(head) { _ in Shouter() }
+        }
+        let client = try server.client()
+        client.send(
+            get("/text") + get("/shout", "Upgrade: shout\r\nConnection: upgrade\r\n") + "abc")
+        #expect(client.response()?.status == 200)
+        let response = try #require(client.response())
+        #expect(response.status == 101)
+        #expect(response.value("Connection") == "Upgrade")
+        client.send("def")
+        client.send(".")
+        #expect(client.readAll() == Array("ABCDEF.".utf8))
+    }
+
+    @Test("carries a request and its answer to another server and back, with back-pressure")
+    func pump() throws {
+        let upstream = try TestServer()
+        let port = upstream.port
+        let server = try TestServer.answering { path, _, _ in
+            guard path == "/pump" else { return nil }
+            return .streaming { exchange in Pump(exchange, port: port) }
+        }
+        let client = try server.client()
+        let inner = get("/huge", "Connection: close\r\n")
+        client.send(
+            "POST /pump HTTP/1.1\r\nHost: x\r\nContent-Length: \(inner.utf8.count)\r\n\r\n" + inner)
+        // The client asks again on the same connection only when it knows where the answer ended.
+        client.finishSending()
+        let all = client.readAll()
+        #expect(all.suffix(5) == Array("0\r\n\r\n".utf8)[...])
+        #expect(String(decoding: all.prefix(200), as: UTF8.self).contains("chunked"))
+        #expect(all.count > 8 << 20)
+    }
+
+    @Test("and a server that is not there is told so")
+    func refused() async throws {
+        let stopped = try TestServer()
+        let port = stopped.port
+        stopped.server.stop(within: 0)
+        await stopped.server.waitUntilStopped()
+        let server = try TestServer.answering { path, _, _ in
+            guard path == "/pump" else { return nil }
+            return .streaming { exchange in Pump(exchange, port: port) }
+        }
+        let client = try server.client()
+        client.send(get("/pump") + get("/text"))
+        #expect(client.response()?.status == 502)
+        #expect(client.response()?.status == 200)
+    }
+}
