@@ -20,8 +20,12 @@ package enum PlainAnswer {
     static let allow = "GET, HEAD, OPTIONS"
 
     static func notFound(_ method: Method) -> Response {
-        response(404, "There is nothing at this address.", method: method)
+        method == .get ? missing : response(404, nothing, method: method)
     }
+
+    private static let nothing = "There is nothing at this address."
+    // The one that scanners ask for by the thousand.
+    private static let missing = response(404, nothing, method: .get)
 
     static func malformedPath(_ method: Method) -> Response {
         response(400, "The path has a percent sign without two digits, or a NUL.", method: method)

@@ -4,9 +4,9 @@ import CASStore
 enum RangeAnswer {
     /// 206 or 416; `nil` if the whole representation is to be sent.
     static func response(
-        _ value: FieldText, _ resource: Resource, _ heads: PreparedHeads
+        _ value: FieldText, _ shown: Representation
     ) -> Response? {
-        let size = resource.byteCount
+        let size = shown.resource.byteCount
         switch ByteRanges(value, size: size) {
         case .ignored: return nil
         case .unsatisfiable:
@@ -15,15 +15,17 @@ enum RangeAnswer {
                 fields: [("Content-Range", "bytes */\(size)"), ("Accept-Ranges", "bytes")])
         case .ranges(let ranges):
             // One range is never sent in parts, even if others were asked for that are not there.
-            guard ranges.count > 1 else { return single(ranges[0], resource, heads) }
-            return multiple(ranges, resource, heads)
+            guard ranges.count > 1 else { return single(ranges[0], shown) }
+            return multiple(ranges, shown)
         }
     }
 
     private static func single(
-        _ range: Range<Int64>, _ resource: Resource, _ heads: PreparedHeads
+        _ range: Range<Int64>, _ shown: Representation
     ) -> Response {
-        var head = heads.head(206, length: range.upperBound - range.lowerBound)
+        let resource = shown.resource
+        var head = shown.part(
+            length: range.upperBound - range.lowerBound, contentType: shown.contentType)
         head.add("Content-Range", contentRange(range, resource.byteCount))
         return Response(
             head: head,
@@ -32,15 +34,16 @@ enum RangeAnswer {
 
     /// Parts as `multipart/byteranges` (section 14.6), in the order asked for.
     private static func multiple(
-        _ ranges: [Range<Int64>], _ resource: Resource, _ heads: PreparedHeads
+        _ ranges: [Range<Int64>], _ shown: Representation
     ) -> Response {
+        let (resource, contentType) = (shown.resource, shown.contentType)
         let boundary = boundary(resource.address)
         var pieces: [Response.Piece] = []
         var length: Int64 = 0
         var isFirst = true
         for range in ranges {
             let text =
-                (isFirst ? "" : "\r\n") + "--\(boundary)\r\nContent-Type: \(heads.contentType)\r\n"
+                (isFirst ? "" : "\r\n") + "--\(boundary)\r\nContent-Type: \(contentType)\r\n"
                 + "Content-Range: \(contentRange(range, resource.byteCount))\r\n\r\n"
             isFirst = false
             let bytes = Array(text.utf8)
@@ -51,8 +54,8 @@ enum RangeAnswer {
         let end = Array("\r\n--\(boundary)--\r\n".utf8)
         pieces.append(.bytes(end))
         length += Int64(end.count)
-        let head = heads.head(
-            206, length: length, contentType: "multipart/byteranges; boundary=\(boundary)")
+        let head = shown.part(
+            length: length, contentType: "multipart/byteranges; boundary=\(boundary)")
         return Response(head: head, body: .pieces(pieces))
     }
 

@@ -9,10 +9,10 @@ public struct Responder: Sendable {
 
     /// Makes a responder.
     ///
-    /// - Parameter headCountMax: how many prepared heads are kept, about 2 KB each.
-    public init(site: Site, headCountMax: Int = 4096) {
+    /// - Parameter headCountMax: how many prepared heads are kept, about 1 KB each.
+    public init(site: Site, headCountMax: Int = 16_384) {
         self.site = site
-        cache = HeadCache(countMax: min(headCountMax, max(16, site.table.count * 2)))
+        cache = HeadCache(countMax: min(headCountMax, max(16, site.table.count)))
     }
 
     /// The response to one request, without keeping anything.
@@ -96,17 +96,14 @@ public struct Responder: Sendable {
             let variant = site.variants[Int(resource.variants)][coding]
             resource = site.resources[Int(variant)]
         }
-        let isImmutable = isImmutable(request, key, base)
-        let number = Int(base) * 8 + Int(coding.rawValue) * 2 + (isImmutable ? 1 : 0)
-        let heads = cache.heads(number) { [site] in
-            PreparedHeads(
-                site, resource: resource, base: base, coding: coding, isImmutable: isImmutable)
-        }
-        if fields.isPlain { return whole(request, resource, heads) }
-        switch Preconditions.evaluate(
-            request, fields, tag: heads.tag, modifiedAt: site.modifiedAt)
-        {
-        case .notModified: return Response(head: heads.notModified)
+        let shown = Representation(
+            site: site, resource: resource, base: base, coding: coding,
+            isImmutable: isImmutable(request, key, base))
+        let slot = cache.place(shown)
+        if fields.isPlain { return whole(request, shown, slot) }
+        let tag = cache.tag(slot, shown)
+        switch Preconditions.evaluate(request, fields, tag: tag, modifiedAt: site.modifiedAt) {
+        case .notModified: return Response(head: cache.notModified(slot, shown))
         case .failed:
             return PlainAnswer.response(
                 412, "The file is not the one that the request is for.", method: request.method)
@@ -114,25 +111,24 @@ public struct Responder: Sendable {
         }
         // Ranges are defined for GET only (RFC 9110, section 14.2).
         if request.method == .get, fields.range >= 0,
-            Preconditions.rangeCounts(request, fields, tag: heads.tag),
+            Preconditions.rangeCounts(request, fields, tag: tag),
             let value = ConditionalFields.single(request, fields.range),
-            let part = RangeAnswer.response(value, resource, heads)
+            let part = RangeAnswer.response(value, shown)
         {
             return part
         }
-        return whole(request, resource, heads)
+        return whole(request, shown, slot)
     }
 
     @inline(__always)
     private func whole(
-        _ request: borrowing RequestHead, _ resource: Resource, _ heads: PreparedHeads
+        _ request: borrowing RequestHead, _ shown: Representation, _ slot: Int
     ) -> Response {
-        if request.method == .head { return Response(head: heads.whole) }
-        if resource.byteCount == 0 { return Response(head: heads.whole, body: .piece(.bytes([]))) }
-        return Response(
-            head: heads.whole,
-            body: .piece(
-                .object(resource.address, range: 0..<resource.byteCount, size: resource.byteCount)))
+        let head = cache.whole(slot, shown)
+        if case .head = request.method { return Response(head: head) }
+        let (address, size) = (shown.resource.address, shown.resource.byteCount)
+        if size == 0 { return Response(head: head, body: .piece(.bytes([]))) }
+        return Response(head: head, body: .piece(.object(address, range: 0..<size, size: size)))
     }
 
     /// The coding to send; `nil` if the client refuses all there are.

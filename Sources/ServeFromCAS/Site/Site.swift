@@ -25,6 +25,7 @@ public final class Site: Sendable {
     let sourceMaps: [Int32: String]
     /// The key of the page that navigations fall back to.
     let index: Int?
+    let heads: CommonHeads
     /// The version's time, which stands for the dates of its files; 0 if it has none.
     let modifiedAt: Int64
 
@@ -43,6 +44,7 @@ public final class Site: Sendable {
         version = manifest.version
         self.options = options
         modifiedAt = manifest.createdAt
+        heads = CommonHeads(options, modifiedAt: manifest.createdAt)
         table = builder.table
         destinations = builder.destinations
         resources = builder.resources
