@@ -16,7 +16,10 @@ enum EntityTagList {
         let list = list.trimmed()
         if list.count == 1, list.first == 42 { return true }
         // What nearly every conditional request looks like.
-        if list.count == tag.count, list.elementsEqual(tag) { return true }
+        let isAlone = list.withUnsafeBufferPointer { list in
+            tag.withUnsafeBufferPointer { areEqual(list, $0) }
+        }
+        if isAlone { return true }
         var position = list.startIndex
         var isFound = false
         var isAwaitingComma = false

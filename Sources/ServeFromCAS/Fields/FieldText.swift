@@ -41,3 +41,13 @@ extension ArraySlice<UInt8> {
         byte >= 65 && byte <= 90 ? byte | 0x20 : byte
     }
 }
+
+/// Whether two texts are the same; without an early exit, so that the processor compares many bytes
+/// at once.
+@inline(__always)
+func areEqual(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard left.count == right.count else { return false }
+    var difference: UInt8 = 0
+    for position in 0..<left.count { difference |= left[position] ^ right[position] }
+    return difference == 0
+}

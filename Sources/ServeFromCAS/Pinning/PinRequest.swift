@@ -43,6 +43,21 @@ package struct PinRequest: Sendable, Hashable {
         self.connection = connection
     }
 
+    /// Whether the pins have anything to say about a request.
+    ///
+    /// Without a cookie and a Referer, and if it is no navigation, it is of no page: it gets the
+    /// current version, and the table need not be asked.
+    package static func isOfPage(_ request: borrowing RequestHead) -> Bool {
+        for field in request.fields {
+            switch field.name.count {
+            case 6 where request.matches(field.name, "cookie"): return true
+            case 7 where request.matches(field.name, "referer"): return true
+            default: continue
+            }
+        }
+        return request.load != .subresource
+    }
+
     /// The path in the Referer if its authority is the request's own.
     private static func referrer(_ request: borrowing RequestHead) -> [UInt8]? {
         guard let field = request.value(of: "referer"),

@@ -20,7 +20,8 @@ package import VersionTree
 ///    caller refuses with ``refusal(_:)``: a request that fails is seen, a mixed page is not.
 ///
 /// A reload ends the load it replaces when only one page stood at that path. A frame is part of what a
-/// person sees as one page: it gets the version of the page around it. After a restart of the server
+/// person sees as one page: it gets the version of the page around it; so does a page fetched ahead,
+/// since its visit sends no navigation. After a restart of the server
 /// the cookie alone says the version.
 ///
 /// **Limits.** Rule 3 can be wrong when an older page, in another tab of the same browser, asks for a
@@ -47,7 +48,7 @@ package struct PinTable: Sendable {
     package enum Decision: Sendable, Hashable {
         /// This version; set the cookie if there is one.
         case serve(VersionName, cookie: PinCookie?)
-        /// The first if all of them have the same at the path, else ``refusal(_:)``.
+        /// The first if all of them agree (``agree(_:on:)``), else ``refusal(_:)``.
         case doubt([VersionName])
     }
 
@@ -126,6 +127,16 @@ package struct PinTable: Sendable {
         }
         browsers[cookie.browser] = browser
         return .doubt(versions)
+    }
+
+    /// Whether a request gets the same bytes of all these versions.
+    package static func agree(_ sites: [Site], on request: borrowing RequestHead) -> Bool {
+        guard let first = sites.first else { return false }
+        let shown = Responder(site: first).shown(request)
+        for other in sites.dropFirst() where Responder(site: other).shown(request) != shown {
+            return false
+        }
+        return true
     }
 
     /// What a request in doubt gets where the versions differ.

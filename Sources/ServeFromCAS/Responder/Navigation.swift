@@ -3,7 +3,7 @@ extension RequestHead {
     package enum Load: Sendable, Hashable {
         /// A page of its own: a tab or window goes there.
         case page
-        /// A page inside another: iframe, frame, object, embed.
+        /// A page that another one brings: iframe, frame, object, embed, or fetched ahead of a visit.
         case frame
         /// Anything a page asks for.
         case subresource
@@ -17,7 +17,7 @@ extension RequestHead {
         let mode = value(of: "sec-fetch-mode")
         let destination = value(of: "sec-fetch-dest")
         if let destination {
-            if matches(destination, "document") { return .page }
+            if matches(destination, "document") { return isPrefetch ? .frame : .page }
             for frame: StaticString in ["iframe", "frame", "object", "embed", "fencedframe"]
             where matches(destination, frame) {
                 // An image in an <object> is no navigation by mode alone, but it is by what it asks.
@@ -28,6 +28,12 @@ extension RequestHead {
         }
         if let mode { return matches(mode, "navigate") ? .page : .subresource }
         return accepts("text/html") ? .page : .subresource
+    }
+
+    /// Whether a page has this fetched before a person goes there (Speculation Rules, prefetch).
+    private var isPrefetch: Bool {
+        guard let purpose = value(of: "sec-purpose") else { return false }
+        return bytes[purpose].prefix(8).isWord("prefetch")
     }
 
     /// Whether a person asked to load the page again: browsers then ask every cache on the way to

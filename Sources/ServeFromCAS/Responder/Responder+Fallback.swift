@@ -1,4 +1,13 @@
+import CASStore
+
 extension Responder {
+    /// The address of what a request is shown without content coding; `nil`: nothing.
+    func shown(_ request: borrowing RequestHead) -> ObjectID? {
+        if let address = site.address(of: request.bytes[request.path]) { return address }
+        guard let key = site.index, getsIndex(request) else { return nil }
+        return site.resources[Int(site.destinations[key].resource)].address
+    }
+
     /// Whether a request whose path is the path of nothing gets the index.
     func getsIndex(_ request: borrowing RequestHead) -> Bool {
         let path = request.bytes[request.path]

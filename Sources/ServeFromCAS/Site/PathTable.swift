@@ -78,13 +78,9 @@ struct PathTable: Sendable {
     private func isKey(_ number: Int, _ path: UnsafeBufferPointer<UInt8>) -> Bool {
         let key = keys[number]
         guard Int(key.length) == path.count else { return false }
+        let start = Int(key.start)
         return bytes.withUnsafeBufferPointer { bytes in
-            var position = Int(key.start)
-            for byte in path {
-                if bytes[position] != byte { return false }
-                position += 1
-            }
-            return true
+            areEqual(path, UnsafeBufferPointer(rebasing: bytes[start..<start + path.count]))
         }
     }
 

@@ -195,6 +195,25 @@ struct PinTableTests {
         #expect(server.go("/frame.html", in: &browser, load: .frame) == "B", "embedded elsewhere")
     }
 
+    @Test("see whether versions agree about a request in doubt")
+    func agreement() throws {
+        let old = try SampleSite([
+            "index.html": "1", "same.js": "s", "app.js": "old", "gone.js": "g",
+        ])
+        let new = try SampleSite(["index.html": "2", "same.js": "s", "app.js": "new"])
+        func agree(_ target: String, _ fields: [(String, String)] = scriptLoad) throws -> Bool {
+            let request = try RequestHead(method: "GET", target: target, fields: fields)
+            return PinTable.agree([new.site, old.site], on: request)
+        }
+        #expect(try agree("/same.js"))
+        #expect(try agree("/same.js?v=2"))
+        #expect(try agree("/nowhere.js"))
+        #expect(try !agree("/app.js"))
+        #expect(try !agree("/gone.js"))
+        #expect(try !agree("/route", navigation))
+        #expect(PinTable.refusal(.get).head.status == 409)
+    }
+
     @Test("outlive a restart of the server by the cookie")
     func restart() throws {
         var server = try Server()
@@ -309,6 +328,17 @@ struct PinRequestTests {
         }
     }
 
+    @Test("is nothing for a request that is of no page")
+    func ofPage() throws {
+        for (fields, isOfPage) in [
+            ([], false), ([("Accept", "*/*"), ("User-Agent", "curl")], false), (navigation, true),
+            ([("Cookie", "a=b")], true), ([("Referer", "http://localhost:1234/")], true),
+        ] {
+            let request = try RequestHead(method: "GET", target: "/", fields: fields)
+            #expect(PinRequest.isOfPage(request) == isOfPage)
+        }
+    }
+
     static let loads: [(fields: [(String, String)], load: RequestHead.Load, isReload: Bool)] = [
         (navigation, .page, false), (navigation + [("Cache-Control", "max-age=0")], .page, true),
         (navigation + [("Cache-Control", "no-cache")], .page, true),
@@ -317,6 +347,8 @@ struct PinRequestTests {
         ([("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "object")], .frame, false),
         ([("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "embed")], .subresource, false),
         ([("Sec-Fetch-Mode", "same-origin"), ("Sec-Fetch-Dest", "worker")], .subresource, false),
+        (navigation + [("Sec-Purpose", "prefetch")], .frame, false),
+        (navigation + [("Sec-Purpose", "prefetch;prerender")], .frame, false),
         ([("Accept", "text/html")], .page, false), ([("Accept", "*/*")], .subresource, false),
     ]
 
