@@ -1,0 +1,116 @@
+package import VersionTree
+
+/// What the pins need to know of a request.
+package struct PinRequest: Sendable, Hashable {
+    /// What kind of load it is part of.
+    package var load: RequestHead.Load
+    /// Whether a person asked to load the page again.
+    package var isReload: Bool
+    /// The path as sent, without the query.
+    package var path: [UInt8]
+    /// The path of the Referer, if it is of this origin.
+    package var referrer: [UInt8]?
+    /// What the cookie says: the browser, and the version of its newest page.
+    package var cookie: PinCookie?
+    /// The connection it came on.
+    package var connection: UInt64
+
+    package init(
+        load: RequestHead.Load, isReload: Bool = false, path: [UInt8], referrer: [UInt8]? = nil,
+        cookie: PinCookie? = nil, connection: UInt64 = 0
+    ) {
+        self.load = load
+        self.isReload = isReload
+        self.path = path
+        self.referrer = referrer
+        self.cookie = cookie
+        self.connection = connection
+    }
+
+    /// Reads a request.
+    ///
+    /// - Parameter cookieName: the name of the pins' cookie. Cookies do not know ports, so it has the
+    ///   port in it: `castree_page_12345`.
+    package init(_ request: borrowing RequestHead, cookieName: String, connection: UInt64) {
+        load = request.load
+        isReload = request.isReload
+        path = Array(request.bytes[request.path])
+        referrer = Self.referrer(request)
+        cookie = nil
+        for value in CookieText.values(of: Array(cookieName.utf8), in: request) {
+            cookie = cookie ?? PinCookie(value)
+        }
+        self.connection = connection
+    }
+
+    /// Whether the pins have anything to say about a request.
+    ///
+    /// Without a cookie and a Referer, and if it is no navigation, it is of no page: it gets the
+    /// current version, and the table need not be asked.
+    package static func isOfPage(_ request: borrowing RequestHead) -> Bool {
+        for field in request.fields {
+            switch field.name.count {
+            case 6 where request.matches(field.name, "cookie"): return true
+            case 7 where request.matches(field.name, "referer"): return true
+            default: continue
+            }
+        }
+        return request.load != .subresource
+    }
+
+    /// The path in the Referer if its authority is the request's own.
+    private static func referrer(_ request: borrowing RequestHead) -> [UInt8]? {
+        guard let field = request.value(of: "referer"),
+            let host = request.authority ?? request.value(of: "host")
+        else { return nil }
+        let value = request.bytes[field]
+        guard let colon = value.firstIndex(of: 58), value[colon...].starts(with: [58, 47, 47])
+        else {
+            return nil
+        }
+        let rest = value[(colon + 3)...]
+        let end = rest.firstIndex { $0 == 47 || $0 == 63 || $0 == 35 } ?? rest.endIndex
+        let wanted = request.bytes[host]
+        guard rest[..<end].count == wanted.count else { return nil }
+        for (left, right) in zip(rest[..<end], wanted)
+        where FieldText.lowercased(left) != FieldText.lowercased(right) {
+            return nil
+        }
+        let path = rest[end...].prefix { $0 != 63 && $0 != 35 }
+        return path.isEmpty ? [47] : Array(path)
+    }
+}
+
+/// What the pins' cookie holds: `<browser>.<version>`.
+package struct PinCookie: Sendable, Hashable {
+    /// Tells one browser profile from another: 16 to 64 letters and digits, random.
+    package var browser: String
+    /// The version of the newest page it was given.
+    package var version: VersionName
+
+    package init(browser: String, version: VersionName) {
+        self.browser = browser
+        self.version = version
+    }
+
+    /// Reads a cookie's value; `nil` if it is not one of ours.
+    init?(_ value: ArraySlice<UInt8>) {
+        guard let dot = value.firstIndex(of: 46) else { return nil }
+        let browser = value[..<dot]
+        guard browser.count >= 16, browser.count <= 64,
+            browser.allSatisfy({ $0 != 46 && CookieText.isPlain($0) })
+        else { return nil }
+        let name = String(decoding: value[(dot + 1)...], as: UTF8.self)
+        // A name that is none was not set by us.
+        guard let version = try? VersionName(name) else { return nil }
+        self.browser = String(decoding: browser, as: UTF8.self)
+        self.version = version
+    }
+
+    /// The value of Set-Cookie.
+    ///
+    /// It lasts as long as the browser runs: after that there are no pages.
+    package func setCookie(_ name: String) -> String {
+        "\(name)=\(browser).\(version); Path=/; HttpOnly; SameSite=Strict"
+    }
+}

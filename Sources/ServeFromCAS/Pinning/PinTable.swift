@@ -1,0 +1,245 @@
+package import VersionTree
+
+/// Which version each page was loaded from, so that every later request of the page gets that one.
+///
+/// A pure state machine: requests and times in, versions out. One for all threads of a server, behind
+/// a lock, and asked about every request: it knows which pages live by what they ask for.
+///
+/// **What is known of a request.** A navigation begins a *load*: a page of the version current at that
+/// moment. A reload is a navigation. Everything else belongs to a load begun before, but HTTP does not
+/// say to which: a cookie is shared by all tabs of a browser; the Referer is the page's present
+/// address, which its scripts may change, or the script or style that asks. So the answer is found by
+/// exclusion:
+///
+/// 1. The cookie names the browser. If all its live loads are of one version, it is that one. This is
+///    every case but two tabs, or one that has just gone on, on both sides of a switch.
+/// 2. A script or style as Referer excludes the versions that do not have it.
+/// 3. While the newest page is loading (no pause of `loading` since its last request) the request is
+///    taken for its, if it can be.
+/// 4. Else there is doubt. Where the versions agree about the path, all is well; where they differ the
+///    caller refuses with ``refusal(_:)``: a request that fails is seen, a mixed page is not.
+///
+/// A reload ends the load it replaces when only one page stood at that path. A frame is part of what a
+/// person sees as one page: it gets the version of the page around it; so does a page fetched ahead,
+/// since its visit sends no navigation. After a restart of the server
+/// the cookie alone says the version.
+///
+/// **Limits.** Rule 3 can be wrong when an older page, in another tab of the same browser, asks for a
+/// file that differs, and has no hashed name, within the moment that a newer page loads. A page silent
+/// for longer than the grace, without a connection, is taken for closed; if it was not, and a newer
+/// one is open in the same browser, it may then get the newer one's files. A page that holds a
+/// connection, as the bridge does, is never taken for closed. A service worker answers as it likes.
+package struct PinTable: Sendable {
+    /// How much is remembered, and how long.
+    package struct Limits: Sendable, Hashable {
+        /// Browsers: the one longest silent goes first, and first of all those that have shown no
+        /// cookie yet.
+        package var browsers = 1024
+        /// Loads of one browser.
+        package var loads = 32
+        /// How long a load counts after its last request and the end of its last connection.
+        package var grace = Duration.seconds(60)
+        /// The longest pause between two requests of a page that is still loading.
+        package var loading = Duration.seconds(3)
+        package init() {}
+    }
+
+    /// What a request gets.
+    package enum Decision: Sendable, Hashable {
+        /// This version; set the cookie if there is one.
+        case serve(VersionName, cookie: PinCookie?)
+        /// The first if all of them agree (``agree(_:on:)``), else ``refusal(_:)``.
+        case doubt([VersionName])
+    }
+
+    struct Load: Sendable {
+        var number: UInt64
+        var path: [UInt8]
+        var version: VersionName
+        var usedAt: Duration
+        // How many navigations it stands for: pages of one path and version.
+        var pages = 1
+        var connections = 0
+        // Its page is gone; what is under way still counts.
+        var isOver = false
+    }
+
+    struct Browser: Sendable {
+        var loads: [Load] = []
+        var hasShownCookie = false
+        var usedAt: Duration
+    }
+
+    let limits: Limits
+    var browsers: [String: Browser] = [:]
+    var connections: [UInt64: (browser: String, load: UInt64)] = [:]
+    private var nextLoad: UInt64 = 0
+
+    package init(limits: Limits = Limits()) { self.limits = limits }
+
+    /// Decides which version a request gets.
+    ///
+    /// - Parameters:
+    ///   - current: what new pages get.
+    ///   - now: of any clock that only goes forward.
+    ///   - newBrowser: 16 to 64 random letters and digits, for a browser without a cookie.
+    ///   - contains: whether a version has a path; asked about Referers only.
+    package mutating func decide(
+        _ request: PinRequest, current: VersionName, now: Duration,
+        newBrowser: @autoclosure () -> String,
+        contains: (VersionName, [UInt8]) -> Bool
+    ) -> Decision {
+        let isPage =
+            request.load == .page || (request.load == .frame && request.referrer == nil)
+        if isPage {
+            let browser = request.cookie?.browser ?? newBrowser()
+            begin(request, browser, current, now)
+            let cookie = PinCookie(browser: browser, version: current)
+            return .serve(current, cookie: cookie == request.cookie ? nil : cookie)
+        }
+        guard let cookie = request.cookie else {
+            return withoutCookie(request, current, now, contains)
+        }
+        guard var browser = browsers[cookie.browser],
+            browser.loads.contains(where: { isLive($0, now) })
+        else {
+            // Forgotten, or the server was started anew: the cookie remembers.
+            note(request, cookie.browser, cookie.version, now)
+            return .serve(cookie.version, cookie: nil)
+        }
+        browser.hasShownCookie = true
+        browser.usedAt = now
+        let live = browser.loads.indices.filter { isLive(browser.loads[$0], now) }
+        let possible = Self.possible(live.map { browser.loads[$0] }, request, contains)
+        let versions = Self.versions(possible)
+        let newest = possible.last
+        if let newest, versions.count == 1 || now - newest.usedAt <= limits.loading {
+            // Of the loads of that version, the one whose path the Referer is.
+            let own = possible.last { $0.version == newest.version && $0.path == request.referrer }
+            let number = (own ?? newest).number
+            for index in live where browser.loads[index].number == number {
+                browser.loads[index].usedAt = now
+            }
+            browsers[cookie.browser] = browser
+            attach(request.connection, cookie.browser, number, now)
+            if request.load == .frame { note(request, cookie.browser, newest.version, now) }
+            return .serve(newest.version, cookie: nil)
+        }
+        browsers[cookie.browser] = browser
+        return .doubt(versions)
+    }
+
+    /// Whether a request gets the same bytes of all these versions.
+    package static func agree(_ sites: [Site], on request: borrowing RequestHead) -> Bool {
+        guard let first = sites.first else { return false }
+        let shown = Responder(site: first).shown(request)
+        for other in sites.dropFirst() where Responder(site: other).shown(request) != shown {
+            return false
+        }
+        return true
+    }
+
+    /// What a request in doubt gets where the versions differ.
+    package static func refusal(_ method: Method) -> Response {
+        PlainAnswer.response(
+            409,
+            "Pages of two versions are open, and it cannot be told which one asks: load the page again.",
+            method: method)
+    }
+
+    /// A request without a cookie: not a page's if it has no Referer, else of any page there is
+    /// (a web app manifest is fetched without cookies).
+    private func withoutCookie(
+        _ request: PinRequest, _ current: VersionName, _ now: Duration,
+        _ contains: (VersionName, [UInt8]) -> Bool
+    ) -> Decision {
+        guard request.referrer != nil else { return .serve(current, cookie: nil) }
+        var live: [Load] = []
+        for browser in browsers.values { live += browser.loads.filter { isLive($0, now) } }
+        live.sort { $0.number < $1.number }
+        let versions = Self.versions(Self.possible(live, request, contains))
+        if versions.count > 1 { return .doubt(versions) }
+        return .serve(versions.first ?? current, cookie: nil)
+    }
+
+    /// The loads that a request can be of.
+    ///
+    /// A page may give itself any address, so the address of a page excludes nothing; a script or
+    /// style has the address it was loaded from.
+    private static func possible(
+        _ loads: [Load], _ request: PinRequest, _ contains: (VersionName, [UInt8]) -> Bool
+    ) -> [Load] {
+        guard let referrer = request.referrer, versions(loads).count > 1,
+            Responder.isAsset(referrer[...])
+        else { return loads }
+        let possible = loads.filter { contains($0.version, referrer) }
+        return possible.isEmpty ? loads : possible
+    }
+
+    /// The versions of loads, the newest load's first.
+    private static func versions(_ loads: [Load]) -> [VersionName] {
+        var result: [VersionName] = []
+        for load in loads.reversed() where !result.contains(load.version) {
+            result.append(load.version)
+        }
+        return result
+    }
+
+    /// Begins a load.
+    private mutating func begin(
+        _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
+    ) {
+        if request.isReload, var browser = browsers[name] {
+            let there = browser.loads.indices.filter {
+                isLive(browser.loads[$0], now) && browser.loads[$0].path == request.path
+            }
+            if there.count == 1, browser.loads[there[0]].pages == 1 {
+                browser.loads[there[0]].isOver = true
+                browsers[name] = browser
+            }
+        }
+        note(request, name, version, now)
+    }
+
+    /// Makes the load of a path and version the newest one; makes it if it is not there.
+    private mutating func note(
+        _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
+    ) {
+        var browser = browsers[name] ?? Browser(usedAt: now)
+        browser.usedAt = now
+        if request.cookie != nil { browser.hasShownCookie = true }
+        // A subresource that only the cookie explains belongs to the page that it names.
+        let path = request.load == .subresource ? request.referrer ?? [] : request.path
+        nextLoad += 1
+        var load = Load(number: nextLoad, path: path, version: version, usedAt: now)
+        let same = browser.loads.firstIndex {
+            isLive($0, now) && $0.version == version && $0.path == path
+        }
+        if let same {
+            let old = browser.loads.remove(at: same)
+            load.number = old.number
+            load.pages = min(old.pages + 1, 1_000_000)
+            load.connections = old.connections
+        }
+        browser.loads.append(load)
+        if browser.loads.count > limits.loads {
+            browser.loads.removeAll { !isHeld($0, now) }
+            // Numbers of loads that are gone are no longer found, and do no harm.
+            if browser.loads.count > limits.loads { browser.loads.removeFirst() }
+        }
+        browsers[name] = browser
+        attach(request.connection, name, load.number, now)
+        if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
+    }
+
+    private mutating func makeRoom(keeping name: String, _ now: Duration) {
+        expire(now: now)
+        guard browsers.count > limits.browsers else { return }
+        let others = browsers.filter { $0.key != name }
+        let first = others.min {
+            ($0.value.hasShownCookie ? 1 : 0, $0.value.usedAt)
+                < ($1.value.hasShownCookie ? 1 : 0, $1.value.usedAt)
+        }
+        if let first { browsers[first.key] = nil }
+    }
+}

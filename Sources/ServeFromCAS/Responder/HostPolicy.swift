@@ -1,0 +1,57 @@
+/// Which hosts a request may name, so that another site's name, made to lead to this machine, reads
+/// nothing (DNS rebinding).
+///
+/// A browser always sends the name that stands in the page's address, and no script can change it.
+package struct HostPolicy: Sendable, Hashable {
+    // Whole authorities, and hosts that are good at any port.
+    private var authorities: Set<[UInt8]> = []
+    private var hosts: Set<[UInt8]> = []
+
+    /// Allows `localhost`, `127.0.0.1` and `[::1]` at a port, and more names.
+    ///
+    /// - Parameter names: hosts as in a URL, `kiosk.example` or `kiosk.example:8080`. Without a port
+    ///   the name is good at any, since a proxy in front has its own.
+    package init(port: UInt16, names: [String] = []) {
+        for host in ["localhost", "127.0.0.1", "[::1]"] {
+            authorities.insert(Array("\(host):\(port)".utf8))
+            // Browsers leave the scheme's own port out.
+            if port == 80 || port == 443 { authorities.insert(Array(host.utf8)) }
+        }
+        for name in names {
+            let name = name.utf8.map { FieldText.lowercased($0) }
+            if Self.host(name) == nil { hosts.insert(name) } else { authorities.insert(name) }
+        }
+    }
+
+    /// The refusal of a request that names another host; `nil` if it may pass.
+    ///
+    /// A request without a Host field (HTTP/1.0) passes: no browser sends one.
+    package func refusal(of request: borrowing RequestHead) -> Response? {
+        // The authority of an absolute target takes precedence (RFC 9112, section 3.2.2), but a
+        // browser can be made to send neither wrong: both must be ours.
+        for slice in [request.authority, request.value(of: "host")] {
+            if let slice, !allows(request.bytes[slice]) {
+                return PlainAnswer.response(
+                    421, "This server does not answer to that host name.",
+                    method: request.method)
+            }
+        }
+        return nil
+    }
+
+    /// Whether an authority, `host` or `host:port`, is allowed.
+    package func allows(_ authority: ArraySlice<UInt8>) -> Bool {
+        let authority = authority.map { FieldText.lowercased($0) }
+        return authorities.contains(authority) || hosts.contains(Self.host(authority) ?? authority)
+    }
+
+    /// The host before the port; `nil` if there is no port.
+    private static func host(_ authority: [UInt8]) -> [UInt8]? {
+        guard let colon = authority.lastIndex(of: 58), colon > 0 else { return nil }
+        let port = authority[(colon + 1)...]
+        guard (1...5).contains(port.count), port.allSatisfy({ $0 >= 48 && $0 <= 57 }) else {
+            return nil
+        }
+        return Array(authority[..<colon])
+    }
+}

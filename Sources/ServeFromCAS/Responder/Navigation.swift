@@ -1,0 +1,56 @@
+extension RequestHead {
+    /// What kind of load a request begins or belongs to.
+    package enum Load: Sendable, Hashable {
+        /// A page of its own: a tab or window goes there.
+        case page
+        /// A page that another one brings: iframe, frame, object, embed, or fetched ahead of a visit.
+        case frame
+        /// Anything a page asks for.
+        case subresource
+    }
+
+    /// The kind of load, as Fetch Metadata says; where a browser sends none (before 2023, or over
+    /// plain http to another name than localhost), as Accept says: only navigations ask for
+    /// `text/html` by name.
+    package var load: Load {
+        guard method == .get || method == .head else { return .subresource }
+        let mode = value(of: "sec-fetch-mode")
+        let destination = value(of: "sec-fetch-dest")
+        if let destination {
+            if matches(destination, "document") { return isPrefetch ? .frame : .page }
+            for frame: StaticString in ["iframe", "frame", "object", "embed", "fencedframe"]
+            where matches(destination, frame) {
+                // An image in an <object> is no navigation by mode alone, but it is by what it asks.
+                if let mode, !matches(mode, "navigate") { return .subresource }
+                return .frame
+            }
+            if mode == nil { return .subresource }
+        }
+        if let mode { return matches(mode, "navigate") ? .page : .subresource }
+        return accepts("text/html") ? .page : .subresource
+    }
+
+    /// Whether a page has this fetched before a person goes there (Speculation Rules, prefetch).
+    private var isPrefetch: Bool {
+        guard let purpose = value(of: "sec-purpose") else { return false }
+        return bytes[purpose].prefix(8).isWord("prefetch")
+    }
+
+    /// Whether a person asked to load the page again: browsers then ask every cache on the way to
+    /// look (`Cache-Control: max-age=0` or `no-cache`).
+    package var isReload: Bool {
+        lists("max-age=0", in: "cache-control") || lists("no-cache", in: "cache-control")
+    }
+
+    /// Whether Accept names a type itself, and not with a weight of 0.
+    private func accepts(_ type: StaticString) -> Bool {
+        for value in values(of: "accept") {
+            for element in bytes[value].split(separator: 44) {
+                let semicolon = element.firstIndex(of: 59) ?? element.endIndex
+                guard element[..<semicolon].trimmed().isWord(type) else { continue }
+                return (AcceptEncoding.weight(element[semicolon...]) ?? 0) > 0
+            }
+        }
+        return false
+    }
+}

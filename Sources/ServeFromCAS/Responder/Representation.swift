@@ -1,0 +1,90 @@
+import CASStore
+
+/// What a URL shows in one coding, and the heads that it is sent with.
+struct Representation {
+    let site: Site
+    /// What is sent: the base or a variant of it.
+    let resource: Resource
+    /// What the URL stands for.
+    let base: Int32
+    let coding: ContentCoding
+    let isImmutable: Bool
+
+    /// Tells it from all others of the site.
+    var number: Int { Int(base) * 8 + Int(coding.rawValue) * 2 + (isImmutable ? 1 : 0) }
+
+    /// The strong entity tag with its quotes.
+    var tag: [UInt8] {
+        var tag: [UInt8] = []
+        tag.reserveCapacity(66)
+        tag.append(34)
+        if resource.label >= 0 {
+            tag.append(contentsOf: site.labels[Int(resource.label)].utf8)
+        } else {
+            tag.append(contentsOf: resource.address.description.utf8)
+        }
+        tag.append(34)
+        return tag
+    }
+
+    /// The value of Content-Type.
+    var contentType: String {
+        let type = MediaType.known(path) ?? .unknown
+        return type.contentType(withCharset: site.options.namesCharset)
+    }
+
+    /// The head of 200.
+    func whole() -> ResponseHead {
+        var head = site.heads.whole(isImmutable: isImmutable)
+        describe(&head, contentType)
+        head.add("Content-Length", String(resource.byteCount))
+        return head
+    }
+
+    /// The head of 206.
+    func part(length: Int64, contentType: String) -> ResponseHead {
+        var head = site.heads.part(isImmutable: isImmutable)
+        describe(&head, contentType)
+        head.add("Content-Length", String(length))
+        return head
+    }
+
+    /// The head of 304.
+    func notModified() -> ResponseHead {
+        var head = site.heads.notModified(isImmutable: isImmutable)
+        identify(&head)
+        return head
+    }
+
+    private func identify(_ head: inout ResponseHead) {
+        head.add("ETag", String(decoding: tag, as: UTF8.self))
+        if site.resources[Int(base)].variants >= 0 { head.add("Vary", "Accept-Encoding") }
+    }
+
+    private func describe(_ head: inout ResponseHead, _ contentType: String) {
+        identify(&head)
+        head.add("Content-Type", contentType)
+        if coding != .identity { head.add("Content-Encoding", "\(coding.name)") }
+        if let map = sourceMap {
+            head.add("SourceMap", map)
+            head.add("X-SourceMap", map)
+        }
+    }
+
+    /// The path in the tree, which says the type: a route or an index's URL need not.
+    private var path: ArraySlice<UInt8> {
+        let key = site.resources[Int(base)].path
+        return key < 0 ? [] : site.table.key(Int(key))
+    }
+
+    /// The URL of the source map: what the manifest says, else a `.map` beside a script or a style.
+    private var sourceMap: String? {
+        if let map = site.sourceMaps[base] { return map }
+        let path = Array(path)
+        guard path.hasEnding(".js") || path.hasEnding(".mjs") || path.hasEnding(".css") else {
+            return nil
+        }
+        let map = path + Array(".map".utf8)
+        return site.table.find(map[...]) == nil ? nil : percentEncodedPath(map)
+    }
+}

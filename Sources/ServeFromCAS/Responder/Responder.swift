@@ -1,0 +1,173 @@
+/// The rules of HTTP: which response a request gets from a site (RFC 9110, 9111).
+///
+/// Pure: no I/O, no clock, and the same request always gets the same response. What it keeps are
+/// heads made before, so each thread has one of its own for each site.
+public struct Responder: Sendable {
+    /// What is served.
+    public let site: Site
+    private var cache: HeadCache
+
+    /// Makes a responder.
+    ///
+    /// - Parameter headCountMax: how many prepared heads are kept, about 1 KB each.
+    public init(site: Site, headCountMax: Int = 16_384) {
+        self.site = site
+        cache = HeadCache(countMax: min(headCountMax, max(16, site.table.count)))
+    }
+
+    /// The response to one request, without keeping anything.
+    public static func respond(to request: borrowing RequestHead, site: Site) -> Response {
+        var responder = Responder(site: site, headCountMax: 16)
+        return responder.respond(to: request)
+    }
+
+    /// The response to a request.
+    public mutating func respond(to request: borrowing RequestHead) -> Response {
+        let isOptions: Bool
+        switch request.method {
+        case .get, .head: isOptions = false
+        case .options:
+            if request.path.count == 1, request.bytes[request.path.lowerBound] == 42 {
+                return PlainAnswer.options()
+            }
+            isOptions = true
+        case .other: return PlainAnswer.notImplemented(request.method)
+        default: return refuse(request)
+        }
+        switch find(request) {
+        case .resource(let key, let resource):
+            return isOptions ? PlainAnswer.options() : representation(request, key, resource)
+        case .directory(let key):
+            return isOptions ? PlainAnswer.options() : redirect(request, key)
+        case .malformed:
+            return PlainAnswer.malformedPath(request.method)
+        case .nothing:
+            if !isOptions, let key = site.index, getsIndex(request) {
+                return representation(request, key, site.destinations[key].resource)
+            }
+            return PlainAnswer.notFound(request.method)
+        }
+    }
+
+    private func find(_ request: borrowing RequestHead) -> Site.Found {
+        let path = request.path
+        return request.bytes.withUnsafeBufferPointer { [site] bytes in
+            site.find(UnsafeBufferPointer(rebasing: bytes[path]))
+        }
+    }
+
+    /// 405 where there is something, 404 where there is nothing.
+    private func refuse(_ request: borrowing RequestHead) -> Response {
+        switch find(request) {
+        case .resource, .directory: PlainAnswer.methodNotAllowed(request.method)
+        case .malformed: PlainAnswer.malformedPath(request.method)
+        case .nothing: PlainAnswer.notFound(request.method)
+        }
+    }
+
+    private func redirect(_ request: borrowing RequestHead, _ key: Int) -> Response {
+        // A tree's path has no empty component, so this cannot begin with "//", another host.
+        var location = percentEncodedPath(site.table.key(key)) + "/"
+        if let query = request.query { location += "?" + request.text(query) }
+        return PlainAnswer.response(
+            301, "The address of this directory ends with a slash.", method: request.method,
+            fields: [("Location", location)])
+    }
+
+    private func isImmutable(_ request: borrowing RequestHead, _ key: Int, _ base: Int32) -> Bool {
+        switch site.options.immutableURLs {
+        case .meteor:
+            guard site.resources[Int(base)].isCacheable else { return false }
+            return request.query.map { !$0.isEmpty } ?? false || site.destinations[key].isImmutable
+        case .hashedNames, .prefixes:
+            return site.destinations[key].isImmutable
+        }
+    }
+
+    private mutating func representation(
+        _ request: borrowing RequestHead, _ key: Int, _ base: Int32
+    ) -> Response {
+        let fields = ConditionalFields(request)
+        guard let coding = choose(request, fields, base) else {
+            return notAcceptable(request, hasVariants: site.resources[Int(base)].variants >= 0)
+        }
+        var resource = site.resources[Int(base)]
+        if coding != .identity {
+            let variant = site.variants[Int(resource.variants)][coding]
+            resource = site.resources[Int(variant)]
+        }
+        let shown = Representation(
+            site: site, resource: resource, base: base, coding: coding,
+            isImmutable: isImmutable(request, key, base))
+        let slot = cache.place(shown)
+        if fields.isPlain { return whole(request, shown, slot) }
+        let tag = cache.tag(slot, shown)
+        switch Preconditions.evaluate(request, fields, tag: tag, modifiedAt: site.modifiedAt) {
+        case .notModified: return Response(head: cache.notModified(slot, shown))
+        case .failed:
+            return PlainAnswer.response(
+                412, "The file is not the one that the request is for.", method: request.method)
+        case .proceed: break
+        }
+        // Ranges are defined for GET only (RFC 9110, section 14.2).
+        if request.method == .get, fields.range >= 0,
+            Preconditions.rangeCounts(request, fields, tag: tag),
+            let value = ConditionalFields.single(request, fields.range),
+            let part = RangeAnswer.response(value, shown)
+        {
+            return part
+        }
+        return whole(request, shown, slot)
+    }
+
+    @inline(__always)
+    private func whole(
+        _ request: borrowing RequestHead, _ shown: Representation, _ slot: Int
+    ) -> Response {
+        let head = cache.whole(slot, shown)
+        if case .head = request.method { return Response(head: head) }
+        let (address, size) = (shown.resource.address, shown.resource.byteCount)
+        if size == 0 { return Response(head: head, body: .piece(.bytes([]))) }
+        return Response(head: head, body: .piece(.object(address, range: 0..<size, size: size)))
+    }
+
+    /// The coding to send; `nil` if the client refuses all there are.
+    ///
+    /// The most welcome one, among equals the shortest. A request for ranges gets identity, since
+    /// downloaders and media players count the bytes of the file, unless it refuses identity.
+    private func choose(
+        _ request: borrowing RequestHead, _ fields: ConditionalFields, _ base: Int32
+    ) -> ContentCoding? {
+        let resource = site.resources[Int(base)]
+        if resource.variants < 0, fields.acceptEncoding < 0 { return .identity }
+        let value = ConditionalFields.list(request, fields.acceptEncoding)
+        // Without a weight of 0 nothing is refused, and there is nothing to choose.
+        if resource.variants < 0, let value, !value.contains(48) { return .identity }
+        let accept = AcceptEncoding(value)
+        if fields.range >= 0, request.method == .get, accept[.identity] > 0 { return .identity }
+        var best: ContentCoding? = accept[.identity] > 0 ? .identity : nil
+        var bestWeight = accept[.identity]
+        var bestSize = resource.byteCount
+        guard resource.variants >= 0 else { return best }
+        let variants = site.variants[Int(resource.variants)]
+        for coding in [ContentCoding.brotli, .zstandard, .gzip] where variants[coding] >= 0 {
+            let weight = accept[coding]
+            let size = site.resources[Int(variants[coding])].byteCount
+            guard weight > 0, weight > bestWeight || weight == bestWeight && size < bestSize else {
+                continue
+            }
+            // A variant that compresses nothing costs the client work for nothing.
+            if best == .identity, accept.identity == nil, size >= resource.byteCount { continue }
+            (best, bestWeight, bestSize) = (coding, weight, size)
+        }
+        return best
+    }
+
+    private func notAcceptable(
+        _ request: borrowing RequestHead, hasVariants: Bool
+    ) -> Response {
+        PlainAnswer.response(
+            406, "The file is not here in an encoding that the request accepts.",
+            method: request.method, fields: hasVariants ? [("Vary", "Accept-Encoding")] : [])
+    }
+}

@@ -1,0 +1,87 @@
+/// Whether a URL's name changes whenever its content does, as build tools write them.
+///
+/// Immutability wrongly given is a stale page that no reload mends, so the rule is narrow. A file name
+/// with an ending counts as hashed if it has a run of at least 8 hexadecimal digits of one case, with
+/// a digit and a letter in it, between characters that are neither letters nor digits:
+/// `app.3f2a9c1b.js`, `style-0badcafe42.css`. So do all names under a directory whose name has such a
+/// run of at least 32. Not counted: decimal numbers (`report-20240115.pdf` is a date), UUIDs (they
+/// name records), and base64 hashes (`index-DzX3k2a9.js`), which look like words; for these there are
+/// prefixes.
+package enum HashedName {
+    /// Whether a decoded URL path is of a hashed name.
+    package static func matches(_ path: ArraySlice<UInt8>) -> Bool {
+        path.withUnsafeBufferPointer { path in
+            let name = (path.lastIndex(of: 47) ?? -1) + 1
+            guard let dot = path.lastIndex(of: 46), dot > name, dot + 1 < path.count else {
+                return false
+            }
+            return hasRun(path, 0..<name, atLeast: 32)
+                || hasRun(path, name..<path.count, atLeast: 8)
+        }
+    }
+
+    /// Whether there is a run of 40 lower-case hexadecimal digits anywhere: Meteor's rule.
+    static func hasMeteorLabel(_ path: some Collection<UInt8>) -> Bool {
+        var length = 0
+        for byte in path {
+            let isDigit = byte >= 48 && byte <= 57 || byte >= 97 && byte <= 102
+            length = isDigit ? length + 1 : 0
+            if length == 40 { return true }
+        }
+        return false
+    }
+
+    /// Whether a run that looks like a hash stands in a part of the path.
+    private static func hasRun(
+        _ path: UnsafeBufferPointer<UInt8>, _ part: Range<Int>, atLeast least: Int
+    ) -> Bool {
+        var start = part.lowerBound
+        while start < part.upperBound {
+            var end = start
+            while end < part.upperBound, isAlphanumeric(path[end]) { end += 1 }
+            if end - start >= least, isHash(path, start..<end), !isOfUUID(path, start..<end) {
+                return true
+            }
+            start = end + 1
+        }
+        return false
+    }
+
+    /// Whether a run is the first or the last group of a UUID, 8-4-4-4-12 digits.
+    private static func isOfUUID(_ path: UnsafeBufferPointer<UInt8>, _ run: Range<Int>) -> Bool {
+        switch run.count {
+        case 8: isUUID(path, at: run.lowerBound)
+        case 12: isUUID(path, at: run.lowerBound - 24)
+        default: false
+        }
+    }
+
+    private static func isUUID(_ path: UnsafeBufferPointer<UInt8>, at start: Int) -> Bool {
+        guard start >= 0, start + 36 <= path.count else { return false }
+        for offset in 0..<36 {
+            let isDash = [8, 13, 18, 23].contains(offset)
+            if isDash != (path[start + offset] == 45) { return false }
+        }
+        return true
+    }
+
+    private static func isHash(_ path: UnsafeBufferPointer<UInt8>, _ run: Range<Int>) -> Bool {
+        var (digits, lower, upper) = (false, false, false)
+        for position in run {
+            switch path[position] {
+            case 48...57: digits = true
+            case 97...102: lower = true
+            case 65...70: upper = true
+            default: return false
+            }
+        }
+        return digits && lower != upper
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 48...57, 65...90, 97...122: true
+        default: byte >= 128
+        }
+    }
+}

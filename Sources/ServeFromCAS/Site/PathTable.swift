@@ -1,0 +1,93 @@
+/// A hash table from the bytes of a URL path to a number.
+///
+/// Compact: the keys stand in one array, a key costs its bytes and 20 more. Hashing is seeded by the
+/// process, so a manifest cannot be made that fills one corner of it.
+struct PathTable: Sendable {
+    private struct Key: Sendable {
+        var start: UInt32
+        var length: UInt32
+        var hash: UInt32
+    }
+
+    private var bytes: [UInt8] = []
+    private var keys: [Key] = []
+    // Positions in `keys` plus one; 0 is free. The count is a power of two, at least twice the keys.
+    private var slots: [UInt32]
+
+    init(capacity: Int) {
+        var count = 16
+        while count < capacity * 2 { count *= 2 }
+        slots = [UInt32](repeating: 0, count: count)
+        keys.reserveCapacity(capacity)
+    }
+
+    /// The number of keys; they are numbered from 0 in the order they were added.
+    var count: Int { keys.count }
+
+    /// The bytes of a key.
+    func key(_ number: Int) -> ArraySlice<UInt8> {
+        let key = keys[number]
+        return bytes[Int(key.start)..<Int(key.start) + Int(key.length)]
+    }
+
+    /// The number of a key; `nil` if it is not in the table.
+    @inline(__always)
+    func find(_ path: UnsafeBufferPointer<UInt8>) -> Int? {
+        let hash = Self.hash(path)
+        var slot = Int(hash) & (slots.count - 1)
+        while slots[slot] != 0 {
+            let number = Int(slots[slot]) - 1
+            if keys[number].hash == hash, isKey(number, path) { return number }
+            slot = (slot + 1) & (slots.count - 1)
+        }
+        return nil
+    }
+
+    /// The number of a key in an array.
+    func find(_ path: ArraySlice<UInt8>) -> Int? {
+        path.withUnsafeBufferPointer { find($0) }
+    }
+
+    /// Adds a key and returns its number; `nil` if it is there already, or the table is full.
+    mutating func insert(_ path: UnsafeBufferPointer<UInt8>) -> Int? {
+        if find(path) != nil { return nil }
+        guard bytes.count + path.count <= Int(UInt32.max), keys.count < Int(UInt32.max) - 1 else {
+            return nil
+        }
+        if (keys.count + 1) * 2 > slots.count { grow() }
+        let number = keys.count
+        let hash = Self.hash(path)
+        keys.append(Key(start: UInt32(bytes.count), length: UInt32(path.count), hash: hash))
+        bytes.append(contentsOf: path)
+        place(number, hash)
+        return number
+    }
+
+    private mutating func place(_ number: Int, _ hash: UInt32) {
+        var slot = Int(hash) & (slots.count - 1)
+        while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
+        slots[slot] = UInt32(number + 1)
+    }
+
+    private mutating func grow() {
+        slots = [UInt32](repeating: 0, count: slots.count * 2)
+        for number in keys.indices { place(number, keys[number].hash) }
+    }
+
+    @inline(__always)
+    private func isKey(_ number: Int, _ path: UnsafeBufferPointer<UInt8>) -> Bool {
+        let key = keys[number]
+        guard Int(key.length) == path.count else { return false }
+        let start = Int(key.start)
+        return bytes.withUnsafeBufferPointer { bytes in
+            areEqual(path, UnsafeBufferPointer(rebasing: bytes[start..<start + path.count]))
+        }
+    }
+
+    @inline(__always)
+    private static func hash(_ path: UnsafeBufferPointer<UInt8>) -> UInt32 {
+        var hasher = Hasher()
+        hasher.combine(bytes: UnsafeRawBufferPointer(path))
+        return UInt32(truncatingIfNeeded: hasher.finalize())
+    }
+}

@@ -1,0 +1,104 @@
+package import CASStore
+public import VersionTree
+
+/// A version as a site: which resource each URL path stands for.
+///
+/// Made once from a manifest and never changed, so it is read by all threads without a lock. It keeps
+/// about 100 bytes an entry besides the paths. What costs time (types, heads) is made when first
+/// asked for, by ``Responder``.
+///
+/// Paths are compared byte by byte after one percent-decoding; nothing is normalized, and no path of
+/// the file system is ever made of them. The manifest's routes come first, then "/" and the paths,
+/// then indexes of directories, then clean URLs: nothing takes the place of an earlier one.
+public final class Site: Sendable {
+    /// The version shown.
+    public let version: VersionName
+    /// How it is shown.
+    public let options: SiteOptions
+
+    let table: PathTable
+    // Parallel to the table's keys.
+    let destinations: [Destination]
+    let resources: [Resource]
+    let variants: [Variants]
+    let labels: [String]
+    let sourceMaps: [Int32: String]
+    /// The key of the page that navigations fall back to.
+    let index: Int?
+    let heads: CommonHeads
+    /// The version's time, which stands for the dates of its files; 0 if it has none.
+    let modifiedAt: Int64
+
+    /// Makes the look-up of a version.
+    ///
+    /// - Parameter shell: files of the app that shows the site, the same for all versions
+    ///   (`cordova.js`), looked up after the version's own; not under `/application`.
+    public init(
+        _ manifest: VersionTree.Manifest, options: SiteOptions = SiteOptions(),
+        shell: VersionTree.Manifest? = nil
+    ) {
+        var builder = SiteBuilder(options, capacity: manifest.count + (shell?.count ?? 0))
+        builder.add(manifest)
+        if let shell { builder.add(shell: shell) }
+        builder.markImmutable()
+        version = manifest.version
+        self.options = options
+        modifiedAt = manifest.createdAt
+        heads = CommonHeads(options, modifiedAt: manifest.createdAt)
+        table = builder.table
+        destinations = builder.destinations
+        resources = builder.resources
+        variants = builder.variants
+        labels = builder.labels
+        sourceMaps = builder.sourceMaps
+        index = builder.table.find([47])
+    }
+
+    /// The number of URL paths that lead somewhere.
+    public var pathCount: Int { table.count }
+
+    /// What a path of a request leads to.
+    enum Found {
+        case resource(key: Int, Int32)
+        case directory(key: Int)
+        case nothing
+        case malformed
+    }
+
+    /// Looks a path up as it was sent; decodes it only if it has a `%`.
+    @inline(__always)
+    func find(_ path: UnsafeBufferPointer<UInt8>) -> Found {
+        var isPlain = true
+        for byte in path where byte == 37 || byte == 0 {
+            isPlain = false
+            break
+        }
+        if isPlain { return found(table.find(path)) }
+        switch DecodedPath(ArraySlice(path)) {
+        case .bytes(let bytes): return found(table.find(bytes[...]))
+        case .nothing: return .nothing
+        case .malformed: return .malformed
+        }
+    }
+
+    private func found(_ key: Int?) -> Found {
+        guard let key else { return .nothing }
+        let resource = destinations[key].resource
+        return resource < 0 ? .directory(key: key) : .resource(key: key, resource)
+    }
+
+    /// The address that a request for a path would get, without content coding; `nil` if the path
+    /// leads nowhere.
+    ///
+    /// Whether two versions agree about a path is seen by it.
+    package func address(of path: some Collection<UInt8>) -> ObjectID? {
+        let path = Array(path)
+        guard case .resource(_, let resource) = path.withUnsafeBufferPointer({ find($0) }) else {
+            return nil
+        }
+        return resources[Int(resource)].address
+    }
+
+    /// Whether a path leads somewhere.
+    package func contains(_ path: some Collection<UInt8>) -> Bool { address(of: path) != nil }
+}

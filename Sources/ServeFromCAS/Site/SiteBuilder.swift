@@ -1,0 +1,204 @@
+import CASStore
+import StrictJSON
+import VersionTree
+
+/// Fills the tables of a site.
+struct SiteBuilder {
+    private(set) var table: PathTable
+    private(set) var destinations: [Destination] = []
+    private(set) var resources: [Resource] = []
+    private(set) var variants: [Variants] = []
+    private(set) var labels: [String] = []
+    private(set) var sourceMaps: [Int32: String] = [:]
+
+    private let options: SiteOptions
+    // Keys that are the path of their resource, as opposed to a route that took a path's place.
+    private var isPath: [Bool] = []
+    private var compressed: [(key: Int, coding: ContentCoding)] = []
+
+    init(_ options: SiteOptions, capacity: Int) {
+        self.options = options
+        table = PathTable(capacity: capacity)
+        resources.reserveCapacity(capacity)
+        destinations.reserveCapacity(capacity)
+    }
+
+    mutating func add(_ manifest: VersionTree.Manifest) {
+        let first = resources.count
+        for entry in manifest.entries { addResource(entry) }
+        var resource = Int32(first)
+        for entry in manifest.entries {
+            for route in entry.routes { addRoute(route, resource) }
+            resource += 1
+        }
+        let paths = addPaths(manifest, first)
+        for (key, path) in paths { addAliases(path, key) }
+        attachVariants()
+    }
+
+    /// Adds what the version itself has not; Meteor serves nothing of it under `/application`.
+    mutating func add(shell: VersionTree.Manifest) {
+        for entry in shell.entries {
+            let path = "/" + entry.path.description
+            if path.utf8.starts(with: "/application".utf8) { continue }
+            resources.append(Resource(address: entry.address, byteCount: entry.byteCount))
+            let resource = Int32(resources.count - 1)
+            insert(path, Destination(resource: resource))
+            resources[Int(resource)].path = Int32(table.find(Array(path.utf8)[...]) ?? -1)
+        }
+    }
+
+    private mutating func addResource(_ entry: VersionTree.Manifest.Entry) {
+        var resource = Resource(address: entry.address, byteCount: entry.byteCount)
+        if options.entityTags == .label, let label = Self.label(entry) {
+            resource.label = Int32(labels.count)
+            labels.append(label)
+        }
+        if !entry.foreign.isEmpty {
+            for field in entry.foreign where field.key.utf8.elementsEqual("cacheable".utf8) {
+                resource.isCacheable = field.value.asBool ?? false
+            }
+            for field in entry.foreign where field.key.utf8.elementsEqual("sourceMapUrl".utf8) {
+                if let url = field.value.asString, url.utf8.first == 47 {
+                    sourceMaps[Int32(resources.count)] = percentEncodedPath(url.utf8)
+                }
+            }
+        }
+        resources.append(resource)
+    }
+
+    /// What the publisher promises as an entity tag; `nil` if it cannot stand in one.
+    private static func label(_ entry: VersionTree.Manifest.Entry) -> String? {
+        for field in entry.foreign where field.key.utf8.elementsEqual("hash".utf8) {
+            guard let label = field.value.asString, !label.isEmpty,
+                label.utf8.allSatisfy({ $0 == 0x21 || $0 >= 0x23 && $0 <= 0x7E })
+            else { return nil }
+            return label
+        }
+        for label in entry.labels where label.algorithm == .sha1 {
+            return Hex.string(label.bytes)
+        }
+        return nil
+    }
+
+    /// Adds a route without its query, as it is written, and decoded too if it has escapes.
+    private mutating func addRoute(_ route: String, _ resource: Int32) {
+        let bytes = Array(route.utf8.prefix { $0 != 63 })
+        insert(bytes, Destination(resource: resource))
+        if bytes.contains(37), case .bytes(let decoded) = DecodedPath(bytes[...]) {
+            insert(decoded, Destination(resource: resource))
+        }
+    }
+
+    /// Adds the paths, and returns those that other URLs are made of.
+    private mutating func addPaths(
+        _ manifest: VersionTree.Manifest, _ first: Int
+    ) -> [(key: Int, path: [UInt8])] {
+        var special: [(key: Int, path: [UInt8])] = []
+        var resource = Int32(first)
+        let index = Array(options.index.utf8)
+        var path: [UInt8] = []
+        for entry in manifest.entries {
+            path.removeAll(keepingCapacity: true)
+            path.append(47)
+            path.append(contentsOf: entry.path.description.utf8)
+            let inserted = insert(path, Destination(resource: resource), isPath: true)
+            // A route of another file may stand there; its key is spelled the same.
+            resources[Int(resource)].path = Int32(inserted ?? table.find(path[...]) ?? -1)
+            if let key = inserted {
+                if path.hasEnding(index) || (options.hasCleanURLs && path.hasEnding(Self.html)) {
+                    special.append((key, path))
+                }
+                for coding in [ContentCoding.brotli, .zstandard, .gzip] {
+                    if path.hasEnding(coding.ending) { compressed.append((key, coding)) }
+                }
+            }
+            resource += 1
+        }
+        return special
+    }
+
+    private mutating func addAliases(_ path: [UInt8], _ key: Int) {
+        let index = Array(("/" + options.index).utf8)
+        if path.hasEnding(index) {
+            let directory = Array(path.dropLast(index.count - 1))
+            if directory.count == 1 || options.hasDirectoryIndexes {
+                insert(directory, destinations[key])
+            }
+            if directory.count > 1, options.hasDirectoryIndexes {
+                insert(Array(directory.dropLast()), .directory)
+            }
+        }
+        if options.hasCleanURLs, path.hasEnding(Self.html) {
+            insert(Array(path.dropLast(Self.html.count)), destinations[key])
+        }
+    }
+
+    /// Gives each file the compressed ones beside it.
+    private mutating func attachVariants() {
+        for (key, coding) in compressed {
+            guard let base = table.find(table.key(key).dropLast(coding.ending.utf8CodeUnitCount)),
+                isPath[base]
+            else { continue }
+            let (resource, compressed) = (destinations[base].resource, destinations[key].resource)
+            var position = Int(resources[Int(resource)].variants)
+            if position < 0 {
+                position = variants.count
+                variants.append(Variants())
+                resources[Int(resource)].variants = Int32(position)
+            }
+            variants[position][coding] = compressed
+        }
+    }
+
+    /// Marks the URLs whose name makes them immutable; pages never are.
+    mutating func markImmutable() {
+        let prefixes = options.immutablePrefixes.map { Array($0.utf8) }
+        for key in destinations.indices where destinations[key].resource >= 0 {
+            let path = table.key(key)
+            var isImmutable = prefixes.contains { path.starts(with: $0) }
+            if !isImmutable {
+                switch options.immutableURLs {
+                case .prefixes: break
+                case .hashedNames: isImmutable = HashedName.matches(path)
+                case .meteor: isImmutable = HashedName.hasMeteorLabel(path)
+                }
+            }
+            guard isImmutable else { continue }
+            let file = resources[Int(destinations[key].resource)].path
+            if file >= 0, MediaType.known(table.key(Int(file)))?.use == .page { continue }
+            destinations[key].isImmutable = true
+        }
+    }
+
+    @discardableResult
+    private mutating func insert(
+        _ path: [UInt8], _ destination: Destination, isPath: Bool = false
+    ) -> Int? {
+        guard let key = path.withUnsafeBufferPointer({ table.insert($0) }) else { return nil }
+        destinations.append(destination)
+        self.isPath.append(isPath)
+        return key
+    }
+
+    private mutating func insert(_ path: String, _ destination: Destination) {
+        insert(Array(path.utf8), destination)
+    }
+
+    private static let html = Array(".html".utf8)
+}
+
+extension [UInt8] {
+    func hasEnding(_ ending: [UInt8]) -> Bool {
+        count >= ending.count && self[(count - ending.count)...].elementsEqual(ending)
+    }
+
+    func hasEnding(_ ending: StaticString) -> Bool {
+        let length = ending.utf8CodeUnitCount
+        guard count >= length else { return false }
+        let start = count - length
+        let text = ending.utf8Start
+        for offset in 0..<length where self[start + offset] != text[offset] { return false }
+        return true
+    }
+}

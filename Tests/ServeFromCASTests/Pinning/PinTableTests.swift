@@ -1,0 +1,361 @@
+import ServeFromCAS
+import Testing
+import VersionTree
+
+@Suite("Pins")
+struct PinTableTests {
+    /// A server with two versions and a clock that tests move.
+    struct Server {
+        var table: PinTable
+        var now = Duration.zero
+        var current: VersionName
+        var count = 0
+        /// Paths that only one version has.
+        var only: [String: VersionName] = [:]
+        let a: VersionName
+        let b: VersionName
+
+        init(limits: PinTable.Limits = PinTable.Limits()) throws {
+            a = try VersionName("A")
+            b = try VersionName("B")
+            current = a
+            table = PinTable(limits: limits)
+        }
+
+        mutating func ask(_ request: PinRequest) -> PinTable.Decision {
+            count += 1
+            let only = only
+            return table.decide(
+                request, current: current, now: now, newBrowser: "browser-number-\(count)",
+                contains: { version, path in
+                    only[String(decoding: path, as: UTF8.self)].map { $0 == version } ?? true
+                })
+        }
+
+        /// Asks for a subresource; the version's name, or `doubt`.
+        mutating func get(
+            _ path: String, by browser: Browser, from referrer: String?, connection: UInt64? = nil
+        ) -> String {
+            let request = PinRequest(
+                load: .subresource, path: Array(path.utf8),
+                referrer: referrer.map { Array($0.utf8) },
+                cookie: browser.cookie, connection: connection ?? browser.connection)
+            switch ask(request) {
+            case .serve(let version, let cookie):
+                #expect(cookie == nil, "only pages set it")
+                return version.description
+            case .doubt(let versions):
+                #expect(versions.count > 1)
+                return "doubt"
+            }
+        }
+
+        /// Goes somewhere in a tab; the version's name.
+        mutating func go(
+            _ path: String, in browser: inout Browser, isReload: Bool = false,
+            load: RequestHead.Load = .page, from referrer: String? = nil, connection: UInt64? = nil
+        ) -> String {
+            let request = PinRequest(
+                load: load, isReload: isReload, path: Array(path.utf8),
+                referrer: referrer.map { Array($0.utf8) }, cookie: browser.cookie,
+                connection: connection ?? browser.connection)
+            switch ask(request) {
+            case .serve(let version, let cookie):
+                browser.cookie = cookie ?? browser.cookie
+                return version.description
+            case .doubt: return "doubt"
+            }
+        }
+
+        mutating func wait(_ seconds: Int) { now += .seconds(seconds) }
+        var pinned: [String] { table.pinned(now: now).map(\.description) }
+    }
+
+    struct Browser {
+        var cookie: PinCookie?
+        var connection: UInt64
+    }
+
+    @Test("keep a page's version when another becomes current, until it navigates")
+    func keeps() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        #expect(server.go("/", in: &browser) == "A")
+        server.current = server.b
+        #expect(server.get("/app.js", by: browser, from: "/") == "A")
+        #expect(server.get("/dep.js", by: browser, from: "/app.js") == "A")
+        #expect(server.get("/font.woff2", by: browser, from: "/style.css") == "A")
+        #expect(server.get("/fetch.json", by: browser, from: nil) == "A")
+        #expect(server.get("/fetch.json", by: browser, from: "/pushed/state") == "A")
+        server.wait(3600)
+        #expect(server.get("/late.js", by: browser, from: "/") == "A")
+        #expect(server.go("/", in: &browser) == "B")
+        #expect(server.get("/app.js", by: browser, from: "/") == "B")
+    }
+
+    @Test("hold through 200 switches while one tab loads over and over", arguments: [true, false])
+    func switches(_ isReload: Bool) throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        for round in 0..<200 {
+            server.current = round % 2 == 0 ? server.a : server.b
+            let page = server.go("/", in: &browser, isReload: isReload && round > 0)
+            #expect(page == server.current.description)
+            for file in 0..<50 {
+                // The switch may come at any moment of the load.
+                if file == round % 50 { server.current = round % 2 == 0 ? server.b : server.a }
+                server.now += .milliseconds(5)
+                let referrer = file < 10 ? "/" : "/module\(file - 1).js"
+                let got = server.get("/module\(file).js", by: browser, from: referrer)
+                #expect(got == page, "round \(round), file \(file)")
+            }
+        }
+    }
+
+    @Test("tell browsers apart by their cookies")
+    func browsers() throws {
+        var server = try Server()
+        var (first, second) = (Browser(connection: 1), Browser(connection: 2))
+        #expect(server.go("/", in: &first) == "A")
+        server.current = server.b
+        #expect(server.go("/", in: &second) == "B")
+        #expect(first.cookie?.browser != second.cookie?.browser)
+        for _ in 0..<10 {
+            server.wait(20)
+            #expect(server.get("/app.js", by: first, from: "/") == "A")
+            #expect(server.get("/app.js", by: second, from: "/") == "B")
+        }
+    }
+
+    @Test("never guess between two tabs of one browser once the newer has loaded")
+    func twoTabs() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        #expect(server.go("/", in: &browser, connection: 1) == "A")
+        server.wait(10)
+        server.current = server.b
+        #expect(server.go("/", in: &browser, connection: 2) == "B")
+        #expect(server.get("/app.js", by: browser, from: "/", connection: 2) == "B")
+        server.wait(10)
+        #expect(server.get("/app.js", by: browser, from: "/") == "doubt")
+        #expect(server.get("/x.json", by: browser, from: nil) == "doubt")
+        // A script that only one of them has says which.
+        server.only = ["/app.3f2a9c1b.js": server.a, "/app.77aa9c1b.js": server.b]
+        #expect(server.get("/dep.js", by: browser, from: "/app.3f2a9c1b.js") == "A")
+        #expect(server.get("/dep.js", by: browser, from: "/app.77aa9c1b.js") == "B")
+    }
+
+    @Test("take a reload for the end of the page it replaces")
+    func reload() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        #expect(server.go("/", in: &browser) == "A")
+        server.wait(5)
+        server.current = server.b
+        #expect(server.go("/", in: &browser, isReload: true) == "B")
+        server.wait(10)
+        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+        // What the old page has under way still counts for a while.
+        #expect(server.pinned == ["A", "B"])
+    }
+
+    @Test("do not take a reload for the end of one of two pages at the same path")
+    func reloadOfOneOfTwo() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        _ = server.go("/", in: &browser)
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        #expect(server.go("/", in: &browser, isReload: true) == "B")
+        server.wait(10)
+        #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+    }
+
+    @Test("know that a page is gone when the connection it held ends")
+    func leaving() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        _ = server.go("/", in: &browser, connection: 1)
+        #expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9) == "A")
+        server.current = server.b
+        _ = server.go("/", in: &browser, connection: 2)
+        server.table.leave(connection: 9, now: server.now)
+        server.wait(10)
+        #expect(server.get("/late.js", by: browser, from: "/", connection: 2) == "B")
+    }
+
+    @Test("give a frame the version of the page around it")
+    func frames() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        #expect(server.go("/", in: &browser) == "A")
+        server.current = server.b
+        #expect(server.go("/frame.html", in: &browser, load: .frame, from: "/") == "A")
+        #expect(server.get("/frame.js", by: browser, from: "/frame.html") == "A")
+        #expect(server.go("/frame.html", in: &browser, load: .frame) == "B", "embedded elsewhere")
+    }
+
+    @Test("see whether versions agree about a request in doubt")
+    func agreement() throws {
+        let old = try SampleSite([
+            "index.html": "1", "same.js": "s", "app.js": "old", "gone.js": "g",
+        ])
+        let new = try SampleSite(["index.html": "2", "same.js": "s", "app.js": "new"])
+        func agree(_ target: String, _ fields: [(String, String)] = scriptLoad) throws -> Bool {
+            let request = try RequestHead(method: "GET", target: target, fields: fields)
+            return PinTable.agree([new.site, old.site], on: request)
+        }
+        #expect(try agree("/same.js"))
+        #expect(try agree("/same.js?v=2"))
+        #expect(try agree("/nowhere.js"))
+        #expect(try !agree("/app.js"))
+        #expect(try !agree("/gone.js"))
+        #expect(try !agree("/route", navigation))
+        #expect(PinTable.refusal(.get).head.status == 409)
+    }
+
+    @Test("outlive a restart of the server by the cookie")
+    func restart() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        server.table = PinTable()
+        #expect(server.get("/late.js", by: browser, from: "/") == "A")
+        #expect(server.pinned == ["A"])
+    }
+
+    @Test("end after the last request or connection and the grace")
+    func ending() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        _ = server.go("/", in: &browser)
+        server.wait(3600)
+        #expect(server.pinned == ["A"], "the connection holds it")
+        #expect(server.table.nextExpiry(now: server.now) == nil)
+        server.table.close(connection: 1, now: server.now)
+        #expect(server.table.nextExpiry(now: server.now) == server.now + .seconds(60))
+        server.wait(60)
+        #expect(server.pinned == ["A"])
+        server.wait(1)
+        #expect(server.pinned == [])
+        server.table.expire(now: server.now)
+        #expect(server.table.nextExpiry(now: server.now) == nil)
+    }
+
+    @Test("are held by a connection for the page it served last only")
+    func keepAlive() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        _ = server.go("/next", in: &browser)
+        #expect(server.pinned == ["A", "B"])
+        server.wait(61)
+        #expect(server.pinned == ["B"])
+    }
+
+    @Test("give the current version to who is no page, and to no cookie the only one there is")
+    func withoutCookies() throws {
+        var server = try Server()
+        let tool = Browser(connection: 5)
+        #expect(server.get("/app.js", by: tool, from: nil) == "A")
+        var browser = Browser(connection: 1)
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        #expect(server.get("/app.js", by: tool, from: nil) == "B")
+        #expect(server.get("/app.webmanifest", by: tool, from: "/") == "A")
+        var other = Browser(connection: 2)
+        _ = server.go("/", in: &other)
+        #expect(server.get("/app.webmanifest", by: tool, from: "/") == "doubt")
+    }
+
+    @Test("are bounded, and forget those first that showed no cookie")
+    func bounded() throws {
+        var limits = PinTable.Limits()
+        limits.browsers = 10
+        limits.loads = 4
+        var server = try Server(limits: limits)
+        var browser = Browser(connection: 1)
+        _ = server.go("/", in: &browser)
+        _ = server.get("/app.js", by: browser, from: "/")
+        server.current = server.b
+        for number in 0..<1000 {
+            var stranger = Browser(connection: UInt64(100 + number))
+            _ = server.go("/", in: &stranger)
+        }
+        #expect(server.pinned == ["A", "B"])
+        for number in 0..<100 { _ = server.go("/page\(number)", in: &browser) }
+        #expect(server.go("/", in: &browser) == "B")
+    }
+}
+
+@Suite("What pins read of a request")
+struct PinRequestTests {
+    func read(_ fields: [(String, String)], target: String = "/a.js") throws -> PinRequest {
+        let request = try RequestHead(
+            method: "GET", target: target, fields: [("Host", "localhost:1234")] + fields)
+        return PinRequest(request, cookieName: "castree_page_1234", connection: 7)
+    }
+
+    static let referrers: [(value: String, path: String?)] = [
+        ("http://localhost:1234/", "/"), ("http://localhost:1234", "/"),
+        ("http://localhost:1234/a/b?c#d", "/a/b"), ("HTTP://LOCALHOST:1234/x", "/x"),
+        ("http://localhost:1235/x", nil), ("http://evil.example/localhost:1234/", nil),
+        ("http://localhost:1234.evil.example/", nil), ("/x", nil), ("", nil), ("about:blank", nil),
+    ]
+
+    @Test("is the path of a Referer of the same origin", arguments: referrers)
+    func referrer(_ row: (value: String, path: String?)) throws {
+        let request = try read([("Referer", row.value)])
+        #expect(request.referrer == row.path.map { Array($0.utf8) })
+    }
+
+    @Test("is a cookie only if it is one of ours")
+    func cookie() throws {
+        let cookie = PinCookie(
+            browser: "0123456789abcdef", version: try VersionName("1.38.0-beta.2"))
+        let set = cookie.setCookie("castree_page_1234")
+        let value = String(set.prefix { $0 != ";" })
+        #expect(try read([("Cookie", "a=b; \(value)")]).cookie == cookie)
+        for attribute in ["; Path=/", "; HttpOnly", "; SameSite=Strict"] {
+            #expect(set.contains(attribute))
+        }
+        for value in [
+            "short.1", "0123456789abcdef", "0123456789abcdef.", "0123456789abcdef./x", "",
+        ] {
+            #expect(try read([("Cookie", "castree_page_1234=\(value)")]).cookie == nil)
+        }
+    }
+
+    @Test("is nothing for a request that is of no page")
+    func ofPage() throws {
+        for (fields, isOfPage) in [
+            ([], false), ([("Accept", "*/*"), ("User-Agent", "curl")], false), (navigation, true),
+            ([("Cookie", "a=b")], true), ([("Referer", "http://localhost:1234/")], true),
+        ] {
+            let request = try RequestHead(method: "GET", target: "/", fields: fields)
+            #expect(PinRequest.isOfPage(request) == isOfPage)
+        }
+    }
+
+    static let loads: [(fields: [(String, String)], load: RequestHead.Load, isReload: Bool)] = [
+        (navigation, .page, false), (navigation + [("Cache-Control", "max-age=0")], .page, true),
+        (navigation + [("Cache-Control", "no-cache")], .page, true),
+        (scriptLoad, .subresource, false),
+        ([("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")], .frame, false),
+        ([("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "object")], .frame, false),
+        ([("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "embed")], .subresource, false),
+        ([("Sec-Fetch-Mode", "same-origin"), ("Sec-Fetch-Dest", "worker")], .subresource, false),
+        (navigation + [("Sec-Purpose", "prefetch")], .frame, false),
+        (navigation + [("Sec-Purpose", "prefetch;prerender")], .frame, false),
+        ([("Accept", "text/html")], .page, false), ([("Accept", "*/*")], .subresource, false),
+    ]
+
+    @Test("is the kind of load", arguments: loads)
+    func load(_ row: (fields: [(String, String)], load: RequestHead.Load, isReload: Bool)) throws {
+        let request = try read(row.fields)
+        #expect(request.load == row.load)
+        #expect(request.isReload == row.isReload)
+    }
+}

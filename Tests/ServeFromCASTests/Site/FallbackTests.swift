@@ -1,0 +1,70 @@
+import ServeFromCAS
+import Testing
+
+@Suite("The fallback to the index")
+struct FallbackTests {
+    static let accept = [("Accept", "text/html,*/*;q=0.8")]
+    static let cases: [(target: String, fields: [(String, String)], isIndex: Bool)] = [
+        ("/users/7", navigation, true), ("/a/b/c", navigation, true),
+        ("/users/john.smith", navigation, true), ("/page.html", navigation, true),
+        ("/users/3f2a9c1b", navigation, true), ("/caf%E9", navigation, true),
+        ("/a%2Fb", navigation, true),
+        ("/users/7", [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")], true),
+        // Older browsers, and plain http under another name than localhost.
+        ("/users/7", accept, true),
+        ("/users/7", [("Accept", "application/xhtml+xml, TEXT/HTML;q=0.9")], true),
+        // Not navigations.
+        ("/users/7", [], false), ("/users/7", [("Accept", "*/*")], false),
+        ("/users/7", [("Accept", "text/html;q=0")], false),
+        ("/users/7", [("Accept", "text/htmlx")], false), ("/users/7", scriptLoad, false),
+        ("/users/7", scriptLoad + accept, false),
+        ("/users/7", [("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty")] + accept, false),
+        // Files that a page misses.
+        ("/app.js", navigation, false), ("/style.css", navigation, false),
+        ("/x.PNG", navigation, false), ("/chunk.mjs", navigation, false),
+        ("/app.js.map", navigation, false), ("/d.json", navigation, false),
+        ("/app.3f2a9c1b.unknown", navigation, false), ("/favicon.ico", navigation, false),
+    ]
+
+    @Test("is for navigations; a missing script is 404, not HTML", arguments: cases)
+    func table(_ row: (target: String, fields: [(String, String)], isIndex: Bool)) throws {
+        let sample = try SampleSite(["index.html": "<title>index</title>"])
+        for method in ["GET", "HEAD"] {
+            let answer = try sample.send(method, row.target, row.fields)
+            #expect(answer.status == (row.isIndex ? 200 : 404))
+            if row.isIndex {
+                #expect(answer["Content-Type"] == "text/html; charset=utf-8")
+                #expect(answer["Cache-Control"] == "no-cache")
+                if method == "GET" { #expect(answer.text == "<title>index</title>") }
+            } else {
+                #expect(answer["Content-Type"] == "text/plain; charset=utf-8")
+                #expect(answer["Cache-Control"] == "no-store")
+                if method == "GET" { #expect(answer.text.count < 100) }
+            }
+        }
+    }
+
+    @Test("is not for other methods")
+    func methods() throws {
+        let sample = try SampleSite(["index.html": "index"])
+        for method in ["POST", "PUT", "OPTIONS"] {
+            #expect(try sample.send(method, "/users/7", navigation).status == 404)
+        }
+    }
+
+    @Test("can be left out, and is nothing without an index")
+    func none() throws {
+        var options = SiteOptions()
+        options.fallback = .none
+        let sample = try SampleSite(["index.html": "index"], options: options)
+        #expect(try sample.send("GET", "/users/7", navigation).status == 404)
+        let without = try SampleSite(["a.txt": "a"])
+        #expect(try without.send("GET", "/users/7", navigation).status == 404)
+    }
+
+    @Test("serves nothing that an update removed")
+    func removed() throws {
+        let sample = try SampleSite(["index.html": "index", "kept.txt": "kept"], version: "v2")
+        #expect(try sample.send("GET", "/removed.txt", navigation).status == 404)
+    }
+}
