@@ -1,0 +1,131 @@
+public import CASStore
+
+// Looking things up in a head without making strings.
+extension RequestHead {
+    init() {
+        bytes = []
+        method = .get
+        path = 0..<0
+        query = nil
+        authority = nil
+        minorVersion = 1
+        fields = []
+    }
+
+    /// Forgets everything but keeps the memory.
+    mutating func clear() {
+        bytes.removeAll(keepingCapacity: true)
+        fields.removeAll(keepingCapacity: true)
+        query = nil
+        authority = nil
+    }
+
+    /// Makes a head for callers that are not sockets (a URL-scheme handler, a test).
+    ///
+    /// It goes through the same parser as bytes from a network. A `Host: localhost` is added if no
+    /// field of that name is given.
+    /// - Throws: `.refusedRequest` when a server would refuse it, with its sentence.
+    public init(
+        method: String, target: String, fields: [(String, String)] = []
+    ) throws(StoreError) {
+        var bytes = Array("\(method) \(target) HTTP/1.1".utf8)
+        guard !bytes.contains(13), !bytes.contains(10) else {
+            throw StoreError(.refusedRequest, "the method or the target holds a line end")
+        }
+        bytes += [13, 10]
+        if !fields.contains(where: { $0.0.lowercased() == "host" }) {
+            bytes += Array("Host: localhost\r\n".utf8)
+        }
+        for (name, value) in fields {
+            let line = Array("\(name): \(value)".utf8)
+            // A line end in a value would begin another field.
+            guard !line.contains(13), !line.contains(10), !name.isEmpty else {
+                throw StoreError(.refusedRequest, "a field holds a line end, or has no name")
+            }
+            bytes += line + [13, 10]
+        }
+        bytes += [13, 10]
+        var parser = RequestParser()
+        switch parser.parse(bytes.span) {
+        case .head(let consumed, _) where consumed == bytes.count: self = parser.head
+        case .failure(let failure):
+            throw StoreError(.refusedRequest, "\(failure.sentence) (\(failure.status))")
+        default: throw StoreError(.refusedRequest, "the request is not one request")
+        }
+    }
+
+    /// The value of the first field of that name, whatever its case; `nil` if there is none.
+    public func value(of name: StaticString) -> Slice? {
+        for field in fields where matches(field.name, name) { return field.value }
+        return nil
+    }
+
+    /// The values of all fields of that name, in order.
+    public func values(of name: StaticString) -> [Slice] {
+        var result: [Slice] = []
+        for field in fields where matches(field.name, name) { result.append(field.value) }
+        return result
+    }
+
+    /// The bytes of a part as text; what is not UTF-8 shows as U+FFFD.
+    public func text(_ slice: Slice) -> String { String(decoding: bytes[slice], as: UTF8.self) }
+
+    /// The value of the first field of that name, as text.
+    public func text(of name: StaticString) -> String? {
+        guard let slice = value(of: name) else { return nil }
+        return text(slice)
+    }
+
+    /// Whether a part is `text`; letters of ASCII match whatever their case.
+    public func matches(_ slice: Slice, _ text: StaticString) -> Bool {
+        Self.matches(bytes.span, slice, text)
+    }
+
+    static func matches(
+        _ bytes: Span<UInt8>, _ range: Range<Int>, _ text: StaticString
+    ) -> Bool {
+        guard range.count == text.utf8CodeUnitCount else { return false }
+        let wanted = text.utf8Start
+        for offset in 0..<range.count {
+            let byte = ByteClass.lowercase(bytes[range.lowerBound + offset])
+            guard byte == ByteClass.lowercase(wanted[offset]) else { return false }
+        }
+        return true
+    }
+
+    /// Whether any field of that name has `token` in its list (RFC 9110, section 5.6.1).
+    public func lists(_ token: StaticString, in name: StaticString) -> Bool {
+        for field in fields where matches(field.name, name) {
+            var position = field.value.lowerBound
+            while position < field.value.upperBound {
+                var end = position
+                while end < field.value.upperBound, bytes[end] != 44 { end += 1 }
+                var (first, last) = (position, end)
+                while first < last, bytes[first] == 32 || bytes[first] == 9 { first += 1 }
+                while last > first, bytes[last - 1] == 32 || bytes[last - 1] == 9 { last -= 1 }
+                if matches(first..<last, token) { return true }
+                position = end + 1
+            }
+        }
+        return false
+    }
+
+    /// Whether the client wants to send another request on this connection (RFC 9112, section 9.3).
+    public var isKeepAlive: Bool {
+        if lists("close", in: "connection") { return false }
+        return minorVersion == 1 || lists("keep-alive", in: "connection")
+    }
+
+    /// Whether the client waits for a 100 before it sends the body (RFC 9110, section 10.1.1).
+    public var expectsContinue: Bool {
+        guard minorVersion == 1, let value = value(of: "expect") else { return false }
+        return matches(value, "100-continue")
+    }
+
+    /// The target as it was sent.
+    public var target: Slice {
+        let start = bytes.firstIndex(of: 32) ?? 0
+        let end = bytes[min(start + 1, bytes.count)...].firstIndex(of: 32) ?? bytes.count
+        return min(start + 1, end)..<end
+    }
+}

@@ -1,0 +1,142 @@
+// RFC 9112, section 3: method SP request-target SP HTTP-version.
+extension RequestParser {
+    mutating func readRequestLine(
+        _ bytes: Span<UInt8>, _ line: Range<Int>, base: Int
+    ) throws(RequestFailure) {
+        var position = line.lowerBound
+        while position < line.upperBound, ByteClass.isToken(bytes[position]) { position += 1 }
+        guard position < line.upperBound, bytes[position] == 32 else {
+            throw RequestFailure(400, "the method is not a token, or nothing follows it")
+        }
+        guard position - line.lowerBound <= 32 else {
+            throw RequestFailure(501, "the method is over 32 bytes")
+        }
+        head.method = Self.method(bytes, line.lowerBound..<position)
+
+        let target = position + 1
+        position = target
+        var query: Int?
+        while position < line.upperBound, bytes[position] != 32 {
+            switch bytes[position] {
+            case 37: try checkEscape(bytes, position, line.upperBound)
+            case 63: if query == nil { query = position }
+            case let byte where !ByteClass.isTarget(byte):
+                throw RequestFailure(
+                    400, "the target holds a byte that may not stand there; escape it")
+            default: break
+            }
+            position += 1
+        }
+        guard position > target else {
+            throw RequestFailure(400, "the request line has no target, or two spaces in a row")
+        }
+        guard position - target <= limits.target else {
+            throw RequestFailure(414, "the target is over \(limits.target) bytes")
+        }
+        try readVersion(bytes, position..<line.upperBound)
+        try readTarget(bytes, target..<position, query: query, base: base)
+    }
+
+    private func checkEscape(
+        _ bytes: Span<UInt8>, _ position: Int, _ end: Int
+    ) throws(RequestFailure) {
+        guard position + 2 < end, let high = ByteClass.hexadecimal(bytes[position + 1]),
+            let low = ByteClass.hexadecimal(bytes[position + 2])
+        else {
+            throw RequestFailure(400, "a percent sign without two hexadecimal digits")
+        }
+        guard high | low != 0 else { throw RequestFailure(400, "the target holds %00") }
+    }
+
+    /// Reads the version, with the space before it.
+    private mutating func readVersion(
+        _ bytes: Span<UInt8>, _ range: Range<Int>
+    ) throws(RequestFailure) {
+        guard range.count == 9 else {
+            throw RequestFailure(400, "the request line does not end with a version of HTTP")
+        }
+        let start = range.lowerBound
+        let isHTTP =
+            bytes[start + 1] == 72 && bytes[start + 2] == 84 && bytes[start + 3] == 84
+            && bytes[start + 4] == 80 && bytes[start + 5] == 47 && bytes[start + 7] == 46
+        let major = bytes[start + 6] &- 48
+        let minor = bytes[start + 8] &- 48
+        guard isHTTP, major <= 9, minor <= 9 else {
+            throw RequestFailure(400, "the request line does not end with a version of HTTP")
+        }
+        guard major == 1 else {
+            throw RequestFailure(505, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+        }
+        // RFC 9110, section 6.2: a higher minor version is treated as the highest one known.
+        head.minorVersion = min(Int(minor), 1)
+    }
+
+    /// The four forms of RFC 9112, section 3.2.
+    private mutating func readTarget(
+        _ bytes: Span<UInt8>, _ target: Range<Int>, query: Int?, base: Int
+    ) throws(RequestFailure) {
+        let end = query ?? target.upperBound
+        if let query { head.query = query + 1 - base..<target.upperBound - base }
+        if case .connect = head.method {
+            throw RequestFailure(501, "CONNECT is not offered here")
+        }
+        if bytes[target.lowerBound] == 47 {
+            head.path = target.lowerBound - base..<end - base
+            return
+        }
+        if target.count == 1, bytes[target.lowerBound] == 42 {
+            guard case .options = head.method else {
+                throw RequestFailure(400, "the target * belongs to OPTIONS")
+            }
+            head.path = target.lowerBound - base..<target.upperBound - base
+            return
+        }
+        guard let authority = Self.afterScheme(bytes, target) else {
+            throw RequestFailure(400, "the target is neither a path nor an http URL")
+        }
+        var position = authority
+        while position < end, bytes[position] != 47 { position += 1 }
+        guard Self.isAuthority(bytes, authority..<position) else {
+            throw RequestFailure(400, "the target's host is not one")
+        }
+        head.authority = authority - base..<position - base
+        // An empty path means /: the second slash before the host stands for it.
+        head.path =
+            position < end ? position - base..<end - base : authority - 1 - base..<authority - base
+    }
+
+    /// Where the authority begins after `http://` or `https://`.
+    private static func afterScheme(_ bytes: Span<UInt8>, _ target: Range<Int>) -> Int? {
+        for scheme: StaticString in ["http://", "https://"] {
+            let end = target.lowerBound + scheme.utf8CodeUnitCount
+            guard end < target.upperBound else { continue }
+            if RequestHead.matches(bytes, target.lowerBound..<end, scheme) { return end }
+        }
+        return nil
+    }
+
+    private static func method(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Method {
+        if isExactly(bytes, range, "GET") { return .get }
+        if isExactly(bytes, range, "HEAD") { return .head }
+        if isExactly(bytes, range, "POST") { return .post }
+        if isExactly(bytes, range, "PUT") { return .put }
+        if isExactly(bytes, range, "DELETE") { return .delete }
+        if isExactly(bytes, range, "OPTIONS") { return .options }
+        if isExactly(bytes, range, "PATCH") { return .patch }
+        if isExactly(bytes, range, "CONNECT") { return .connect }
+        if isExactly(bytes, range, "TRACE") { return .trace }
+        return .other(
+            bytes.withUnsafeBufferPointer { String(decoding: $0[range], as: UTF8.self) })
+    }
+
+    private static func isExactly(
+        _ bytes: Span<UInt8>, _ range: Range<Int>, _ name: StaticString
+    ) -> Bool {
+        guard range.count == name.utf8CodeUnitCount else { return false }
+        for offset in 0..<range.count
+        where bytes[range.lowerBound + offset] != name.utf8Start[offset] {
+            return false
+        }
+        return true
+    }
+}
