@@ -13,7 +13,7 @@ package enum WebSocketHandshake {
 
     /// Whether the request asks for a WebSocket at all: its Upgrade field names it.
     package static func isAsked(for head: RequestHead) -> Bool {
-        head.tokens(of: "upgrade").contains { $0.lowercased() == "websocket" }
+        head.lists("websocket", in: "upgrade")
     }
 
     /// Answers a request for a WebSocket.
@@ -33,22 +33,22 @@ package enum WebSocketHandshake {
         guard isAsked(for: head) else {
             return .refused(upgradeRequired("this address speaks WebSocket only"))
         }
-        guard head.minorVersion >= 1,
-            head.tokens(of: "connection").contains(where: { $0.lowercased() == "upgrade" })
+        guard head.minorVersion >= 1, head.lists("upgrade", in: "connection")
         else {
             return .refused(
                 ResponseHead(400).explained("a WebSocket needs HTTP/1.1 and Connection: Upgrade"))
         }
-        guard head.texts(of: "sec-websocket-version") == ["13"] else {
+        let versions = head.values(of: "sec-websocket-version")
+        guard versions.count == 1, head.matches(versions[0], "13") else {
             return .refused(upgradeRequired("this server speaks WebSocket version 13"))
         }
-        let keys = head.texts(of: "sec-websocket-key")
-        guard keys.count == 1, Base64.byteCount(keys[0].utf8) == 16 else {
+        let keys = head.values(of: "sec-websocket-key")
+        guard keys.count == 1, Base64.byteCount(head.bytes[keys[0]]) == 16 else {
             return .refused(
                 ResponseHead(400).explained("Sec-WebSocket-Key is not 16 bytes of Base64"))
         }
-        guard head.texts(of: "transfer-encoding").isEmpty,
-            head.texts(of: "content-length").allSatisfy({ $0 == "0" })
+        guard head.value(of: "transfer-encoding") == nil,
+            head.values(of: "content-length").allSatisfy({ head.matches($0, "0") })
         else {
             return .refused(ResponseHead(400).explained("a WebSocket's request has no body"))
         }
@@ -59,8 +59,8 @@ package enum WebSocketHandshake {
         var accepted = ResponseHead(101)
         accepted.add("Upgrade", "websocket")
         accepted.add("Connection", "Upgrade")
-        accepted.add("Sec-WebSocket-Accept", try acceptValue(for: keys[0]))
-        let subprotocol = head.tokens(of: "sec-websocket-protocol").first {
+        accepted.add("Sec-WebSocket-Accept", try acceptValue(for: head.text(keys[0])))
+        let subprotocol = head.elements(of: "sec-websocket-protocol").first {
             subprotocols.contains($0)
         }
         if let subprotocol { accepted.add("Sec-WebSocket-Protocol", subprotocol) }
@@ -99,34 +99,15 @@ extension ResponseHead {
 }
 
 extension RequestHead {
-    /// The values of the fields of a name, which is given in lower case.
-    func texts(of name: String) -> [String] {
+    /// The elements of a field that is a list, all its lines together (RFC 9110, section 5.6.1).
+    func elements(of name: StaticString) -> [String] {
         var result: [String] = []
-        for field in fields where field.name.count == name.utf8.count {
-            let sent = bytes[field.name]
-            let isSame = zip(sent, name.utf8).allSatisfy { byte, wanted in
-                byte == wanted || (65...90).contains(byte) && byte | 0x20 == wanted
-            }
-            if isSame { result.append(String(decoding: bytes[field.value], as: UTF8.self)) }
-        }
-        return result
-    }
-
-    /// The elements of a field that is a list (RFC 9110, section 5.6.1), all its lines together.
-    func tokens(of name: String) -> [String] {
-        var result: [String] = []
-        for text in texts(of: name) {
-            for part in text.utf8.split(separator: 44) {
-                let inner = part.drop { $0 == 32 || $0 == 9 }
-                var end = inner.endIndex
-                while end > inner.startIndex {
-                    let before = inner.index(before: end)
-                    guard inner[before] == 32 || inner[before] == 9 else { break }
-                    end = before
-                }
-                if inner.startIndex < end {
-                    result.append(String(decoding: inner[inner.startIndex..<end], as: UTF8.self))
-                }
+        for slice in values(of: name) {
+            for part in bytes[slice].split(separator: 44) {
+                let isBlank: (UInt8) -> Bool = { $0 == 32 || $0 == 9 }
+                var inner = part.drop(while: isBlank)
+                while let last = inner.last, isBlank(last) { inner.removeLast() }
+                if !inner.isEmpty { result.append(String(decoding: inner, as: UTF8.self)) }
             }
         }
         return result

@@ -1,5 +1,6 @@
-import ServeFromCAS
 import Testing
+
+@testable import ServeFromCAS
 
 @Suite("A WebSocket's opening handshake")
 struct HandshakeTests {
@@ -14,10 +15,12 @@ struct HandshakeTests {
     }
 
     func head(
-        _ fields: [(String, String)], _ method: ServeFromCAS.Method = .get, version: Int = 1,
+        _ fields: [(String, String)], _ method: String = "GET", version: Int = 1,
         subprotocols: [String] = [], isAllowed: Bool = true
     ) throws -> ResponseHead {
-        let request = RequestHead(method, "/_castree/bridge", version: version, fields)
+        var request = try RequestHead(
+            method: method, target: "/_castree/bridge", fields: fields)
+        request.minorVersion = version
         switch try WebSocketHandshake.answer(
             to: request, subprotocols: subprotocols, isAllowedOrigin: isAllowed)
         {
@@ -83,7 +86,7 @@ struct HandshakeTests {
 
     @Test("refuses other methods, HTTP/1.0 and other sites")
     func refusesOthers() throws {
-        for method: ServeFromCAS.Method in [.post, .head, .other("get")] {
+        for method in ["POST", "HEAD", "get"] {
             let head = try head(Self.good, method)
             #expect(head.status == 405 && head.values("Allow") == ["GET"])
         }
