@@ -6,7 +6,7 @@ struct OutputBuffer: Sendable {
     var count: Int { bytes.count - sent }
 
     /// Appends a frame whose payload is `payload` followed by `more`, masked if the header says so.
-    mutating func append(_ header: FrameHeader, _ payload: [UInt8], _ more: [UInt8]) {
+    mutating func append(_ header: FrameHeader, _ payload: [UInt8], _ more: ArraySlice<UInt8>) {
         header.append(to: &bytes)
         let start = bytes.count
         bytes.append(contentsOf: payload)

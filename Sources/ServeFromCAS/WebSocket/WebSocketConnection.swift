@@ -138,7 +138,7 @@ package struct WebSocketConnection: Sendable {
 
     /// Queues a message of two parts, `head` and `payload`, in one frame.
     package mutating func send(
-        _ kind: WebSocketMessage.Kind, head: [UInt8], payload: [UInt8]
+        _ kind: WebSocketMessage.Kind, head: [UInt8], payload: ArraySlice<UInt8>
     ) {
         guard state == .open else { return }
         append(kind == .text ? .text : .binary, head, payload)
@@ -184,7 +184,9 @@ package struct WebSocketConnection: Sendable {
         return bytes
     }
 
-    private mutating func append(_ opcode: Opcode, _ payload: [UInt8], _ more: [UInt8] = []) {
+    private mutating func append(
+        _ opcode: Opcode, _ payload: [UInt8], _ more: ArraySlice<UInt8> = []
+    ) {
         var mask: UInt32?
         if role == .client {
             mask = nextMask

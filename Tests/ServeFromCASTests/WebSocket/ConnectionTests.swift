@@ -112,7 +112,7 @@ struct ConnectionTests {
         let sizes = [0, 1, 125, 126, 65535, 65536, 200_000]
         for size in sizes {
             server.send(.binary, [UInt8](repeating: 1, count: size))
-            client.send(.text, head: [65], payload: [UInt8](repeating: 66, count: size))
+            client.send(.text, head: [65], payload: [UInt8](repeating: 66, count: size)[...])
         }
         var atClient: [WebSocketConnection.Event] = []
         var atServer: [WebSocketConnection.Event] = []
