@@ -5,7 +5,9 @@ struct BridgeSessions: Sendable {
     /// One page's session and the link it has now.
     struct Session: Sendable {
         var channel: BridgeChannel
-        /// Counts links; only the newest is given frames. 0 before the first.
+        /// The number of the newest link, the only one that is given frames.
+        ///
+        /// 0 before the first.
         var ticket: UInt64 = 0
         /// Called when there is something for the newest link; `nil` while there is none.
         var wake: (@Sendable () -> Void)?
