@@ -143,11 +143,11 @@ package enum BridgeScript {
             here.drop = () => {
               clearTimeout(quiet);
               if (!here.isOpen) misses++;
-              socket.onopen = socket.onmessage = socket.onclose = null;
+              socket.onopen = socket.onmessage = socket.onerror = socket.onclose = null;
               socket.close();
             };
             socket.onopen = () => socket.send(greeting());
-            socket.onclose = () => lost(here);
+            socket.onerror = socket.onclose = () => lost(here);
             socket.onmessage = ({ data }) => {
               try {
                 receive(typeof data === 'string' ? data : new Uint8Array(data));
@@ -225,14 +225,18 @@ package enum BridgeScript {
           addEventListener('pagehide', ({ persisted }) => {
             if (!session) return;
             sent = acked;
-            const all = take(), frames = [];
+            const all = take(), frames = [[`A ${received}`]];
             let room = 60000;
             for (const frame of all) {
               if ((room -= 64 + bytesOf(frame[1]).length) < 0) break;
               frames.push(frame);
             }
-            if (!persisted && frames.length === queue.length) frames.push(['C']);
-            if (frames.length) navigator.sendBeacon(`${address}?session=${session}`, batch(frames));
+            if (!persisted && frames.length > queue.length) {
+              frames.push(['C']);
+              if (link) link.drop();
+              link = { flush() {} };
+            }
+            navigator.sendBeacon(`${address}?session=${session}`, batch(frames));
           });
           addEventListener('pageshow', ({ persisted }) => { if (persisted) connect(); });
 
