@@ -1,0 +1,114 @@
+// What a transport does with a bridge, whatever it is: greet, give frames, take frames.
+extension Bridge {
+    /// What a frame from a page led to.
+    enum Acceptance: Sendable {
+        case taken
+        /// The page has ended its session.
+        case ended
+        /// There is no such session.
+        case unknown
+    }
+
+    /// What there is for a page.
+    enum Outgoing: Sendable {
+        /// In order; and when to look again although nobody calls.
+        case frames([BridgeFrame], lookAgain: Duration?)
+        /// A newer link has taken over.
+        case replaced
+        /// There is no such session any more.
+        case ended
+    }
+
+    func greet(
+        _ session: BridgeSessionID?, received: UInt64, wake: (@Sendable () -> Void)?, now: Duration
+    ) throws(BridgeGreetingError) -> BridgeSessions.Greeting {
+        try locked { (state, after) throws(BridgeGreetingError) in
+            let greeting = try state.sessions.greet(
+                session, received: received, wake: wake, now: now)
+            after.changes += greeting.changes
+            if let replaced = greeting.replaced { after.wakes.append(replaced) }
+            return greeting
+        }
+    }
+
+    func accept(
+        _ frame: BridgeFrame, from id: BridgeSessionID, now: Duration
+    ) throws(BridgeViolation) -> Acceptance {
+        try locked { (state, after) throws(BridgeViolation) in
+            guard state.sessions[id] != nil else { return .unknown }
+            switch frame {
+            case .acknowledgement(let number):
+                try state.sessions[id]?.channel.acknowledge(number)
+                // The window may have opened.
+                if state.sessions[id]?.channel.canSend == true { state.wake(id, &after) }
+            case .probe:
+                state.sessions[id]?.channel.probe(now: now)
+                state.wake(id, &after)
+            case .end:
+                after.changes += state.sessions.end(id)
+                return .ended
+            case .numbered(let sequence, let acknowledged, let content, let mayRepeat):
+                let isKnown = state.inboxBytes + content.payload.count <= limits.inboxByteCount
+                guard isKnown else {
+                    throw BridgeViolation(.tryAgainLater, "the app does not take its messages")
+                }
+                let new = try state.sessions[id]?.channel.accept(
+                    sequence, acknowledged: acknowledged, content, now: now)
+                if state.sessions[id]?.channel.canSend == true { state.wake(id, &after) }
+                guard let new, let message = BridgeMessage(id, new, mayRepeat) else { break }
+                state.inbox.append(message)
+                state.inboxBytes += message.bytes.count
+                state.wakeReaders(&after)
+            case .hello, .welcome:
+                throw BridgeViolation(.protocolError, "a greeting in mid-conversation")
+            }
+            return .taken
+        }
+    }
+
+    /// Takes what may be sent to a page on the link of that ticket, about `room` bytes at most.
+    func takeFrames(
+        for id: BridgeSessionID, ticket: UInt64, room: Int, now: Duration
+    ) -> Outgoing {
+        locked { state, _ in
+            guard let session = state.sessions[id] else { return .ended }
+            guard session.ticket == ticket else { return .replaced }
+            state.sessions[id]?.isWoken = false
+            var frames: [BridgeFrame] = []
+            var byteCount = 0
+            while byteCount < room {
+                guard let frame = state.sessions[id]?.channel.nextFrame(now: now) else { break }
+                byteCount += frame.payload.count + 32
+                frames.append(frame)
+            }
+            return .frames(
+                frames, lookAgain: state.sessions[id]?.channel.acknowledgementDue)
+        }
+    }
+
+    /// A link has broken or was closed.
+    func unlink(_ id: BridgeSessionID, ticket: UInt64, now: Duration) {
+        locked { state, _ in state.sessions.unlink(id, ticket: ticket, now: now) }
+    }
+
+    /// When `advance` has something to do.
+    package var nextDeadline: Duration? { locked { state, _ in state.sessions.nextExpiry } }
+
+    /// Ends the sessions that have been away for too long.
+    package func advance(to now: Duration) {
+        locked { state, after in after.changes += state.sessions.expire(now: now) }
+    }
+}
+
+extension BridgeMessage {
+    /// `nil` for an event, which only a server sends.
+    init?(_ session: BridgeSessionID, _ content: BridgeContent, _ mayRepeat: Bool) {
+        switch content {
+        case .text(let payload): self.content = .text(payload)
+        case .binary(let payload): self.content = .binary(payload)
+        case .event: return nil
+        }
+        self.session = session
+        self.mayRepeat = mayRepeat
+    }
+}

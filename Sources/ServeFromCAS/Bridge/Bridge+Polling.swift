@@ -1,0 +1,208 @@
+import CASStore
+
+/// A GET of the bridge that waits for something to send.
+package struct BridgePoll: Sendable, Hashable {
+    package let session: BridgeSessionID
+    let ticket: UInt64
+    /// When it is answered with nothing.
+    package let deadline: Duration
+}
+
+/// What becomes of a request of the bridge.
+package enum BridgeAnswer: Sendable {
+    case response(Response)
+    /// Keep it until it is woken or due, then ask `answer(to:now:)`.
+    case hold(BridgePoll)
+}
+
+// The bridge over requests (docs/bridge-protocol.md, "Over requests"). Whether the request's origin
+// is allowed is decided before.
+extension Bridge {
+    /// Answers GET and POST of the bridge's address, except those that ask for a WebSocket.
+    ///
+    /// `body` is the whole body of a POST; `wake` is called from any thread when a held GET should be
+    /// looked at.
+    package func answer(
+        to head: RequestHead, body: [UInt8], now: Duration, wake: @escaping @Sendable () -> Void
+    ) -> BridgeAnswer {
+        do throws(BridgeRefusal) {
+            switch head.method {
+            case .get: return try poll(BridgeQuery(head), wake, now)
+            case .post: return .response(try post(BridgeQuery(head), body, now))
+            default:
+                var refusal = ResponseHead(405)
+                refusal.add("Allow", "GET, POST")
+                return .response(refusal.explained("the bridge takes GET and POST"))
+            }
+        } catch {
+            return .response(ResponseHead(error.status).explained(error.message))
+        }
+    }
+
+    /// Answers a held GET that was woken or is due; `nil` if there is nothing yet.
+    package func answer(to poll: BridgePoll, now: Duration) -> Response? {
+        switch takeFrames(for: poll.session, ticket: poll.ticket, room: 1 << 20, now: now) {
+        case .ended: return ResponseHead(410).explained("there is no such session")
+        case .replaced: return Self.batch([])
+        case .frames(let frames, _):
+            guard !frames.isEmpty || now >= poll.deadline else { return nil }
+            unlink(poll.session, ticket: poll.ticket, now: now)
+            return Self.batch(frames)
+        }
+    }
+
+    /// When a held GET is to be looked at although nobody calls.
+    package func nextDeadline(of poll: BridgePoll) -> Duration {
+        locked { state, _ in
+            guard let due = state.sessions[poll.session]?.channel.acknowledgementDue else {
+                return poll.deadline
+            }
+            return min(due, poll.deadline)
+        }
+    }
+
+    /// The client of a held GET is gone.
+    package func abandon(_ poll: BridgePoll, now: Duration) {
+        unlink(poll.session, ticket: poll.ticket, now: now)
+    }
+
+    /// Whether a request names a session that lives: the secret of a client without an Origin.
+    package func knowsSession(of head: RequestHead) -> Bool {
+        guard let session = BridgeQuery(head).session else { return false }
+        return locked { state, _ in state.sessions[session] != nil }
+    }
+
+    private func poll(
+        _ query: BridgeQuery, _ wake: @escaping @Sendable () -> Void, _ now: Duration
+    ) throws(BridgeRefusal) -> BridgeAnswer {
+        guard let session = query.session, let received = query.acknowledged else {
+            throw BridgeRefusal(400, "GET of the bridge needs session and ack")
+        }
+        let ticket = try locked { (state, after) throws(BridgeRefusal) -> UInt64 in
+            guard var entry = state.sessions[session] else {
+                throw BridgeRefusal(410, "there is no such session")
+            }
+            do throws(BridgeViolation) {
+                // An older GET that was sent again by the browser takes nothing back.
+                let from = max(received, entry.channel.acknowledged)
+                try entry.channel.rewind(to: from)
+                try entry.channel.acknowledge(from)
+            } catch {
+                throw BridgeRefusal(error)
+            }
+            if let replaced = entry.wake { after.wakes.append(replaced) }
+            let ticket = state.sessions.link(&entry, wake, now)
+            state.sessions[session] = entry
+            return ticket
+        }
+        let poll = BridgePoll(
+            session: session, ticket: ticket, deadline: now + BridgeLimits.pollHold)
+        guard let response = answer(to: poll, now: now) else { return .hold(poll) }
+        return .response(response)
+    }
+
+    private func post(
+        _ query: BridgeQuery, _ body: [UInt8], _ now: Duration
+    ) throws(BridgeRefusal) -> Response {
+        guard body.count <= BridgeLimits.postByteCount else {
+            throw BridgeRefusal(413, "a batch is over \(BridgeLimits.postByteCount) bytes")
+        }
+        let frames: [BridgeFrame]
+        do throws(BridgeViolation) {
+            frames = try BridgeBatch.frames(body[...])
+        } catch { throw BridgeRefusal(error) }
+        guard query.isEmpty else { return try take(frames, query, now) }
+        guard frames.count == 1, case .hello(let wanted, let received) = frames[0] else {
+            throw BridgeRefusal(400, "POST without a session needs one greeting")
+        }
+        do throws(BridgeGreetingError) {
+            let greeting = try greet(wanted, received: received, wake: nil, now: now)
+            return Self.batch([.welcome(session: greeting.session, received: greeting.received)])
+        } catch {
+            switch error {
+            case .violation(let violation): throw BridgeRefusal(violation)
+            case .full: throw BridgeRefusal(503, "too many pages")
+            case .store(let error): throw BridgeRefusal(500, error.message)
+            }
+        }
+    }
+
+    private func take(
+        _ frames: [BridgeFrame], _ query: BridgeQuery, _ now: Duration
+    ) throws(BridgeRefusal) -> Response {
+        guard let session = query.session else {
+            throw BridgeRefusal(400, "a session is 32 hexadecimal digits")
+        }
+        for frame in frames {
+            do throws(BridgeViolation) {
+                switch try accept(frame, from: session, now: now) {
+                case .taken: continue
+                case .ended: return Self.batch([])
+                case .unknown: throw BridgeViolation(Self.unknownCode, "there is no such session")
+                }
+            } catch { throw BridgeRefusal(error) }
+        }
+        let answer = locked { state, _ -> BridgeFrame? in
+            if state.sessions[session]?.unlinkedSince != nil {
+                state.sessions[session]?.unlinkedSince = now
+            }
+            return state.sessions[session]?.channel.acknowledgement()
+        }
+        guard let answer else { throw BridgeRefusal(410, "there is no such session") }
+        return Self.batch([answer])
+    }
+
+    /// Inside this file only: becomes 410.
+    fileprivate static let unknownCode = CloseCode(4410)
+
+    private static func batch(_ frames: [BridgeFrame]) -> Response {
+        let body = BridgeBatch.bytes(frames)
+        var head = ResponseHead(200)
+        head.add("Content-Type", "application/octet-stream")
+        head.add("Cache-Control", "no-store")
+        head.add("X-Content-Type-Options", "nosniff")
+        head.add("Content-Length", "\(body.count)")
+        return Response(head: head, body: .piece(.bytes(body)))
+    }
+}
+
+/// Why a request of the bridge is refused.
+private struct BridgeRefusal: Error {
+    var status: Int
+    var message: String
+
+    init(_ status: Int, _ message: String) {
+        self.status = status
+        self.message = message
+    }
+
+    init(_ violation: BridgeViolation) {
+        message = violation.message
+        switch violation.code {
+        case Bridge.unknownCode: status = 410
+        case .tryAgainLater: status = 503
+        case .tooLarge: status = 413
+        default: status = 400
+        }
+    }
+}
+
+/// The query of a request of the bridge.
+struct BridgeQuery: Sendable {
+    private(set) var isEmpty = true
+    private(set) var session: BridgeSessionID?
+    private(set) var acknowledged: UInt64?
+
+    init(_ head: RequestHead) {
+        guard let query = head.query else { return }
+        for part in head.bytes[query].split(separator: 38) {
+            isEmpty = false
+            let text = String(decoding: part, as: UTF8.self)
+            if text.hasPrefix("session=") { session = BridgeSessionID(String(text.dropFirst(8))) }
+            if text.hasPrefix("ack=") {
+                // A number that is none counts as absent.
+                acknowledged = try? BridgeFrame.number(part.dropFirst(4))
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+public import CASStore
+import Synchronization
+
+/// The app's end of the conversation with its pages.
+///
+/// Every message has a number, is acknowledged and is sent again after a broken connection: none is
+/// lost, none comes twice, their order is kept (docs/bridge-protocol.md). Safe to use from any thread;
+/// no call waits for a page.
+public final class Bridge: Sendable {
+    struct State: Sendable {
+        var sessions: BridgeSessions
+        var inbox: [BridgeMessage] = []
+        var inboxStart = 0
+        var inboxBytes = 0
+        /// Readers that wait for a message, by number.
+        var readers: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var cancelledReaders: Set<UInt64> = []
+        var lastReader: UInt64 = 0
+        var isFinished = false
+    }
+
+    /// What is to be called once the lock is free.
+    struct Aftermath: Sendable {
+        var wakes: [@Sendable () -> Void] = []
+        var changes: [BridgeSessionChange] = []
+        var readers: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// The bounds this bridge keeps.
+    public let limits: BridgeLimits
+    private let onSessionChange: @Sendable (BridgeSessionChange) -> Void
+    private let state: Mutex<State>
+
+    /// Makes a bridge without pages.
+    ///
+    /// `onSessionChange` is called on the thread that noticed the change, and must return soon.
+    public init(
+        limits: BridgeLimits = BridgeLimits(),
+        onSessionChange: @escaping @Sendable (BridgeSessionChange) -> Void = { _ in }
+    ) {
+        self.limits = limits
+        self.onSessionChange = onSessionChange
+        state = Mutex(State(sessions: BridgeSessions(limits: limits)))
+    }
+
+    /// The pages that have a session, connected or not.
+    public var sessions: [BridgeSessionID] { state.withLock { Array($0.sessions.all.keys) } }
+
+    /// The messages of all pages, each page's in its order.
+    ///
+    /// A message is acknowledged when it is taken from here. Each goes to one reader only, should
+    /// there be several. It ends when `finish` is called or the reading task is cancelled.
+    public var messages: some AsyncSequence<BridgeMessage, Never> & Sendable {
+        BridgeMessages(bridge: self)
+    }
+
+    // MARK: Sending
+
+    /// Sends text to every page, or to one.
+    /// - Returns: to how many pages it goes; 0 when there is none.
+    /// - Throws: `.tooLarge` over the limit; `.queueFull` when a page does not take its messages;
+    ///   then it goes to nobody. `.notFound` when the session has ended.
+    @discardableResult
+    public func send(
+        _ text: String, to session: BridgeSessionID? = nil
+    ) throws(StoreError) -> Int {
+        try send(.text(Array(text.utf8)[...]), to: session)
+    }
+
+    /// Sends bytes to every page, or to one, like text.
+    @discardableResult
+    public func send(
+        _ bytes: [UInt8], to session: BridgeSessionID? = nil
+    ) throws(StoreError) -> Int {
+        try send(.binary(bytes[...]), to: session)
+    }
+
+    private func send(
+        _ content: BridgeContent, to session: BridgeSessionID?
+    ) throws(StoreError) -> Int {
+        try BridgeChannel.check(content, limits)
+        return try locked { (state, after) throws(StoreError) in
+            if let session {
+                guard state.sessions[session] != nil else {
+                    throw StoreError(.notFound, "the page's session has ended")
+                }
+                try state.enqueue(content, for: session, &after)
+                return 1
+            }
+            try state.makeRoom(for: content.payload.count, &after)
+            for id in state.sessions.all.keys { try state.enqueue(content, for: id, &after) }
+            return state.sessions.all.count
+        }
+    }
+
+    /// Tells an event to every page, or to one.
+    ///
+    /// Events do not fail: progress that finds no room is dropped, the others are few.
+    public func publish(_ event: BridgeEvent, to session: BridgeSessionID? = nil) {
+        let payload = event.payload
+        locked { state, after in
+            for id in session.map({ [$0] }) ?? Array(state.sessions.all.keys) {
+                state.sessions[id]?.channel.enqueueEvent(
+                    event.name, payload, replaces: event.replaces)
+                state.wake(id, &after)
+            }
+        }
+    }
+
+    // MARK: Receiving
+
+    /// The next message, if one is here; for callers that do not wait.
+    public func takeMessage() -> BridgeMessage? {
+        locked { state, after in state.takeMessage(&after) }
+    }
+
+    /// Ends `messages` once what is here has been taken.
+    public func finish() {
+        locked { state, after in
+            state.isFinished = true
+            state.wakeReaders(&after)
+        }
+    }
+
+    // MARK: Beneath
+
+    /// Calls `body` with the state alone, then what it left to do.
+    func locked<R: Sendable, E: Error>(
+        _ body: (inout State, inout Aftermath) throws(E) -> R
+    ) throws(E) -> R {
+        var after = Aftermath()
+        var result: Result<R, E>
+        do throws(E) {
+            let (value, left) = try state.withLock { (state) throws(E) in
+                var after = Aftermath()
+                let value = try body(&state, &after)
+                return (value, after)
+            }
+            after = left
+            result = .success(value)
+        } catch {
+            result = .failure(error)
+        }
+        for wake in after.wakes { wake() }
+        for change in after.changes { onSessionChange(change) }
+        for reader in after.readers { reader.resume() }
+        return try result.get()
+    }
+}
+
+extension Bridge.State {
+    mutating func enqueue(
+        _ content: BridgeContent, for id: BridgeSessionID, _ after: inout Bridge.Aftermath
+    ) throws(StoreError) {
+        guard var session = sessions[id] else { return }
+        try session.channel.enqueue(content)
+        sessions[id] = session
+        wake(id, &after)
+    }
+
+    /// Checks that a message for all pages fits every queue.
+    ///
+    /// A page that is away and whose queue is full is given up, so that it does not stop the others.
+    mutating func makeRoom(
+        for byteCount: Int, _ after: inout Bridge.Aftermath
+    ) throws(StoreError) {
+        for (id, session) in sessions.all where !session.channel.hasRoom(for: byteCount) {
+            guard session.wake == nil else {
+                throw StoreError(.queueFull, "a page does not take its messages; try again later")
+            }
+            after.changes += sessions.end(id)
+        }
+    }
+
+    /// Calls a session's link, once until it has looked.
+    mutating func wake(_ id: BridgeSessionID, _ after: inout Bridge.Aftermath) {
+        guard let session = sessions[id], let wake = session.wake, !session.isWoken else { return }
+        sessions[id]?.isWoken = true
+        after.wakes.append(wake)
+    }
+
+    mutating func wakeReaders(_ after: inout Bridge.Aftermath) {
+        after.readers += readers.values
+        readers.removeAll()
+    }
+
+    mutating func takeMessage(_ after: inout Bridge.Aftermath) -> BridgeMessage? {
+        guard inboxStart < inbox.count else { return nil }
+        let message = inbox[inboxStart]
+        inboxStart += 1
+        if inboxStart == inbox.count {
+            inbox.removeAll(keepingCapacity: true)
+            inboxStart = 0
+        } else if inboxStart >= 1024 {
+            inbox.removeFirst(inboxStart)
+            inboxStart = 0
+        }
+        inboxBytes -= message.bytes.count
+        let isDue = sessions[message.session]?.channel.take(byteCount: message.bytes.count)
+        if isDue == true { wake(message.session, &after) }
+        return message
+    }
+}

@@ -1,0 +1,234 @@
+public import CASStore
+
+/// One end of a session: what is queued for the other side, and what has come from it.
+///
+/// Both ends are alike. A value without I/O; the rules are docs/bridge-protocol.md.
+package struct BridgeChannel: Sendable {
+    private struct Queued: Sendable {
+        var content: BridgeContent
+        var mayRepeat: Bool
+    }
+
+    private let limits: BridgeLimits
+
+    /// The last number received in order.
+    package private(set) var received: UInt64 = 0
+    /// The last number that the application has taken; what acknowledgements say.
+    package private(set) var taken: UInt64 = 0
+    private var untakenBytes = 0
+    /// The last acknowledgement told on this link.
+    private var told: UInt64 = 0
+    /// When to look whether an acknowledgement must leave; `nil` if none is owed.
+    package private(set) var acknowledgementDue: Duration?
+    /// It must leave although it says nothing new: the other side did not hear it, or asks.
+    private var mustTell = false
+    /// The application was slow: what it takes next is told at once.
+    private var isLate = false
+
+    /// The last number that the other side has taken; those after it stand in `queue`.
+    package private(set) var acknowledged: UInt64 = 0
+    private var queue: [Queued] = []
+    private var queuedBytes = 0
+    /// The last number sent on this link, and its like over all links.
+    private var sent: UInt64 = 0
+    private var everSent: UInt64 = 0
+    private var flyingBytes = 0
+
+    package init(limits: BridgeLimits = BridgeLimits()) { self.limits = limits }
+
+    /// Messages queued and not acknowledged.
+    package var queuedCount: Int { queue.count }
+
+    // MARK: Out
+
+    /// Whether a message of this size may be queued.
+    package func hasRoom(for byteCount: Int) -> Bool {
+        queue.count < limits.queueCount && queuedBytes + byteCount <= limits.queueByteCount
+    }
+
+    /// Queues a message.
+    /// - Throws: `.tooLarge` over the limit of one message, `.queueFull`.
+    package mutating func enqueue(
+        _ content: BridgeContent, mayRepeat: Bool = false
+    ) throws(StoreError) {
+        try Self.check(content, limits)
+        guard hasRoom(for: content.payload.count) else {
+            throw StoreError(
+                .queueFull,
+                "\(queue.count) messages wait for the other side; try again when it has taken some")
+        }
+        append(content, mayRepeat)
+    }
+
+    static func check(_ content: BridgeContent, _ limits: BridgeLimits) throws(StoreError) {
+        guard content.payload.count <= limits.messageByteCount else {
+            throw StoreError(
+                .tooLarge,
+                "a message of \(content.payload.count) bytes is over the limit of "
+                    + "\(limits.messageByteCount); send it in parts or as an address")
+        }
+    }
+
+    /// Queues an event whatever the queue's bounds: events are few.
+    ///
+    /// One that waits and has the same name is replaced if `replaces`.
+    mutating func enqueueEvent(_ name: String, _ payload: [UInt8], replaces: Bool) {
+        let content = BridgeContent.event(name: name, payload[...])
+        if replaces {
+            for index in queue.indices.reversed() where acknowledged + UInt64(index) >= everSent {
+                guard case .event(name, let old) = queue[index].content else { continue }
+                queuedBytes += payload.count - old.count
+                queue[index].content = content
+                return
+            }
+            guard hasRoom(for: payload.count) else { return }
+        }
+        append(content, false)
+    }
+
+    private mutating func append(_ content: BridgeContent, _ mayRepeat: Bool) {
+        queue.append(Queued(content: content, mayRepeat: mayRepeat))
+        queuedBytes += content.payload.count
+    }
+
+    /// Whether `nextFrame` has a message to send.
+    var canSend: Bool {
+        let flying = Int(sent - acknowledged)
+        guard flying < queue.count, flying < BridgeLimits.windowCount else { return false }
+        let count = queue[flying].content.payload.count
+        return flying == 0 || flyingBytes + count <= BridgeLimits.windowByteCount
+    }
+
+    /// The next message to send on this link, or the acknowledgement that is due; `nil` if neither.
+    package mutating func nextFrame(now: Duration) -> BridgeFrame? {
+        if canSend {
+            let next = queue[Int(sent - acknowledged)]
+            sent += 1
+            everSent = max(everSent, sent)
+            flyingBytes += next.content.payload.count
+            tell()
+            return .numbered(
+                sent, acknowledged: taken, next.content, mayRepeat: next.mayRepeat)
+        }
+        guard let due = acknowledgementDue, due <= now else { return nil }
+        acknowledgementDue = nil
+        isLate = received > taken
+        guard mustTell || taken > told else { return nil }
+        tell()
+        return .acknowledgement(taken)
+    }
+
+    private mutating func tell() {
+        told = taken
+        mustTell = false
+        guard taken == received else { return }
+        acknowledgementDue = nil
+        isLate = false
+    }
+
+    /// What is not acknowledged, in order, and whether it was ever sent: for a new session.
+    var unacknowledged: [(content: BridgeContent, wasSent: Bool)] {
+        queue.enumerated().map { index, entry in
+            (entry.content, entry.mayRepeat || acknowledged + UInt64(index) < everSent)
+        }
+    }
+
+    /// The acknowledgement, for an answer that always carries it.
+    mutating func acknowledgement() -> BridgeFrame {
+        tell()
+        return .acknowledgement(taken)
+    }
+
+    // MARK: In
+
+    /// Takes a numbered frame; `nil` if it was had before.
+    package mutating func accept(
+        _ sequence: UInt64, acknowledged: UInt64, _ content: BridgeContent, now: Duration
+    ) throws(BridgeViolation) -> BridgeContent? {
+        try acknowledge(acknowledged)
+        guard sequence > received else {
+            probe(now: now)
+            return nil
+        }
+        guard sequence == received + 1 else {
+            throw BridgeViolation(
+                .protocolError, "message \(sequence) came after \(received)")
+        }
+        let count = content.payload.count
+        guard count <= limits.messageByteCount else {
+            throw BridgeViolation(.tooLarge, "a message is over \(limits.messageByteCount) bytes")
+        }
+        let untaken = Int(received - taken)
+        guard untaken < BridgeLimits.windowCount,
+            untaken == 0 || untakenBytes + count <= BridgeLimits.windowByteCount
+        else { throw BridgeViolation(.policy, "more messages than the window allows") }
+        received = sequence
+        untakenBytes += count
+        if acknowledgementDue == nil, !isLate {
+            acknowledgementDue = now + BridgeLimits.acknowledgementDelay
+        }
+        return content
+    }
+
+    /// Takes an acknowledgement.
+    package mutating func acknowledge(_ number: UInt64) throws(BridgeViolation) {
+        guard number <= everSent else {
+            throw BridgeViolation(.protocolError, "an acknowledgement of what was never sent")
+        }
+        guard number > acknowledged else { return }
+        let gone = queue[..<Int(number - acknowledged)]
+        for (index, entry) in gone.enumerated() {
+            let count = entry.content.payload.count
+            queuedBytes -= count
+            if acknowledged + UInt64(index) < sent { flyingBytes -= count }
+        }
+        queue.removeFirst(gone.count)
+        acknowledged = number
+        sent = max(sent, number)
+    }
+
+    /// The application has taken the oldest message it had not, of this size.
+    /// - Returns: whether an acknowledgement should leave now.
+    package mutating func take(byteCount: Int) -> Bool {
+        precondition(taken < received, "more messages were taken than received")
+        taken += 1
+        untakenBytes -= byteCount
+        guard isLate || taken - told >= BridgeLimits.acknowledgementCount else { return false }
+        acknowledgementDue = .zero
+        return true
+    }
+
+    /// Makes the acknowledgement leave at once: the other side asks for it.
+    package mutating func probe(now: Duration) {
+        acknowledgementDue = now
+        mustTell = true
+    }
+
+    // MARK: Links
+
+    /// Goes on over a new link, whose other end has received up to `number`.
+    ///
+    /// What was taken is told again: the other side may not have heard it.
+    package mutating func relink(received number: UInt64, now: Duration) throws(BridgeViolation) {
+        try rewind(to: number)
+        if taken > 0 { probe(now: now) }
+    }
+
+    /// Sends what comes after `number` again.
+    mutating func rewind(to number: UInt64) throws(BridgeViolation) {
+        guard number >= acknowledged, number <= everSent else {
+            throw BridgeViolation(
+                .protocolError, "a session goes on from \(number), which does not fit it")
+        }
+        sent = number
+        flyingBytes = 0
+        for entry in queue[..<Int(sent - acknowledged)] {
+            flyingBytes += entry.content.payload.count
+        }
+    }
+}
+
+extension StoreError.Code {
+    /// Too much waits for a page of the bridge that does not take it.
+    public static let queueFull = Self("queueFull")
+}

@@ -1,0 +1,46 @@
+import StrictJSON
+
+/// Something that happened to the app's versions, told to its pages.
+public enum BridgeEvent: Sendable, Hashable {
+    /// The version is served from the next navigation.
+    case versionReady(version: String)
+    /// So many of `total` bytes of a new version are here.
+    case progress(done: Int64, total: Int64)
+    /// The version did not start well and is not served any more.
+    case rolledBack(version: String, reason: String)
+
+    /// The event's name in the page.
+    var name: String {
+        switch self {
+        case .versionReady: "version-ready"
+        case .progress: "progress"
+        case .rolledBack: "rolled-back"
+        }
+    }
+
+    /// Whether a newer one makes one that waits useless.
+    var replaces: Bool { if case .progress = self { true } else { false } }
+
+    /// The event's detail as JSON.
+    var payload: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        switch self {
+        case .versionReady(let version):
+            writer.key("version")
+            writer.string(version)
+        case .progress(let done, let total):
+            writer.key("done")
+            writer.integer(done)
+            writer.key("total")
+            writer.integer(total)
+        case .rolledBack(let version, let reason):
+            writer.key("version")
+            writer.string(version)
+            writer.key("reason")
+            writer.string(reason)
+        }
+        writer.endObject()
+        return writer.bytes
+    }
+}

@@ -1,0 +1,31 @@
+/// The bounds of a bridge's memory and patience.
+public struct BridgeLimits: Sendable, Hashable {
+    /// The most bytes in the payload of one message.
+    public var messageByteCount = 1 << 20
+    /// The most messages that wait for one page, sent or not, until it acknowledges them.
+    public var queueCount = 1024
+    /// The most bytes that wait for one page.
+    public var queueByteCount = 8 << 20
+    /// The most pages, connected or not.
+    public var sessionCount = 256
+    /// How long a session lives without a connection.
+    public var sessionExpiry = Duration.seconds(300)
+    /// The most bytes received from all pages that the app has not taken.
+    public var inboxByteCount = 64 << 20
+
+    /// The limits of docs/bridge-protocol.md.
+    public init() {}
+
+    /// Messages in flight in one direction (docs/bridge-protocol.md, Limits).
+    static let windowCount = 256
+    /// Bytes in flight in one direction.
+    static let windowByteCount = 4 << 20
+    /// Messages after which an acknowledgement leaves at once.
+    static let acknowledgementCount: UInt64 = 32
+    /// How long an acknowledgement waits for a message to ride on.
+    static let acknowledgementDelay = Duration.milliseconds(20)
+    /// How long a GET is held.
+    static let pollHold = Duration.seconds(25)
+    /// The most bytes of a POST.
+    package static let postByteCount = 9 << 20
+}

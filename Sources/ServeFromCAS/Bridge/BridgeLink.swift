@@ -1,0 +1,165 @@
+import CASStore
+
+/// A page's WebSocket, from the bytes of the stream to the bridge and back.
+///
+/// The owner is the connection's event loop: it gives bytes and time, and sends what `withOutput`
+/// gives. Not for use by two threads at once. When `wake` is called, from any thread, the owner calls
+/// `pump` soon.
+package struct BridgeLink: Sendable {
+    private enum Phase: Sendable {
+        case greeting
+        case linked(BridgeSessionID, ticket: UInt64)
+        case over
+    }
+
+    /// The close code for a link that a newer one replaces.
+    package static let replacedCode = CloseCode(4001)
+
+    private let bridge: Bridge
+    private let wake: @Sendable () -> Void
+    private var socket: WebSocketConnection
+    private var phase = Phase.greeting
+    private var greetingDeadline: Duration
+    private var lookAgain: Duration?
+    /// Output beyond which frames stay in the session's queue.
+    private let outputCount = 256 << 10
+
+    /// A link whose opening handshake has been sent.
+    package init(
+        bridge: Bridge, options: WebSocketConnection.Options = .init(), now: Duration,
+        wake: @escaping @Sendable () -> Void
+    ) {
+        self.bridge = bridge
+        self.wake = wake
+        var options = options
+        // A payload and its header line.
+        options.limits.messageByteCount = bridge.limits.messageByteCount + 256
+        socket = WebSocketConnection(.server, options: options, now: now)
+        greetingDeadline = now + options.answerTimeout
+    }
+
+    /// The page, once it has said so.
+    package var session: BridgeSessionID? {
+        if case .linked(let session, _) = phase { session } else { nil }
+    }
+
+    /// Whether the stream is to be closed now.
+    package var isFinished: Bool { socket.isFinished }
+
+    /// The bytes that wait to be sent.
+    package var outputByteCount: Int { socket.outputCount }
+
+    /// Takes the next bytes of the stream.
+    package mutating func receive(_ bytes: UnsafeRawBufferPointer, now: Duration) {
+        handle(socket.receive(bytes, now: now), now)
+        pump(now: now)
+    }
+
+    /// The stream has ended or broken.
+    package mutating func receiveEnd(now: Duration) { handle(socket.receiveEnd(), now) }
+
+    /// Closes the link; the session goes on with the next.
+    package mutating func close(_ code: CloseCode, _ text: String, now: Duration) {
+        socket.close(code, text, now: now)
+        unlink(now)
+    }
+
+    /// Gives the bytes to send to `body`, drops as many as it returns, and fills up from the queue.
+    package mutating func withOutput(now: Duration, _ body: (UnsafeRawBufferPointer) -> Int) {
+        socket.withOutput(body)
+        if socket.outputCount < outputCount / 2 { pump(now: now) }
+    }
+
+    /// Takes what there is for the page, as far as the output has room.
+    package mutating func pump(now: Duration) {
+        guard case .linked(let session, let ticket) = phase else { return }
+        let room = outputCount - socket.outputCount
+        guard room > 0 else { return }
+        switch bridge.takeFrames(for: session, ticket: ticket, room: room, now: now) {
+        case .frames(let frames, let lookAgain):
+            for frame in frames { send(frame) }
+            self.lookAgain = lookAgain
+        case .replaced:
+            phase = .over
+            socket.close(Self.replacedCode, "the page has connected again", now: now)
+        case .ended:
+            phase = .over
+            socket.close(.normal, "the session has ended", now: now)
+        }
+    }
+
+    /// When `advance` has something to do.
+    package var nextDeadline: Duration? {
+        guard let deadline = socket.nextDeadline else { return nil }
+        switch phase {
+        case .greeting: return min(deadline, greetingDeadline)
+        case .linked: return lookAgain.map { min(deadline, $0) } ?? deadline
+        case .over: return deadline
+        }
+    }
+
+    /// Does what is due.
+    package mutating func advance(to now: Duration) {
+        if case .greeting = phase, now >= greetingDeadline {
+            phase = .over
+            socket.close(.policy, "no greeting in time", now: now)
+        }
+        handle(socket.advance(to: now), now)
+        pump(now: now)
+    }
+
+    private mutating func send(_ frame: BridgeFrame) {
+        socket.send(frame.isBinary ? .binary : .text, head: frame.head, payload: frame.payload)
+    }
+
+    private mutating func handle(_ events: [WebSocketConnection.Event], _ now: Duration) {
+        for event in events {
+            switch event {
+            case .message(let message): handle(message, now)
+            case .pong: break
+            case .closed: unlink(now)
+            }
+        }
+    }
+
+    private mutating func handle(_ message: WebSocketMessage, _ now: Duration) {
+        do throws(BridgeViolation) {
+            let frame = try BridgeFrame(message.bytes[...], isBinary: message.kind == .binary)
+            switch phase {
+            case .greeting: try greet(frame, now)
+            case .linked(let session, _):
+                if case .taken = try bridge.accept(frame, from: session, now: now) { return }
+                phase = .over
+                socket.close(.normal, now: now)
+            case .over: break
+            }
+        } catch {
+            socket.close(error.code, error.message, now: now)
+            unlink(now)
+        }
+    }
+
+    private mutating func greet(_ frame: BridgeFrame, _ now: Duration) throws(BridgeViolation) {
+        guard case .hello(let wanted, let received) = frame else {
+            throw BridgeViolation(.protocolError, "the first frame is not a greeting")
+        }
+        do throws(BridgeGreetingError) {
+            let greeting = try bridge.greet(wanted, received: received, wake: wake, now: now)
+            phase = .linked(greeting.session, ticket: greeting.ticket)
+            send(.welcome(session: greeting.session, received: greeting.received))
+        } catch {
+            switch error {
+            case .violation(let violation): throw violation
+            case .full: throw BridgeViolation(.tryAgainLater, "too many pages")
+            case .store(let error): throw BridgeViolation(CloseCode(1011), error.message)
+            }
+        }
+    }
+
+    private mutating func unlink(_ now: Duration) {
+        if case .linked(let session, let ticket) = phase {
+            bridge.unlink(session, ticket: ticket, now: now)
+        }
+        phase = .over
+    }
+}

@@ -1,0 +1,89 @@
+/// Who may use the bridge: pages of this server, and nobody else in the same browser.
+///
+/// The rules are docs/bridge-protocol.md, "Who may connect".
+package enum BridgeOrigin {
+    /// The names by which a server on the loopback interface is known.
+    package static let loopbackNames = ["localhost", "127.0.0.1", "[::1]"]
+
+    /// What a request says about where it comes from.
+    package struct Claims: Sendable, Hashable {
+        /// The authority the request is for: an absolute target's, else the Host field's.
+        package var host: String?
+        package var origin: String?
+        /// The Sec-Fetch-Site field (Fetch Metadata Request Headers, section 2.4).
+        package var fetchSite: String?
+        /// Whether it shows the server's token or the id of a living session.
+        package var hasSecret: Bool
+
+        package init(
+            host: String?, origin: String? = nil, fetchSite: String? = nil, hasSecret: Bool = false
+        ) {
+            self.host = host
+            self.origin = origin
+            self.fetchSite = fetchSite
+            self.hasSecret = hasSecret
+        }
+
+        /// Reads the claims of a request; two fields of one name count as none that is allowed.
+        package init(_ head: RequestHead, hasSecret: Bool) {
+            func only(_ name: StaticString) -> String? {
+                let values = head.values(of: name)
+                return values.count > 1 ? "null" : values.first.map { head.text($0) }
+            }
+            self.init(
+                host: head.authority.map { head.text($0) } ?? only("host"),
+                origin: only("origin"), fetchSite: only("sec-fetch-site"), hasSecret: hasSecret)
+        }
+    }
+
+    /// Whether a request with these claims may use the bridge.
+    ///
+    /// `allowedHosts` are names without a port, an IPv6 address in brackets; `allowedOrigins` are
+    /// whole origins of other schemes or servers, as browsers write them.
+    package static func isAllowed(
+        _ claims: Claims, allowedHosts: [String] = loopbackNames, allowedOrigins: [String] = []
+    ) -> Bool {
+        guard let host = claims.host?.lowercased(), let name = name(of: host) else { return false }
+        guard allowedHosts.contains(where: { $0.lowercased().utf8.elementsEqual(name.utf8) })
+        else { return false }
+        if let origin = claims.origin?.lowercased() {
+            if allowedOrigins.contains(where: { $0.lowercased().utf8.elementsEqual(origin.utf8) }) {
+                return true
+            }
+            return isSame(origin, host, scheme: "http", port: ":80")
+                || isSame(origin, host, scheme: "https", port: ":443")
+        }
+        if let site = claims.fetchSite { return site == "same-origin" || site == "none" }
+        return claims.hasSecret
+    }
+
+    /// The name in an authority; `nil` unless the rest is a port.
+    private static func name(of host: String) -> Substring? {
+        let end: String.Index
+        if host.hasPrefix("[") {
+            guard let bracket = host.firstIndex(of: "]") else { return nil }
+            end = host.index(after: bracket)
+        } else {
+            end = host.firstIndex(of: ":") ?? host.endIndex
+        }
+        let port = host[end...]
+        guard port.isEmpty || port.utf8.first == 58 else { return nil }
+        guard port.utf8.dropFirst().allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return host[..<end]
+    }
+
+    /// Whether an origin is this authority under a scheme, the scheme's own port written or not.
+    private static func isSame(
+        _ origin: String, _ host: String, scheme: String, port: String
+    ) -> Bool {
+        guard origin.hasPrefix(scheme + "://") else { return false }
+        func plain(_ authority: Substring) -> Substring {
+            guard authority.hasSuffix(port) else { return authority }
+            let name = authority.dropLast(port.count)
+            // `[::80]` ends in a bracket, so that what was cut is a port.
+            return name.isEmpty ? authority : name
+        }
+        let authority = plain(origin.dropFirst(scheme.count + 3))
+        return authority.utf8.elementsEqual(plain(host[...]).utf8)
+    }
+}

@@ -1,0 +1,250 @@
+/// The page's end of the bridge, served as `/_castree/bridge.js`.
+///
+/// ES2017 without dependencies; the protocol is docs/bridge-protocol.md.
+package enum BridgeScript {
+    /// The address of the script.
+    package static let path = "/_castree/bridge.js"
+
+    /// What is served: the script without its comments and its indentation.
+    package static let bytes: [UInt8] = {
+        var result: [UInt8] = []
+        for line in text.utf8.split(separator: 10) {
+            let code = line.drop { $0 == 32 }
+            if code.isEmpty || code.starts(with: [47, 47]) { continue }
+            result += code
+            result.append(10)
+        }
+        return result
+    }()
+
+    /// The script as it is written.
+    package static let text = #"""
+        // castree's bridge between this page and its app.
+        //   castree.bridge.send(string, ArrayBuffer or view)   throws when too much waits
+        //   castree.bridge.addEventListener(type, event => event.detail)
+        //     message: string or ArrayBuffer; open: {resumed, transport}; close;
+        //     version-ready, progress, rolled-back: of the app's versions
+        //   castree.confirm()   this version has started well; a promise of true or false
+        (() => {
+          'use strict';
+          if (window.castree) return;
+          const address = '/_castree/bridge';
+          const encoder = new TextEncoder(), decoder = new TextDecoder();
+          const textOf = x => typeof x === 'string' ? x : decoder.decode(x);
+          const bridge = new EventTarget();
+          const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail }));
+          const bytesOf = x => typeof x === 'string' ? encoder.encode(x) : x;
+          const join = (...parts) => {
+            const all = parts.map(bytesOf);
+            const bytes = new Uint8Array(all.reduce((sum, part) => sum + part.length, 0));
+            all.reduce((at, part) => (bytes.set(part, at), at + part.length), 0);
+            return bytes;
+          };
+
+          // In: the last number received and the last told. Out: what is not acked.
+          let session = '', received = 0, told = 0;
+          let queue = [], queued = 0, acked = 0, sent = 0, highest = 0;
+          let link = null, failures = 0, misses = 0, timer = 0;
+
+          bridge.send = content => {
+            if (typeof content !== 'string') {
+              const { buffer = content, byteOffset, byteLength } = content;
+              content = new Uint8Array(buffer, byteOffset, byteLength).slice();
+            }
+            const size = bytesOf(content).length;
+            if (size > 1 << 20) throw new RangeError('message over 1 MiB');
+            if (queue.length > 1023 || queued + size > 8 << 20) throw new Error('queue full');
+            queue.push({ content, size, mark: '' });
+            queued += size;
+            if (link) link.flush();
+          };
+
+          // What may leave now: [head, content] pairs.
+          const take = () => {
+            const frames = [];
+            let flying = queue.slice(0, sent - acked).reduce((sum, m) => sum + m.size, 0);
+            while (sent - acked < Math.min(queue.length, 256)) {
+              const { content, size, mark } = queue[sent - acked];
+              if (flying && flying + size > 4 << 20) break;
+              flying += size;
+              highest = Math.max(highest, ++sent);
+              const kind = typeof content === 'string' ? 'M' : 'B';
+              frames.push([`${kind} ${sent} ${received}${mark}\n`, content]);
+              told = received;
+            }
+            return frames;
+          };
+
+          const ack = number => {
+            if (!(number <= highest)) throw new Error('bad ack');
+            for (; acked < number; acked++) queued -= queue.shift().size;
+            sent = Math.max(sent, acked);
+          };
+
+          const welcome = (name, number) => {
+            const resumed = name === session;
+            if (resumed) {
+              if (!(number >= acked && number <= highest)) throw new Error('bad resume');
+              sent = number;
+              told = -1;
+            } else {
+              queue.slice(0, highest - acked).forEach(m => { m.mark = ' again'; });
+              session = name;
+              received = told = acked = sent = highest = 0;
+            }
+            failures = 0;
+            link.isOpen = true;
+            emit('open', { resumed, transport: link.transport });
+          };
+
+          // Takes one frame of the server's, a string or bytes.
+          const receive = frame => {
+            const isText = typeof frame === 'string';
+            const end = frame.indexOf(isText ? '\n' : 10);
+            const line = end < 0 ? frame : frame.slice(0, end);
+            const [kind, first, second, name] = textOf(line).split(' ');
+            if (kind === 'W') return welcome(second, +name);
+            if (kind === 'A') return ack(+first);
+            ack(+second);
+            if (+first <= received) { told = -1; return; }
+            if (+first !== received + 1) throw new Error('gap');
+            received++;
+            const rest = frame.slice(end + 1);
+            if (kind === 'E') {
+              if (/^(version-ready|progress|rolled-back)$/.test(name)) emit(name, JSON.parse(textOf(rest)));
+            } else emit('message', kind === 'B' ? rest.buffer : textOf(rest));
+          };
+
+          const greeting = () => session ? `H 1 ${session} ${received}` : 'H 1 -';
+
+          const lost = which => {
+            if (link !== which) return;
+            link = null;
+            which.drop();
+            if (which.isOpen) emit('close');
+            clearTimeout(timer);
+            timer = setTimeout(connect, Math.min(200 * 2 ** failures++, 15000) * (0.5 + Math.random()));
+          };
+
+          const openSocket = here => {
+            const socket = new WebSocket(location.origin.replace('http', 'ws') + address);
+            socket.binaryType = 'arraybuffer';
+            here.transport = 'websocket';
+            let quiet = setTimeout(lost, 10000, here), tell = 0;
+            const tellNow = () => {
+              if (link === here && told < received) socket.send(`A ${told = received}`);
+            };
+            here.flush = () => {
+              if (!here.isOpen) return;
+              for (const [head, content] of take()) {
+                socket.send(typeof content === 'string' ? head + content : join(head, content));
+              }
+            };
+            here.drop = () => {
+              clearTimeout(quiet);
+              if (!here.isOpen) misses++;
+              socket.onopen = socket.onmessage = socket.onerror = socket.onclose = null;
+              socket.close();
+            };
+            socket.onopen = () => socket.send(greeting());
+            socket.onerror = socket.onclose = () => lost(here);
+            socket.onmessage = ({ data }) => {
+              try {
+                receive(typeof data === 'string' ? data : new Uint8Array(data));
+              } catch (error) { return lost(here); }
+              misses = 0;
+              clearTimeout(quiet);
+              quiet = setTimeout(() => {
+                socket.send('P');
+                quiet = setTimeout(lost, 10000, here);
+              }, 30000);
+              here.flush();
+              if (told < 0 || received - told >= 32) tellNow();
+              clearTimeout(tell);
+              tell = setTimeout(tellNow, 20);
+            };
+          };
+
+          const batch = frames => join(...[].concat(...frames.map(([head, content]) => {
+            content = bytesOf(content || '');
+            return [`${bytesOf(head).length + content.length}\n`, head, content];
+          })));
+
+          // The same over requests: one GET that waits, and one POST at a time.
+          const openPoll = here => {
+            const began = Date.now(), abort = new AbortController();
+            let isPosting = false;
+            here.transport = 'poll';
+            here.drop = () => abort.abort();
+            const request = async (query, body) => {
+              const limit = setTimeout(here.drop, 40000);
+              try {
+                const method = body ? 'POST' : 'GET';
+                const answer = await fetch(address + query, { method, body, signal: abort.signal });
+                if (!answer.ok) throw new Error(answer.status);
+                const bytes = new Uint8Array(await answer.arrayBuffer());
+                for (let at = 0; at < bytes.length && link === here;) {
+                  const start = bytes.indexOf(10, at) + 1;
+                  at = start + +textOf(bytes.slice(at, start));
+                  receive(bytes.slice(start, at));
+                }
+              } finally { clearTimeout(limit); }
+            };
+            here.flush = async () => {
+              if (!here.isOpen || isPosting) return;
+              isPosting = true;
+              try {
+                for (let frames; link === here && (frames = take()).length;) {
+                  await request('?session=' + session, batch(frames));
+                }
+              } catch (error) { lost(here); }
+              isPosting = false;
+            };
+            (async () => {
+              await request('', batch([[greeting()]]));
+              while (link === here) {
+                here.flush();
+                await request(`?session=${session}&ack=${received}`);
+                // Now and then a WebSocket is tried again.
+                if (Date.now() - began > 120000) { misses = 1; failures = 0; lost(here); }
+              }
+            })().catch(() => lost(here));
+          };
+
+          const connect = () => {
+            if (link) return;
+            link = { isOpen: false, flush() {}, drop() {} };
+            const here = link;
+            try { (misses < 2 ? openSocket : openPoll)(here); } catch (error) {
+              misses++;
+              lost(here);
+            }
+          };
+
+          // The page goes: what is unacked goes with one last request.
+          addEventListener('pagehide', ({ persisted }) => {
+            if (!session) return;
+            sent = acked;
+            const all = take(), frames = [[`A ${received}`]];
+            let room = 60000;
+            for (const frame of all) {
+              if ((room -= 64 + bytesOf(frame[1]).length) < 0) break;
+              frames.push(frame);
+            }
+            if (!persisted && frames.length > queue.length) {
+              frames.push(['C']);
+              if (link) link.drop();
+              link = { flush() {} };
+            }
+            navigator.sendBeacon(`${address}?session=${session}`, batch(frames));
+          });
+          addEventListener('pageshow', ({ persisted }) => { if (persisted) connect(); });
+
+          window.castree = {
+            bridge,
+            confirm: () => fetch('/_castree/confirm', { method: 'POST' }).then(a => a.ok, () => false),
+          };
+          connect();
+        })();
+        """#
+}

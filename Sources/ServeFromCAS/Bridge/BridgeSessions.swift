@@ -1,0 +1,139 @@
+import CASStore
+
+/// The pages that a bridge knows, as a value.
+struct BridgeSessions: Sendable {
+    /// One page's session and the link it has now.
+    struct Session: Sendable {
+        var channel: BridgeChannel
+        /// The number of the newest link, the only one that is given frames.
+        ///
+        /// 0 before the first.
+        var ticket: UInt64 = 0
+        /// Called when there is something for the newest link; `nil` while there is none.
+        var wake: (@Sendable () -> Void)?
+        /// Whether `wake` was called since the link last looked.
+        var isWoken = false
+        /// Since when there is no link.
+        var unlinkedSince: Duration?
+    }
+
+    private(set) var all: [BridgeSessionID: Session] = [:]
+    private let limits: BridgeLimits
+    private var lastTicket: UInt64 = 0
+
+    init(limits: BridgeLimits) { self.limits = limits }
+
+    subscript(id: BridgeSessionID) -> Session? {
+        get { all[id] }
+        _modify { yield &all[id] }
+    }
+
+    /// What a greeting led to.
+    struct Greeting {
+        var session: BridgeSessionID
+        /// The last number received from the page: where it goes on.
+        var received: UInt64
+        var ticket: UInt64
+        var changes: [BridgeSessionChange]
+        /// The link that was taken over.
+        var replaced: (@Sendable () -> Void)?
+    }
+
+    /// Links a page to its session, or to a new one if it has none that is known.
+    /// - Returns: `nil` when there is no room for another session.
+    mutating func greet(
+        _ wanted: BridgeSessionID?, received: UInt64, wake: (@Sendable () -> Void)?, now: Duration
+    ) throws(BridgeGreetingError) -> Greeting {
+        var changes = expire(now: now)
+        if let wanted, var session = all[wanted] {
+            do throws(BridgeViolation) {
+                try session.channel.relink(received: received, now: now)
+            } catch {
+                throw .violation(error)
+            }
+            let replaced = session.wake
+            let ticket = link(&session, wake, now)
+            all[wanted] = session
+            return Greeting(
+                session: wanted, received: session.channel.received, ticket: ticket,
+                changes: changes, replaced: replaced)
+        }
+        if all.count >= limits.sessionCount {
+            guard let oldest = longestUnlinked() else { throw .full }
+            changes += end(oldest)
+        }
+        let id: BridgeSessionID
+        do throws(StoreError) { id = try .random() } catch { throw .store(error) }
+        var session = Session(channel: BridgeChannel(limits: limits))
+        let ticket = link(&session, wake, now)
+        all[id] = session
+        changes.append(.opened(id))
+        return Greeting(session: id, received: 0, ticket: ticket, changes: changes)
+    }
+
+    /// Gives a session a new link, and the link its ticket.
+    mutating func link(
+        _ session: inout Session, _ wake: (@Sendable () -> Void)?, _ now: Duration
+    ) -> UInt64 {
+        lastTicket += 1
+        session.ticket = lastTicket
+        session.wake = wake
+        session.isWoken = false
+        session.unlinkedSince = wake == nil ? now : nil
+        return lastTicket
+    }
+
+    /// Takes a link away; without effect if a newer one has taken over.
+    mutating func unlink(_ id: BridgeSessionID, ticket: UInt64, now: Duration) {
+        guard all[id]?.ticket == ticket else { return }
+        all[id]?.wake = nil
+        all[id]?.unlinkedSince = now
+    }
+
+    /// Forgets a session.
+    mutating func end(_ id: BridgeSessionID) -> [BridgeSessionChange] {
+        guard let session = all.removeValue(forKey: id) else { return [] }
+        return [.closed(id, undelivered: session.channel.queuedCount)]
+    }
+
+    /// Ends the sessions that have been without a link for too long.
+    mutating func expire(now: Duration) -> [BridgeSessionChange] {
+        var changes: [BridgeSessionChange] = []
+        for (id, session) in all {
+            guard let since = session.unlinkedSince, since + limits.sessionExpiry <= now else {
+                continue
+            }
+            changes += end(id)
+        }
+        return changes
+    }
+
+    /// When the next session expires.
+    var nextExpiry: Duration? {
+        var next: Duration?
+        for session in all.values {
+            guard let since = session.unlinkedSince else { continue }
+            let expiry = since + limits.sessionExpiry
+            next = next.map { min($0, expiry) } ?? expiry
+        }
+        return next
+    }
+
+    private func longestUnlinked() -> BridgeSessionID? {
+        var found: (id: BridgeSessionID, since: Duration)?
+        for (id, session) in all {
+            guard let since = session.unlinkedSince else { continue }
+            if let best = found, best.since <= since { continue }
+            found = (id, since)
+        }
+        return found?.id
+    }
+}
+
+/// Why a page was not given a session.
+enum BridgeGreetingError: Error {
+    case violation(BridgeViolation)
+    /// All sessions have a connection.
+    case full
+    case store(StoreError)
+}

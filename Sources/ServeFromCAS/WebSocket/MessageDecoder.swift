@@ -1,0 +1,214 @@
+/// A complete message of a WebSocket connection.
+package struct WebSocketMessage: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        /// `bytes` are well-formed UTF-8.
+        case text
+        case binary
+    }
+
+    package var kind: Kind
+    package var bytes: [UInt8]
+
+    package init(_ kind: Kind, _ bytes: [UInt8]) {
+        self.kind = kind
+        self.bytes = bytes
+    }
+
+    /// The text of a text message.
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
+}
+
+/// Reads frames from bytes that arrive in any pieces, and puts messages together (RFC 6455,
+/// sections 5 and 8.1).
+///
+/// Each byte of a payload is copied once, from the receive buffer into its message, and unmasked
+/// there. After an error the decoder takes nothing more.
+package struct MessageDecoder: Sendable {
+    package enum Output: Sendable, Hashable {
+        case message(WebSocketMessage)
+        case ping([UInt8])
+        case pong([UInt8])
+        /// `.absent` when the frame had no code.
+        case close(CloseCode, String)
+    }
+
+    /// What one message may be.
+    package struct Limits: Sendable {
+        /// The bytes of a message's payload, all fragments together.
+        package var messageByteCount = 16 << 20
+        /// The frames of one message: an endless run of empty fragments ends.
+        package var fragmentCount = 1 << 17
+
+        package init() {}
+    }
+
+    private let role: WebSocketRole
+    private let limits: Limits
+    /// The first bytes of a head that was cut.
+    private var headBytes: [UInt8] = []
+    /// The frame whose payload is being read, and how much of it has been.
+    private var frame: FrameHeader?
+    private var frameRead = 0
+    /// The kind of the message begun; `nil` between messages.
+    private var kind: WebSocketMessage.Kind?
+    private var message: [UInt8] = []
+    private var fragments = 0
+    private var utf8 = UTF8Check()
+    private var control: [UInt8] = []
+
+    /// A decoder at the given end: a server's takes masked frames, a client's only others.
+    package init(_ role: WebSocketRole, limits: Limits = Limits()) {
+        self.role = role
+        self.limits = limits
+    }
+
+    /// Takes the next bytes of the connection and appends what they complete to `outputs`.
+    /// - Throws: the violation; `outputs` then holds what came before it.
+    package mutating func decode(
+        _ bytes: UnsafeRawBufferPointer, into outputs: inout [Output]
+    ) throws(WebSocketViolation) {
+        var rest = bytes
+        while true {
+            if frame == nil {
+                guard let header = try nextHeader(&rest) else { return }
+                try begin(header)
+            }
+            guard let frame else { return }
+            let count = min(rest.count, frame.payloadCount - frameRead)
+            let piece = UnsafeRawBufferPointer(rebasing: rest[..<count])
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            try take(piece, of: frame)
+            frameRead += count
+            guard frameRead == frame.payloadCount else { return }
+            try end(frame, &outputs)
+            self.frame = nil
+        }
+    }
+
+    /// The next head, from what is kept of it and what follows; `nil` if more bytes are needed.
+    private mutating func nextHeader(
+        _ rest: inout UnsafeRawBufferPointer
+    ) throws(WebSocketViolation) -> FrameHeader? {
+        if headBytes.isEmpty {
+            if let (header, count) = try FrameHeader.parse(rest, at: role) {
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                return header
+            }
+            headBytes.append(contentsOf: rest)
+            return nil
+        }
+        let kept = headBytes.count
+        headBytes.append(contentsOf: rest.prefix(FrameHeader.byteCountMax - kept))
+        guard let (header, count) = try Self.parse(headBytes, role) else { return nil }
+        rest = UnsafeRawBufferPointer(rebasing: rest[(count - kept)...])
+        headBytes.removeAll(keepingCapacity: true)
+        return header
+    }
+
+    private static func parse(
+        _ bytes: [UInt8], _ role: WebSocketRole
+    ) throws(WebSocketViolation) -> (header: FrameHeader, byteCount: Int)? {
+        try bytes.withUnsafeBufferPointer { (all) throws(WebSocketViolation) in
+            try FrameHeader.parse(UnsafeRawBufferPointer(all), at: role)
+        }
+    }
+
+    /// Judges a frame by its head and the message it stands in.
+    private mutating func begin(_ header: FrameHeader) throws(WebSocketViolation) {
+        frame = header
+        frameRead = 0
+        switch header.opcode {
+        case .continuation:
+            guard kind != nil else {
+                throw WebSocketViolation(.protocolError, "a continuation of no message")
+            }
+        case .text, .binary:
+            guard kind == nil else {
+                throw WebSocketViolation(.protocolError, "a message inside another")
+            }
+            kind = header.opcode == .text ? .text : .binary
+            fragments = 0
+            utf8 = UTF8Check()
+        case .close, .ping, .pong:
+            control = []
+            return
+        }
+        fragments += 1
+        guard header.payloadCount <= limits.messageByteCount - message.count,
+            fragments <= limits.fragmentCount
+        else {
+            throw WebSocketViolation(
+                .tooLarge,
+                "a message is over \(limits.messageByteCount) bytes or in too many pieces")
+        }
+        // One allocation for what is announced, bounded: the sender has not sent it yet.
+        if message.isEmpty {
+            message.reserveCapacity(min(header.payloadCount, 1 << 20))
+        }
+    }
+
+    private mutating func take(
+        _ piece: UnsafeRawBufferPointer, of frame: FrameHeader
+    ) throws(WebSocketViolation) {
+        guard !piece.isEmpty else { return }
+        if frame.opcode.isControl {
+            Self.append(piece, to: &control, frame.mask, offset: frameRead)
+            return
+        }
+        let start = message.count
+        Self.append(piece, to: &message, frame.mask, offset: frameRead)
+        guard kind == .text else { return }
+        var check = utf8
+        let isSound = message.withUnsafeBytes { all in
+            check.accept(UnsafeRawBufferPointer(rebasing: all[start...]))
+        }
+        utf8 = check
+        guard isSound else { throw WebSocketViolation(.notUTF8, "a text is not UTF-8") }
+    }
+
+    private static func append(
+        _ piece: UnsafeRawBufferPointer, to target: inout [UInt8], _ mask: UInt32?, offset: Int
+    ) {
+        let start = target.count
+        target.append(contentsOf: piece.assumingMemoryBound(to: UInt8.self))
+        guard let mask else { return }
+        target.withUnsafeMutableBytes { all in
+            Masking.apply(
+                mask, offset: offset, to: UnsafeMutableRawBufferPointer(rebasing: all[start...]))
+        }
+    }
+
+    private mutating func end(
+        _ frame: FrameHeader, _ outputs: inout [Output]
+    ) throws(WebSocketViolation) {
+        switch frame.opcode {
+        case .ping: outputs.append(.ping(control))
+        case .pong: outputs.append(.pong(control))
+        case .close: outputs.append(try Self.close(control))
+        case .continuation, .text, .binary:
+            guard frame.isFinal, let kind else { return }
+            guard kind == .binary || utf8.isComplete else {
+                throw WebSocketViolation(.notUTF8, "a text ends inside a character")
+            }
+            outputs.append(.message(WebSocketMessage(kind, message)))
+            self.kind = nil
+            message = []
+        }
+    }
+
+    /// Reads a Close frame's payload: nothing, or a code and a reason (RFC 6455, section 5.5.1).
+    private static func close(_ payload: [UInt8]) throws(WebSocketViolation) -> Output {
+        if payload.isEmpty { return .close(.absent, "") }
+        guard payload.count >= 2 else {
+            throw WebSocketViolation(.protocolError, "a close code of one byte")
+        }
+        let code = CloseCode(UInt16(payload[0]) << 8 | UInt16(payload[1]))
+        guard code.isSendable else {
+            throw WebSocketViolation(.protocolError, "close code \(code) may not be sent")
+        }
+        guard let text = String(validating: payload[2...], as: UTF8.self) else {
+            throw WebSocketViolation(.notUTF8, "a close reason is not UTF-8")
+        }
+        return .close(code, text)
+    }
+}

@@ -1,0 +1,223 @@
+/// One end of a WebSocket connection after its handshake, without I/O (RFC 6455).
+///
+/// The owner gives it the bytes received and the time, and takes events and bytes to send from it.
+/// Times are durations on one monotonic clock of the owner's. Not for use by two threads at once.
+package struct WebSocketConnection: Sendable {
+    package enum Event: Sendable, Hashable {
+        case message(WebSocketMessage)
+        case pong([UInt8])
+        /// The last event: send what `withOutput` gives, then close the stream.
+        case closed(CloseReason)
+    }
+
+    package struct Options: Sendable {
+        package var limits = MessageDecoder.Limits()
+        /// Silence after which a ping is sent.
+        package var pingInterval = Duration.seconds(30)
+        /// How long a ping or a Close frame may stay without an answer.
+        package var answerTimeout = Duration.seconds(10)
+        /// Bytes of unsent output from which pongs wait: then only the newest ping is answered
+        /// (RFC 6455, section 5.5.3).
+        package var pongBacklog = 64 << 10
+
+        package init() {}
+    }
+
+    package enum State: Sendable, Hashable {
+        case open
+        /// A Close frame was sent, and the other side's is awaited.
+        case closing
+        /// Nothing is received or sent any more, except output not yet drained.
+        case closed
+    }
+
+    package private(set) var state = State.open
+    private let role: WebSocketRole
+    private let options: Options
+    private var decoder: MessageDecoder
+    private var output = OutputBuffer()
+    private var nextMask: UInt32
+    /// The payload of a ping whose pong waits for room.
+    private var owedPong: [UInt8]?
+    private var lastReceived: Duration
+    private var pingSent: Duration?
+    private var closeSent: Duration?
+
+    /// A connection that is open since `now`.
+    ///
+    /// `maskSeed` begins a client's masking keys, which must not be guessed by whoever chooses the
+    /// payloads (RFC 6455, section 10.3); a server does not use it.
+    package init(
+        _ role: WebSocketRole, options: Options = Options(), maskSeed: UInt32 = 0, now: Duration
+    ) {
+        self.role = role
+        self.options = options
+        decoder = MessageDecoder(role, limits: options.limits)
+        nextMask = maskSeed
+        lastReceived = now
+    }
+
+    /// The bytes that wait to be sent.
+    package var outputCount: Int { output.count }
+
+    /// Whether the stream is to be closed now: the connection is closed and its output is sent.
+    package var isFinished: Bool { state == .closed && output.count == 0 }
+
+    // MARK: Receiving
+
+    /// Takes the next bytes of the stream.
+    package mutating func receive(_ bytes: UnsafeRawBufferPointer, now: Duration) -> [Event] {
+        guard state != .closed, !bytes.isEmpty else { return [] }
+        lastReceived = now
+        pingSent = nil
+        var outputs: [MessageDecoder.Output] = []
+        var violation: WebSocketViolation?
+        do throws(WebSocketViolation) {
+            try decoder.decode(bytes, into: &outputs)
+        } catch {
+            violation = error
+        }
+        var events: [Event] = []
+        for output in outputs where state != .closed {
+            handle(output, &events, now)
+        }
+        if let violation, state != .closed { fail(violation, &events) }
+        return events
+    }
+
+    /// Takes the next bytes of the stream.
+    package mutating func receive(_ bytes: [UInt8], now: Duration) -> [Event] {
+        bytes.withUnsafeBytes { receive($0, now: now) }
+    }
+
+    /// The other side closed the stream.
+    package mutating func receiveEnd() -> [Event] {
+        guard state != .closed else { return [] }
+        state = .closed
+        return [.closed(CloseReason(.abnormal, isClean: false))]
+    }
+
+    private mutating func handle(
+        _ output: MessageDecoder.Output, _ events: inout [Event], _ now: Duration
+    ) {
+        switch output {
+        case .message(let message):
+            events.append(.message(message))
+        case .pong(let payload):
+            events.append(.pong(payload))
+        case .ping(let payload):
+            guard state == .open else { return }
+            if self.output.count > options.pongBacklog {
+                owedPong = payload
+            } else {
+                append(.pong, payload)
+            }
+        case .close(let code, let text):
+            if state == .open { appendClose(code, "") }
+            state = .closed
+            events.append(.closed(CloseReason(code, text, isClean: true)))
+        }
+    }
+
+    /// Ends the connection because the other side broke the protocol (RFC 6455, section 7.1.7).
+    private mutating func fail(_ violation: WebSocketViolation, _ events: inout [Event]) {
+        if state == .open { appendClose(violation.code, violation.message) }
+        state = .closed
+        events.append(.closed(CloseReason(violation.code, violation.message, isClean: false)))
+    }
+
+    // MARK: Sending
+
+    /// Queues a message; dropped unless the connection is open.
+    ///
+    /// There is no bound here: look at `outputCount` before.
+    package mutating func send(_ kind: WebSocketMessage.Kind, _ payload: [UInt8]) {
+        guard state == .open else { return }
+        append(kind == .text ? .text : .binary, payload)
+    }
+
+    /// Queues a message of two parts, `head` and `payload`, in one frame.
+    package mutating func send(
+        _ kind: WebSocketMessage.Kind, head: [UInt8], payload: ArraySlice<UInt8>
+    ) {
+        guard state == .open else { return }
+        append(kind == .text ? .text : .binary, head, payload)
+    }
+
+    /// Queues a ping; its payload is cut to 125 bytes.
+    package mutating func ping(_ payload: [UInt8] = [], now: Duration) {
+        guard state == .open else { return }
+        append(.ping, Array(payload.prefix(FrameHeader.controlPayloadMax)))
+        if pingSent == nil { pingSent = now }
+    }
+
+    /// Begins the closing handshake; messages received before its end are still delivered.
+    package mutating func close(_ code: CloseCode = .normal, _ text: String = "", now: Duration) {
+        guard state == .open else { return }
+        appendClose(code, text)
+        state = .closing
+        closeSent = now
+    }
+
+    /// Gives the bytes to send to `body` and drops as many as it returns.
+    package mutating func withOutput(_ body: (UnsafeRawBufferPointer) -> Int) {
+        output.drain(body)
+        if let payload = owedPong, state == .open, output.count <= options.pongBacklog {
+            owedPong = nil
+            append(.pong, payload)
+        }
+    }
+
+    private mutating func appendClose(_ code: CloseCode, _ text: String) {
+        guard code != .absent else { return append(.close, []) }
+        append(.close, [UInt8(code.value >> 8), UInt8(code.value & 0xFF)] + Self.reason(text))
+    }
+
+    /// At most 123 bytes of a text, whole characters.
+    private static func reason(_ text: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for scalar in text.unicodeScalars {
+            let more = Array(String(scalar).utf8)
+            if bytes.count + more.count > FrameHeader.controlPayloadMax - 2 { break }
+            bytes += more
+        }
+        return bytes
+    }
+
+    private mutating func append(
+        _ opcode: Opcode, _ payload: [UInt8], _ more: ArraySlice<UInt8> = []
+    ) {
+        var mask: UInt32?
+        if role == .client {
+            mask = nextMask
+            // A full-period generator; secrecy comes from the seed.
+            nextMask = nextMask &* 747_796_405 &+ 2_891_336_453
+        }
+        let header = FrameHeader(opcode, payloadCount: payload.count + more.count, mask: mask)
+        output.append(header, payload, more)
+    }
+
+    // MARK: Time
+
+    /// When `advance` has something to do; `nil` once closed.
+    package var nextDeadline: Duration? {
+        switch state {
+        case .closed: return nil
+        case .closing: return (closeSent ?? lastReceived) + options.answerTimeout
+        case .open:
+            if let pingSent { return pingSent + options.answerTimeout }
+            return lastReceived + options.pingInterval
+        }
+    }
+
+    /// Does what is due: a ping after silence, the end after a ping or a Close without an answer.
+    package mutating func advance(to now: Duration) -> [Event] {
+        guard let deadline = nextDeadline, now >= deadline else { return [] }
+        if state == .open, pingSent == nil {
+            ping(now: now)
+            return []
+        }
+        state = .closed
+        return [.closed(CloseReason(.abnormal, "no answer in time", isClean: false))]
+    }
+}

@@ -1,0 +1,115 @@
+package import CASStore
+
+/// The server's side of the opening handshake, as a function from request to answer (RFC 6455,
+/// section 4.2).
+package enum WebSocketHandshake {
+    package enum Outcome: Sendable {
+        /// Send the head, then speak WebSocket; bytes after the request already do.
+        ///
+        /// The head has `Connection: Upgrade`, so the transport adds no Connection field.
+        case accepted(ResponseHead, subprotocol: String?)
+        case refused(Response)
+    }
+
+    /// Whether the request asks for a WebSocket at all: its Upgrade field names it.
+    package static func isAsked(for head: RequestHead) -> Bool {
+        head.lists("websocket", in: "upgrade")
+    }
+
+    /// Answers a request for a WebSocket.
+    ///
+    /// The first of the client's subprotocols that stands in `subprotocols` is chosen, none if none
+    /// does. No extension is accepted, so permessage-deflate is declined. Whether the request's
+    /// origin may connect is the caller's to say (``BridgeOrigin``).
+    /// - Throws: `.unsupported` when libcrypto offers no SHA-1.
+    package static func answer(
+        to head: RequestHead, subprotocols: [String] = [], isAllowedOrigin: Bool
+    ) throws(StoreError) -> Outcome {
+        guard head.method == .get else {
+            var refusal = ResponseHead(405)
+            refusal.add("Allow", "GET")
+            return .refused(refusal.explained("a WebSocket is asked for with GET"))
+        }
+        guard isAsked(for: head) else {
+            return .refused(upgradeRequired("this address speaks WebSocket only"))
+        }
+        guard head.minorVersion >= 1, head.lists("upgrade", in: "connection")
+        else {
+            return .refused(
+                ResponseHead(400).explained("a WebSocket needs HTTP/1.1 and Connection: Upgrade"))
+        }
+        let versions = head.values(of: "sec-websocket-version")
+        guard versions.count == 1, head.matches(versions[0], "13") else {
+            return .refused(upgradeRequired("this server speaks WebSocket version 13"))
+        }
+        let keys = head.values(of: "sec-websocket-key")
+        guard keys.count == 1, Base64.byteCount(head.bytes[keys[0]]) == 16 else {
+            return .refused(
+                ResponseHead(400).explained("Sec-WebSocket-Key is not 16 bytes of Base64"))
+        }
+        guard head.value(of: "transfer-encoding") == nil,
+            head.values(of: "content-length").allSatisfy({ head.matches($0, "0") })
+        else {
+            return .refused(ResponseHead(400).explained("a WebSocket's request has no body"))
+        }
+        guard isAllowedOrigin else {
+            return .refused(
+                ResponseHead(403).explained("another site may not connect to this server"))
+        }
+        var accepted = ResponseHead(101)
+        accepted.add("Upgrade", "websocket")
+        accepted.add("Connection", "Upgrade")
+        accepted.add("Sec-WebSocket-Accept", try acceptValue(for: head.text(keys[0])))
+        let subprotocol = head.elements(of: "sec-websocket-protocol").first {
+            subprotocols.contains($0)
+        }
+        if let subprotocol { accepted.add("Sec-WebSocket-Protocol", subprotocol) }
+        return .accepted(accepted, subprotocol: subprotocol)
+    }
+
+    /// What proves that the server has read the key (RFC 6455, section 4.2.2).
+    package static func acceptValue(for key: String) throws(StoreError) -> String {
+        var digester = try Digester(.sha1)
+        Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8).withUnsafeBytes {
+            digester.update($0)
+        }
+        return Base64.string(digester.finish { Array($0) })
+    }
+
+    /// 426 with what to upgrade to (RFC 6455, section 4.4; RFC 9110, section 15.5.22).
+    private static func upgradeRequired(_ sentence: String) -> Response {
+        var head = ResponseHead(426)
+        head.add("Upgrade", "websocket")
+        head.add("Connection", "Upgrade")
+        head.add("Sec-WebSocket-Version", "13")
+        return head.explained(sentence)
+    }
+}
+
+extension ResponseHead {
+    /// The response with this head and a sentence as its body.
+    func explained(_ sentence: String) -> Response {
+        var head = self
+        let body = Array((sentence + "\n").utf8)
+        head.add("Content-Type", "text/plain; charset=utf-8")
+        head.add("Cache-Control", "no-store")
+        head.add("Content-Length", "\(body.count)")
+        return Response(head: head, body: .piece(.bytes(body)))
+    }
+}
+
+extension RequestHead {
+    /// The elements of a field that is a list, all its lines together (RFC 9110, section 5.6.1).
+    func elements(of name: StaticString) -> [String] {
+        var result: [String] = []
+        for slice in values(of: name) {
+            for part in bytes[slice].split(separator: 44) {
+                let isBlank: (UInt8) -> Bool = { $0 == 32 || $0 == 9 }
+                var inner = part.drop(while: isBlank)
+                while let last = inner.last, isBlank(last) { inner.removeLast() }
+                if !inner.isEmpty { result.append(String(decoding: inner, as: UTF8.self)) }
+            }
+        }
+        return result
+    }
+}

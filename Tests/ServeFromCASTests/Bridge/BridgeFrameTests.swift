@@ -1,0 +1,75 @@
+import ServeFromCAS
+import Testing
+
+/// docs/bridge-protocol.md, Frames.
+@Suite("A frame of the bridge")
+struct BridgeFrameTests {
+    static let id = "00112233445566778899aabbccddeeff"
+
+    static let good = [
+        "H 1 -", "H 1 \(id) 0", "H 1 \(id) 17", "W 1 \(id) 9007199254740991", "A 0", "A 12", "P",
+        "C",
+        "M 1 0\n", "M 1 0\nhello\nworld", "M 2 7 again\nx", "E 1 0 progress\n{}",
+    ]
+
+    @Test("is written as it is read", arguments: good)
+    func roundTrip(_ text: String) throws {
+        let frame = try BridgeFrame(Array(text.utf8)[...], isBinary: false)
+        #expect(String(decoding: frame.bytes, as: UTF8.self) == text)
+    }
+
+    @Test("of bytes keeps them all")
+    func binary() throws {
+        let bytes = Array("B 3 2\n".utf8) + [0, 10, 255, 10]
+        let frame = try BridgeFrame(bytes[...], isBinary: true)
+        #expect(frame == .numbered(3, acknowledged: 2, .binary([0, 10, 255, 10])))
+        #expect(frame.bytes == bytes)
+    }
+
+    static let bad = [
+        "", " ", "\n", "X", "h 1 -", "H", "H 1", "H 2 -", "H 1 - 0", "H 1 \(id)", "H 1 \(id) 01",
+        "H 1 \(id.uppercased()) 0", "H 1 \(id)0 0", "W 1 \(id)", "A", "A -1", "A 01", "A 1 2",
+        "A +1",
+        "A 9007199254740992", "A 99999999999999999999", "P 1", "C 1", "M 1 0", "M 0 0\n", "M 1\n",
+        "M 1 0 twice\n", "M  1 0\n", "M 1 0 \n", "E 1 0\n{}", "B 1 0\n", "P\npayload", "A 1\nx",
+        String(repeating: "M", count: 500), "MM 1 0\nx",
+    ]
+
+    @Test("of another form is refused", arguments: bad)
+    func refused(_ text: String) {
+        #expect(throws: BridgeViolation.self) {
+            try BridgeFrame(Array(text.utf8)[...], isBinary: false)
+        }
+    }
+
+    @Test("of text is refused in a binary message")
+    func wrongKind() {
+        #expect(throws: BridgeViolation.self) {
+            try BridgeFrame(Array("M 1 0\nx".utf8)[...], isBinary: true)
+        }
+    }
+
+    @Test("goes into batches and comes out again")
+    func batches() throws {
+        let frames: [BridgeFrame] = [
+            .acknowledgement(4), .numbered(1, acknowledged: 0, .text(Array("é\n3\n".utf8)[...])),
+            .numbered(2, acknowledged: 0, .binary([0xFF, 10, 0])), .probe,
+        ]
+        let body = BridgeBatch.bytes(frames)
+        #expect(String(decoding: body.prefix(6), as: UTF8.self) == "3\nA 4\u{31}".prefix(5) + "1")
+        #expect(try BridgeBatch.frames(body[...]) == frames)
+        #expect(try BridgeBatch.frames([]) == [])
+        for end in 1..<body.count {
+            let whole = (try? BridgeBatch.frames(body[..<end]))?.count
+            #expect(whole == nil || whole! < frames.count)
+        }
+        for bad in ["4\nA 4", "0\n", "-1\nA", "3 A 4", "03\nA 4", "7\nM 1 0\n\u{FFFD}"] {
+            #expect(throws: BridgeViolation.self) {
+                try BridgeBatch.frames(Array(bad.utf8)[...])
+            }
+        }
+        #expect(throws: BridgeViolation.self) {
+            try BridgeBatch.frames((Array("7\nM 1 0\n".utf8) + [0xFF])[...])
+        }
+    }
+}
