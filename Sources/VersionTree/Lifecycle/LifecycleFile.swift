@@ -11,16 +11,23 @@ extension VersionStore {
     ) throws(StoreError) -> R {
         try store.checkWritable()
         return try store.withReserve { () throws(StoreError) -> R in
-            let file = try self.fileSystem.open(
-                self.directories.leases.raw, ".lifecycle", .updating, mode: 0o644)
-            _ = try self.fileSystem.lock(file.raw, exclusive: true, waiting: true)
-            let before = try self.lifecycle()
-            var lifecycle = before
-            let result = try body(&lifecycle)
-            if lifecycle != before { try self.write(lifecycle) }
-            try self.pointCurrent(at: lifecycle.current)
-            return result
+            try self.withLifecycleLocked { () throws(StoreError) -> R in
+                let before = try self.lifecycle()
+                var lifecycle = before
+                let result = try body(&lifecycle)
+                if lifecycle != before { try self.write(lifecycle) }
+                try self.pointCurrent(at: lifecycle.current)
+                return result
+            }
         }
+    }
+
+    /// Runs `body` while no process changes the lifecycle, or retires a version.
+    func withLifecycleLocked<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+        let file = try fileSystem.open(
+            directories.leases.raw, ".lifecycle", .updating, mode: 0o644)
+        _ = try fileSystem.lock(file.raw, exclusive: true, waiting: true)
+        return try body()
     }
 
     private func write(_ lifecycle: Lifecycle) throws(StoreError) {

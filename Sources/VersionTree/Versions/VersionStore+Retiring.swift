@@ -9,7 +9,7 @@ extension VersionStore {
     /// its tree or garbage without a version, never a version without its objects.
     /// - Returns: how many objects it referenced.
     /// - Throws: `.noVersion`; `.versionInUse` for the current, pending, embedded and last known good
-    ///   version.
+    ///   version, and for one that a process has pinned.
     @discardableResult
     public func retire(_ name: String) throws(StoreError) -> Int {
         let version = try VersionName(name).description
@@ -23,6 +23,12 @@ extension VersionStore {
                     .versionInUse,
                     "version \(version) cannot be retired: \(need); "
                         + "activate another one first")
+            }
+            if try self.isPinned(version) {
+                throw StoreError(
+                    .versionInUse,
+                    "version \(version) cannot be retired: a server still shows it to a page; "
+                        + "close the page, or stop the server, and repeat the command")
             }
             let references = try self.store.referenceCount(of: version)
             try self.removeTree(of: version)

@@ -1,0 +1,96 @@
+public import CASStore
+
+/// A hold on a version: while it lives, no process retires the version.
+///
+/// A pin is a file in `leases/` that the process has locked (flock(2)), so it ends with the process,
+/// however that ends. A server holds one for every version that some page was loaded from.
+public final class VersionPin: Sendable {
+    /// The version that stays.
+    public let version: String
+    private let versions: VersionStore
+    private let fileName: String
+    private let file: Descriptor
+
+    fileprivate init(
+        _ version: String, _ versions: VersionStore, _ fileName: String,
+        _ file: consuming Descriptor
+    ) {
+        self.version = version
+        self.versions = versions
+        self.fileName = fileName
+        self.file = file
+    }
+
+    deinit {
+        // What cannot be removed now is removed by the next look at the pins, which finds it
+        // unlocked.
+        try? versions.fileSystem.removeIfPresent(versions.directories.leases.raw, fileName)
+    }
+}
+
+extension VersionStore {
+    private static let pinPrefix = ".pin-"
+    private static let tokenLength = 16
+
+    /// Keeps a version from being retired until the pin is released.
+    ///
+    /// - Throws: `.noVersion`; `.readOnly`, `.permission`, `.outOfSpace` where no pin can be made: on
+    ///   a disk that cannot be written nothing is retired either.
+    public func pin(_ name: String) throws(StoreError) -> VersionPin {
+        let version = try VersionName(name).description
+        // Under the lock of the lifecycle: whoever retires sees the pin, or we see the version gone.
+        return try withLifecycleLocked { () throws(StoreError) -> VersionPin in
+            guard
+                try fileSystem.status(
+                    directories.manifests.raw, StoreLayout.manifest(version)) != nil
+            else { throw Self.noVersion(name) }
+            let leases = directories.leases.raw
+            let token = String(try randomToken().prefix(Self.tokenLength))
+            let fileName = "\(Self.pinPrefix)\(token)-\(version)"
+            let file = try fileSystem.open(leases, fileName, .updating, mode: 0o644)
+            // Somebody who looks at the pins may hold it for a moment.
+            _ = try fileSystem.lock(file.raw, exclusive: true, waiting: true)
+            return VersionPin(version, self, fileName, file)
+        }
+    }
+
+    /// The versions that some process has pinned.
+    public func pinnedVersions() throws(StoreError) -> Set<String> {
+        var pinned: Set<String> = []
+        for (fileName, version) in try pinFiles() {
+            if try isHeld(fileName) { pinned.insert(version) }
+        }
+        return pinned
+    }
+
+    /// Whether a process has pinned a version; takes the pins of dead ones away.
+    ///
+    /// The caller holds the lock of the lifecycle, so that none is made meanwhile.
+    func isPinned(_ version: String) throws(StoreError) -> Bool {
+        for (fileName, pinned) in try pinFiles() where pinned == version {
+            if try isHeld(fileName) { return true }
+            try fileSystem.removeIfPresent(directories.leases.raw, fileName)
+        }
+        return false
+    }
+
+    private func isHeld(_ fileName: String) throws(StoreError) -> Bool {
+        let leases = directories.leases.raw
+        guard let file = try fileSystem.openIfPresent(leases, fileName, .reading) else {
+            return false
+        }
+        return try !fileSystem.lock(file.raw, exclusive: true, waiting: false)
+    }
+
+    private func pinFiles() throws(StoreError) -> [(fileName: String, version: String)] {
+        var files: [(fileName: String, version: String)] = []
+        try fileSystem.list(directories.leases.raw) { (entry, _) throws(StoreError) in
+            let name = String(cString: entry)
+            guard name.hasPrefix(Self.pinPrefix) else { return true }
+            let rest = name.dropFirst(Self.pinPrefix.utf8.count + Self.tokenLength)
+            if rest.hasPrefix("-") { files.append((name, String(rest.dropFirst()))) }
+            return true
+        }
+        return files
+    }
+}

@@ -1,0 +1,64 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@Suite struct PinningTests {
+    private func store() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one"])
+        try temporary.add("2", ["a": "two"])
+        try temporary.versions.activate("2")
+        return temporary
+    }
+
+    @Test func `a pinned version is not retired, by no process, until the pin goes`() throws {
+        let temporary = try store()
+        var pin: VersionPin? = try temporary.versions.pin("1")
+        #expect(pin?.version == "1")
+        let other = try temporary.reopened()
+        #expect(try other.pinnedVersions() == ["1"])
+        for versions in [temporary.versions, other] {
+            #expect(throws: StoreError.self) { try versions.retire("1") }
+        }
+        #expect(try other.versions().map(\.version) == ["2", "1"])
+        pin = nil
+        #expect(try other.pinnedVersions() == [])
+        try other.retire("1")
+        #expect(try other.versions().map(\.version) == ["2"])
+    }
+
+    @Test func `one of two pins is enough`() throws {
+        let temporary = try store()
+        var first: VersionPin? = try temporary.versions.pin("1")
+        let second = try temporary.versions.pin("1")
+        #expect(first?.version == second.version)
+        first = nil
+        do {
+            try temporary.versions.retire("1")
+            Issue.record("the pinned version was retired")
+        } catch {
+            #expect(error.code == .versionInUse)
+            #expect(error.message.contains("a server still shows it"))
+        }
+        withExtendedLifetime(second) {}
+    }
+
+    @Test func `the pin of a dead process holds nothing, and is swept`() throws {
+        let temporary = try store()
+        // What a killed process leaves: a file that nobody has locked.
+        let path = temporary.path + "/leases/.pin-0123456789abcdef-1"
+        try Damage.overwriteOrCreate(path, with: [])
+        #expect(try temporary.versions.pinnedVersions() == [])
+        try temporary.versions.retire("1")
+        #expect(!Damage.names(temporary.path + "/leases").contains { $0.hasPrefix(".pin-") })
+    }
+
+    @Test func `what is not registered cannot be pinned`() throws {
+        let temporary = try store()
+        #expect(throws: StoreError.self) { try temporary.versions.pin("3") }
+        #expect(throws: StoreError.self) { try temporary.versions.pin("../1") }
+        #expect(try temporary.versions.pinnedVersions() == [])
+        try temporary.expectClean()
+    }
+}
