@@ -10,6 +10,11 @@ extension PinTable {
         load.connections > 0 || now - load.usedAt <= limits.grace
     }
 
+    /// Whether a load's page still asks for what it begins with.
+    func isLoading(_ load: Load, _ now: Duration) -> Bool {
+        now - load.askedAt <= limits.loading && now - load.begunAt <= limits.loadingMax
+    }
+
     /// Lets a connection hold a load, and no longer the one it held before: a browser's connections
     /// serve one page after another.
     mutating func attach(

@@ -14,21 +14,25 @@ package import VersionTree
 /// 1. The cookie names the browser. If all its live loads are of one version, it is that one. This is
 ///    every case but two tabs, or one that has just gone on, on both sides of a switch.
 /// 2. A script or style as Referer excludes the versions that do not have it.
-/// 3. While the newest page is loading (no pause of `loading` since its last request) the request is
-///    taken for its, if it can be.
+/// 3. While the newest page is loading (no pause of `loading` yet, and not for longer than
+///    `loadingMax`) the request is taken for its, if it can be.
 /// 4. Else there is doubt. Where the versions agree about the path, all is well; where they differ the
 ///    caller refuses with ``refusal(_:)``: a request that fails is seen, a mixed page is not.
 ///
 /// A reload ends the load it replaces when only one page stood at that path. A frame is part of what a
 /// person sees as one page: it gets the version of the page around it; so does a page fetched ahead,
-/// since its visit sends no navigation. After a restart of the server
-/// the cookie alone says the version.
+/// since its visit sends no navigation. After a restart of the server the cookie alone says the
+/// version.
 ///
 /// **Limits.** Rule 3 can be wrong when an older page, in another tab of the same browser, asks for a
 /// file that differs, and has no hashed name, within the moment that a newer page loads. A page silent
 /// for longer than the grace, without a connection, is taken for closed; if it was not, and a newer
 /// one is open in the same browser, it may then get the newer one's files. A page that holds a
 /// connection, as the bridge does, is never taken for closed. A service worker answers as it likes.
+///
+/// **The price.** A tab that goes on across a switch, without a reload, looks like two tabs. Until the
+/// grace of its old page is over, what its new page asks for late, and differs, and has no hashed name,
+/// is refused.
 package struct PinTable: Sendable {
     /// How much is remembered, and how long.
     package struct Limits: Sendable, Hashable {
@@ -41,6 +45,8 @@ package struct PinTable: Sendable {
         package var grace = Duration.seconds(60)
         /// The longest pause between two requests of a page that is still loading.
         package var loading = Duration.seconds(3)
+        /// The longest that a page counts as loading: one that asks again and again has loaded.
+        package var loadingMax = Duration.seconds(30)
         package init() {}
     }
 
@@ -56,7 +62,11 @@ package struct PinTable: Sendable {
         var number: UInt64
         var path: [UInt8]
         var version: VersionName
+        // Its last request; or the end of its last connection, if that was later.
         var usedAt: Duration
+        // Its last request: the end of a connection is no sign that it is still loading.
+        var askedAt: Duration
+        var begunAt: Duration
         // How many navigations it stands for: pages of one path and version.
         var pages = 1
         var connections = 0
@@ -113,12 +123,13 @@ package struct PinTable: Sendable {
         let possible = Self.possible(live.map { browser.loads[$0] }, request, contains)
         let versions = Self.versions(possible)
         let newest = possible.last
-        if let newest, versions.count == 1 || now - newest.usedAt <= limits.loading {
+        if let newest, versions.count == 1 || isLoading(newest, now) {
             // Of the loads of that version, the one whose path the Referer is.
             let own = possible.last { $0.version == newest.version && $0.path == request.referrer }
             let number = (own ?? newest).number
             for index in live where browser.loads[index].number == number {
                 browser.loads[index].usedAt = now
+                browser.loads[index].askedAt = now
             }
             browsers[cookie.browser] = browser
             attach(request.connection, cookie.browser, number, now)
@@ -211,7 +222,8 @@ package struct PinTable: Sendable {
         // A subresource that only the cookie explains belongs to the page that it names.
         let path = request.load == .subresource ? request.referrer ?? [] : request.path
         nextLoad += 1
-        var load = Load(number: nextLoad, path: path, version: version, usedAt: now)
+        var load = Load(
+            number: nextLoad, path: path, version: version, usedAt: now, askedAt: now, begunAt: now)
         let same = browser.loads.firstIndex {
             isLive($0, now) && $0.version == version && $0.path == path
         }

@@ -145,6 +145,33 @@ struct PinTableTests {
         #expect(server.get("/dep.js", by: browser, from: "/app.77aa9c1b.js") == "B")
     }
 
+    @Test("do not take the end of a connection for a page that is loading")
+    func closing() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        _ = server.go("/", in: &browser, connection: 1)
+        server.current = server.b
+        _ = server.go("/", in: &browser, connection: 2)
+        server.wait(30)
+        server.table.close(connection: 2, now: server.now)
+        #expect(server.get("/app.js", by: browser, from: "/", connection: 1) == "doubt")
+    }
+
+    @Test("do not take a page that asks again and again for one that is loading")
+    func polling() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        _ = server.go("/", in: &browser, connection: 1)
+        server.current = server.b
+        _ = server.go("/", in: &browser, connection: 2)
+        for _ in 0..<15 {
+            #expect(server.get("/poll", by: browser, from: "/", connection: 2) == "B")
+            server.wait(2)
+        }
+        server.wait(1)
+        #expect(server.get("/poll", by: browser, from: "/", connection: 2) == "doubt")
+    }
+
     @Test("take a reload for the end of the page it replaces")
     func reload() throws {
         var server = try Server()
