@@ -99,14 +99,14 @@ package final class HTTPServer: Sendable {
             return state.listeners
         }
         guard let listeners else { return }
-        for loop in loops {
+        for (index, loop) in loops.enumerated() {
             let server = self
             let isStarted = LoopThread.start {
                 server.serve(loop, listeners)
                 server.loopEnded()
             }
             guard isStarted else {
-                loopEnded()
+                for _ in index..<loops.count { loopEnded() }
                 stop(within: 0)
                 throw StoreError(.io, "unable to start a thread; there are too many")
             }

@@ -39,7 +39,7 @@ struct MutatedRequestTests {
         let seeds = RequestCase.all.filter { $0.bytes.count < 400 }
         var random = Random(state: 20_260_101)
         var accepted = 0
-        for round in 0..<20_000 {
+        for round in 0..<60_000 {
             let bytes = mutate(seeds[round % seeds.count].bytes, &random)
             guard !bytes.isEmpty else { continue }
             var whole = RequestParser()

@@ -99,6 +99,31 @@ struct UpgradeTests {
         #expect(all.count > 8 << 20)
     }
 
+    @Test("is cut, with the other side, when the client reads nothing")
+    func stuck() throws {
+        let upstream = try TestServer()
+        let port = upstream.port
+        let server = try TestServer(
+            { $0.connection.progressWindow = 200 },
+            extra: { path, _, _ in
+                guard path == "/pump" else { return nil }
+                return .streaming { exchange in Pump(exchange, port: port) }
+            })
+        let client = try server.client()
+        let inner = String(repeating: get("/huge"), count: 4)
+        client.send(
+            "POST /pump HTTP/1.1\r\nHost: x\r\nContent-Length: \(inner.utf8.count)\r\n\r\n" + inner)
+        // Others live through windows enough for the first to be cut.
+        for _ in 0..<4 {
+            let other = try server.client()
+            other.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+            _ = other.readAll()
+        }
+        let all = client.readAll()
+        #expect(all.count < 4 * (8 << 20))
+        #expect(!all.suffix(5).elementsEqual(Array("0\r\n\r\n".utf8)))
+    }
+
     @Test("and a server that is not there is told so")
     func refused() async throws {
         let stopped = try TestServer()

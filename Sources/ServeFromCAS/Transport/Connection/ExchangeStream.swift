@@ -136,7 +136,10 @@ package final class ExchangeStream {
         connection.perform(.upgrade(response, make), head, .none)
     }
 
-    /// Calls the handler's `gone` and closes if nothing moves for so many milliseconds.
+    /// Calls the handler's `gone` and closes in so many milliseconds; `nil` for never.
+    ///
+    /// While the client reads too slowly its own deadline stands instead; a deadline for the other
+    /// side belongs to the outbound stream.
     package func setDeadline(_ milliseconds: Int64?) {
         guard !isOver else { return }
         connection.stream.setDeadline(milliseconds)

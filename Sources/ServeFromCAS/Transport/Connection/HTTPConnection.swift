@@ -118,6 +118,7 @@ final class HTTPConnection: StreamHandler {
     func drained(_ stream: Stream) {
         isWriteStalled = false
         if case .streaming(let exchange) = phase {
+            stream.setDeadline(nil)
             exchange.drained()
         } else {
             processInput()
@@ -234,14 +235,16 @@ final class HTTPConnection: StreamHandler {
     /// After everything that could be done: says what the connection waits for, and until when.
     func rest() {
         guard !stream.isEnding, stream.handler === self else { return }
-        if stream.hasQueued, !isStreaming {
-            stream.pauseReading()
+        if stream.hasQueued {
             if !isWriteStalled {
                 isWriteStalled = true
                 progressMark = stream.sentByteCount
                 stream.setDeadline(options.progressWindow)
             }
-            return
+            if !isStreaming {
+                stream.pauseReading()
+                return
+            }
         }
         switch phase {
         case .head:

@@ -37,7 +37,7 @@ struct Poller: ~Copyable {
         var reading: Int32 = -1
         var writing: Int32 = -1
         guard castree_waker_create(&reading, &writing) == 0,
-            castree_poller_add_stream(raw, reading, Self.wakeToken) == 0
+            castree_poller_add_listener(raw, reading, Self.wakeToken) == 0
         else {
             let number = errno
             Socket.close(raw)
