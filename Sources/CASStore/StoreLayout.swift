@@ -16,6 +16,7 @@
 ///   index.sqlite           derived;  stamp  what the index must agree with
 ///   leases/<lease>         lock files of running writers
 ///   reserve                space set aside for collecting on a full disk
+///   server.json            what a server remembers: its port and its token
 /// ```
 package enum StoreLayout {
     package static let format = "FORMAT"
@@ -30,6 +31,7 @@ package enum StoreLayout {
     package static let index = "index.sqlite"
     package static let stamp = "stamp"
     package static let reserve = "reserve"
+    package static let server = "server.json"
 
     /// The directories of a store, made with it.
     package static let directories = [
@@ -37,7 +39,9 @@ package enum StoreLayout {
     ]
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
-        directories + [format, lifecycle, current, index, stamp, reserve, "index.sqlite-journal"])
+        directories + [format, lifecycle, current, index, stamp, reserve, server,
+            "index.sqlite-journal",
+        ])
 
     /// The end of a manifest's file name.
     package static let manifestSuffix = ".json"

@@ -44,8 +44,10 @@ package final class HTTPServer: Sendable {
         let (listeners, port) = try Self.listen(options.addresses)
         var loops: [EventLoop] = []
         do throws(StoreError) {
-            for _ in 0..<max(1, options.loops) {
-                loops.append(try EventLoop(options: options.loop, onDamage: options.onDamage))
+            for number in 0..<min(max(1, options.loops), 256) {
+                loops.append(
+                    try EventLoop(
+                        options: options.loop, number: number, onDamage: options.onDamage))
             }
         } catch {
             for listener in listeners { Socket.close(listener) }

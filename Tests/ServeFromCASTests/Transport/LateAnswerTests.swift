@@ -20,7 +20,7 @@ struct LateAnswerTests {
             guard path == "/later" else { return nil }
             exchanges.add(exchange)
             return .later(
-                within: within, otherwise: TestHandler.text(204, []),
+                within: within, otherwise: { TestHandler.text(204, []) },
                 gone: { gone.add("gone") })
         }
     }
@@ -101,7 +101,7 @@ struct StoppingTests {
         let server = try TestServer.answering { path, _, exchange in
             guard path == "/later" else { return nil }
             exchanges.add(exchange)
-            return .later(within: 20_000, otherwise: TestHandler.text(204, []), gone: nil)
+            return .later(within: 20_000, otherwise: { TestHandler.text(204, []) }, gone: nil)
         }
         let idle = try server.client()
         idle.send(get("/text"))

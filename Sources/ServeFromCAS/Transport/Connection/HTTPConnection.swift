@@ -26,7 +26,7 @@ final class HTTPConnection: StreamHandler {
         var head: RequestHead
         /// The body that has not been read.
         var framing: BodyFraming
-        var otherwise: Response
+        var otherwise: () -> Response
         var gone: (@Sendable () -> Void)?
     }
 
@@ -135,6 +135,7 @@ final class HTTPConnection: StreamHandler {
         case .streaming(let exchange): exchange.clientGone()
         default: break
         }
+        if requestNumber > 0 { context.handler.ended(ConnectionID(stream.token, on: loop)) }
     }
 
     // MARK: Requests
@@ -216,7 +217,7 @@ final class HTTPConnection: StreamHandler {
             }
         case .collecting, .dropping: checkProgress(receivedByteCount)
         case .waiting(let waiting):
-            answerLate(requestNumber, .response(waiting.otherwise))
+            answerLate(requestNumber, .response(waiting.otherwise()))
         case .streaming(let exchange): exchange.deadlineReached()
         case .ending: stream.close()
         }

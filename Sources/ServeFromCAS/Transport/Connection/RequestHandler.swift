@@ -4,6 +4,23 @@ package protocol RequestHandler: Sendable {
     ///
     /// `exchange` is only worth keeping for ``Answer/later(within:otherwise:gone:)``.
     func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer
+    /// A connection that has brought requests has ended, or was handed over by an upgrade.
+    func ended(_ connection: ConnectionID)
+}
+
+extension RequestHandler {
+    package func ended(_ connection: ConnectionID) {}
+}
+
+/// Tells a connection from every other one of the server, also from those that are gone.
+package struct ConnectionID: Sendable, Hashable {
+    package let raw: UInt64
+
+    /// Eight bits of the loop, 24 of the generation and 32 of the slot: a slot must be used sixteen
+    /// million times before a number comes again.
+    init(_ stream: Stream.Token, on loop: EventLoop) {
+        raw = UInt64(loop.number & 0xff) << 56 | stream.raw & 0x00ff_ffff_ffff_ffff
+    }
 }
 
 /// What becomes of a request.
@@ -14,9 +31,9 @@ package enum Answer {
     case collectBody(limit: Int, then: (RequestHead, [UInt8], Exchange) -> Answer)
     /// Somebody calls ``Exchange/answer(_:)`` within so many milliseconds.
     ///
-    /// If nobody does, `otherwise` is sent. `gone` is called on the loop's thread when the client
+    /// If nobody does, what `otherwise` gives is sent. `gone` is called on the loop's thread when the client
     /// leaves before the answer; a client that has closed its sending side counts as gone.
-    case later(within: Int64, otherwise: Response, gone: (@Sendable () -> Void)?)
+    case later(within: Int64, otherwise: () -> Response, gone: (@Sendable () -> Void)?)
     /// A 101: the response's head is sent, then the bytes belong to the stream's new handler, those
     /// that have come after the head first.
     case upgrade(ResponseHead, (Stream) -> any StreamHandler)
@@ -30,6 +47,9 @@ package struct Exchange: Sendable {
     package let stream: Stream.Token
     /// The request's number on its connection.
     let number: UInt32
+
+    /// The connection that it came on.
+    package var connection: ConnectionID { ConnectionID(stream, on: loop) }
 
     /// Answers, from any thread; does nothing if the client is gone or an answer was given.
     ///

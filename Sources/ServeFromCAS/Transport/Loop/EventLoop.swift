@@ -7,6 +7,8 @@ import Synchronization
 /// it is touched by one thread only is the loop's whole idea, hence `@unchecked`.
 package final class EventLoop: @unchecked Sendable {
     package let options: LoopOptions
+    /// Which of the server's loops it is, from 0.
+    package let number: Int
     /// Milliseconds; taken once for each round of events.
     package internal(set) var now: Int64
     /// The `Date` field of this second, with its line end (RFC 9110, section 6.6.1).
@@ -45,10 +47,11 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     package init(
-        options: LoopOptions = LoopOptions(),
+        options: LoopOptions = LoopOptions(), number: Int = 0,
         onDamage: (@Sendable (StoreError) -> Void)? = nil
     ) throws(StoreError) {
         self.options = options
+        self.number = number
         self.onDamage = onDamage
         poller = try Poller()
         now = SystemClock.milliseconds

@@ -1,0 +1,84 @@
+import CASStore
+
+// The bridge over this server's connections.
+extension AppHandler {
+    func answerBridge(_ head: RequestHead, _ exchange: Exchange) -> Answer {
+        let isOwn = isOwn(head)
+        if WebSocketHandshake.isAsked(for: head) { return openSocket(head, exchange, isOwn) }
+        guard isOwn else {
+            return .response(
+                PlainAnswer.response(
+                    403, "Only this server's pages use the bridge.", method: head.method))
+        }
+        // A page that talks lives, and so does its version.
+        if PinRequest.isOfPage(head) { _ = version(of: head, exchange) }
+        guard head.method == .post else { return answerBridge(head, [], exchange) }
+        return .collectBody(limit: Bridge.postByteCountMax) { head, body, exchange in
+            self.answerBridge(head, body, exchange)
+        }
+    }
+
+    private func answerBridge(
+        _ head: RequestHead, _ body: [UInt8], _ exchange: Exchange
+    ) -> Answer {
+        let bridge = bridge
+        let held = HeldPoll()
+        let answer = bridge.answer(to: head, body: body, now: SystemClock.now) {
+            exchange.loop.submit { _ in
+                guard let poll = held.poll,
+                    let response = bridge.answer(to: poll, now: SystemClock.now)
+                else { return }
+                exchange.answer(response)
+            }
+        }
+        switch answer {
+        case .response(let response): return .response(response)
+        case .hold(let poll):
+            held.poll = poll
+            let left = bridge.nextDeadline(of: poll) - SystemClock.now
+            return .later(
+                within: max(0, left.milliseconds),
+                otherwise: {
+                    bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
+                        ?? PlainAnswer.response(410, "The session has ended.", method: .get)
+                },
+                gone: { bridge.abandon(poll, now: SystemClock.now) })
+        }
+    }
+
+    /// The poll that a wake is about.
+    ///
+    /// `@unchecked Sendable`: set and read on the loop's thread only.
+    private final class HeldPoll: @unchecked Sendable {
+        var poll: BridgePoll?
+    }
+
+    private func openSocket(
+        _ head: RequestHead, _ exchange: Exchange, _ isOwn: Bool
+    ) -> Answer {
+        do throws(StoreError) {
+            switch try WebSocketHandshake.answer(to: head, isAllowedOrigin: isOwn) {
+            case .refused(let response): return .response(response)
+            case .accepted(let response, _):
+                // The socket is a connection of the page's, and lives as long as the page.
+                if PinRequest.isOfPage(head) { _ = version(of: head, exchange) }
+                return .upgrade(response) { stream in BridgeStream(stream, self) }
+            }
+        } catch {
+            notice(error.message)
+            return .response(PlainAnswer.response(500, error.message, method: head.method))
+        }
+    }
+}
+
+extension Bridge {
+    static let postByteCountMax = BridgeLimits.postByteCount
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded up, so that what is due then is due.
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,113 @@
+import CASStore
+import StrictJSON
+
+// What the server itself answers, below /_castree/.
+extension AppHandler {
+    private static let prefix = Array("/_castree".utf8)
+
+    func isReserved(_ head: borrowing RequestHead) -> Bool {
+        let path = head.bytes[head.path]
+        guard path.starts(with: Self.prefix) else { return false }
+        return path.count == Self.prefix.count || path[path.startIndex + Self.prefix.count] == 47
+    }
+
+    func answerReserved(_ head: RequestHead, _ exchange: Exchange) -> Answer {
+        switch head.text(head.path) {
+        case BridgeScript.path: return .response(Self.script(head))
+        case "/_castree/bridge": return answerBridge(head, exchange)
+        case "/_castree/confirm": return .response(confirm(head, exchange))
+        case "/_castree/status": return .response(status(head))
+        default:
+            return .response(
+                PlainAnswer.response(
+                    404, "The server has nothing at this address.", method: head.method))
+        }
+    }
+
+    private static func script(_ head: RequestHead) -> Response {
+        guard head.method == .get || head.method == .head else {
+            return PlainAnswer.methodNotAllowed(head.method)
+        }
+        var response = ResponseHead(200)
+        response.add("Content-Type", "text/javascript; charset=utf-8")
+        response.add("Content-Length", "\(BridgeScript.bytes.count)")
+        response.add("Cache-Control", "no-cache")
+        response.add("X-Content-Type-Options", "nosniff")
+        let body: Response.Body = head.method == .head ? .none : .piece(.bytes(BridgeScript.bytes))
+        return Response(head: response, body: body)
+    }
+
+    /// Whether a request is a page's of this server, and no other site's.
+    func isOwn(_ head: RequestHead) -> Bool {
+        // A token policy has let only its own pass.
+        let claims = BridgeOrigin.Claims(head, hasSecret: tokenPolicy != nil)
+        return BridgeOrigin.isAllowed(claims, allowedHosts: BridgeOrigin.loopbackNames + hosts)
+    }
+
+    /// The page says that its version has started well.
+    private func confirm(_ head: RequestHead, _ exchange: Exchange) -> Response {
+        guard head.method == .post else {
+            return PlainAnswer.response(
+                405, "A confirmation is a POST.", method: head.method, fields: [("Allow", "POST")])
+        }
+        guard isOwn(head) else {
+            return PlainAnswer.response(
+                403, "Only a page of this server confirms its version.", method: head.method)
+        }
+        guard let version = version(of: head, exchange) else {
+            return PlainAnswer.response(
+                409, "It cannot be told which version this page is of.", method: head.method)
+        }
+        do throws(StoreError) {
+            // A server that watches no start has nothing to wait for: the page is as good as told.
+            let isGood = try startup?.confirm(version) ?? true
+            guard isGood else {
+                return PlainAnswer.response(
+                    409, "Version \(version) is not the one that was started.",
+                    method: head.method)
+            }
+            noteChange(shelf.refresh())
+            return Response(head: Self.noContent)
+        } catch {
+            notice("unable to confirm version \(version): \(error.message)")
+            return PlainAnswer.response(500, error.message, method: head.method)
+        }
+    }
+
+    private static var noContent: ResponseHead {
+        var head = ResponseHead(204)
+        head.add("Cache-Control", "no-store")
+        return head
+    }
+
+    /// Which version is served and which are pinned, as JSON; for scripts and checks of health.
+    private func status(_ head: RequestHead) -> Response {
+        guard head.method == .get || head.method == .head else {
+            return PlainAnswer.methodNotAllowed(head.method)
+        }
+        guard isOwn(head) || head.value(of: "origin") == nil else {
+            return PlainAnswer.response(403, "Only this server's pages ask.", method: head.method)
+        }
+        let pinned = pins.withLock { $0.pinned(now: SystemClock.now) }
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.key("version")
+        if let current = shelf.current?.site.version {
+            writer.string(current.description)
+        } else {
+            writer.null()
+        }
+        writer.key("pinned")
+        writer.beginArray()
+        for version in pinned { writer.string(version.description) }
+        writer.endArray()
+        writer.endObject()
+        var response = ResponseHead(200)
+        response.add("Content-Type", "application/json")
+        response.add("Content-Length", "\(writer.bytes.count)")
+        response.add("Cache-Control", "no-store")
+        response.add("X-Content-Type-Options", "nosniff")
+        return Response(
+            head: response, body: head.method == .head ? .none : .piece(.bytes(writer.bytes)))
+    }
+}

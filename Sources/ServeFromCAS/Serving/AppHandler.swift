@@ -1,0 +1,258 @@
+import CASStore
+import Synchronization
+import VersionTree
+
+/// Answers every request of an app's server: who may ask, which version it is about, what comes back.
+///
+/// The path of most requests is short: host, look-up, prepared head. It takes no lock and makes no
+/// string.
+final class AppHandler: RequestHandler {
+    let shelf: SiteShelf
+    let startup: StartupWatch?
+    let bridge: Bridge
+    let pins: Mutex<PinTable>
+    let notice: @Sendable (String) -> Void
+    let hosts: [String]
+    private let hostPolicy: HostPolicy
+    let tokenPolicy: TokenPolicy?
+    private let proxies: ProxyTable?
+    private let cookieName: String
+    private let loops: [LoopState]
+
+    /// What one thread keeps for itself.
+    ///
+    /// `@unchecked Sendable`: a loop's requests are answered on its own thread only.
+    private final class LoopState: @unchecked Sendable {
+        var generation = -1
+        var current: Responder?
+        /// Of versions that are not current.
+        var others: [VersionName: Responder] = [:]
+        /// The Host field that was allowed last; a browser sends the same with every request.
+        var allowedHost: [UInt8] = []
+    }
+
+    struct Parts {
+        var shelf: SiteShelf
+        var startup: StartupWatch?
+        var bridge: Bridge
+        var pinGrace: Duration
+        var port: UInt16
+        var hosts: [String]
+        var token: String?
+        var proxies: ProxyTable?
+        var workers: Int
+        var notice: @Sendable (String) -> Void
+    }
+
+    init(_ parts: Parts) {
+        shelf = parts.shelf
+        startup = parts.startup
+        bridge = parts.bridge
+        var limits = PinTable.Limits()
+        limits.grace = parts.pinGrace
+        pins = Mutex(PinTable(limits: limits))
+        notice = parts.notice
+        hosts = parts.hosts
+        hostPolicy = HostPolicy(port: parts.port, names: parts.hosts)
+        tokenPolicy = parts.token.map {
+            TokenPolicy(token: $0, name: AppHandler.tokenName(port: parts.port))
+        }
+        proxies = parts.proxies
+        cookieName = "castree_page_\(parts.port)"
+        loops = (0..<parts.workers).map { _ in LoopState() }
+    }
+
+    /// The name of the token's cookie and parameter; cookies do not know ports.
+    static func tokenName(port: UInt16) -> String { "castree_token_\(port)" }
+
+    // MARK: Requests
+
+    func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
+        let state = loops[exchange.loop.number]
+        if let refusal = refuseHost(head, state) { return .response(refusal) }
+        var cookies: [String] = []
+        if let tokenPolicy {
+            switch tokenPolicy.verdict(on: head) {
+            case .granted: break
+            case .grantedWithCookie(let cookie): cookies.append(cookie)
+            case .refused(let response): return .response(response)
+            }
+        }
+        if isReserved(head) { return answerReserved(head, exchange) }
+        if let proxies, let answer = proxies.answer(head, exchange) { return answer }
+        guard PinRequest.isOfPage(head) else {
+            return .response(adding(cookies, to: respondCurrent(head, state)))
+        }
+        return .response(adding(cookies, to: respondPinned(head, exchange, state)))
+    }
+
+    func ended(_ connection: ConnectionID) {
+        pins.withLock { $0.close(connection: connection.raw, now: SystemClock.now) }
+    }
+
+    private func refuseHost(_ head: borrowing RequestHead, _ state: LoopState) -> Response? {
+        if head.authority == nil, let host = head.value(of: "host"),
+            head.bytes[host].elementsEqual(state.allowedHost)
+        {
+            return nil
+        }
+        if let refusal = hostPolicy.refusal(of: head) { return refusal }
+        if head.authority == nil, let host = head.value(of: "host") {
+            state.allowedHost = Array(head.bytes[host])
+        }
+        return nil
+    }
+
+    private func adding(_ cookies: [String], to response: Response) -> Response {
+        guard !cookies.isEmpty else { return response }
+        var response = response
+        for cookie in cookies { response.head.add("Set-Cookie", cookie) }
+        return response
+    }
+
+    // MARK: Versions
+
+    private func respondCurrent(_ head: borrowing RequestHead, _ state: LoopState) -> Response {
+        let generation = shelf.currentGeneration
+        if state.generation != generation {
+            state.current = shelf.current.map { Responder(site: $0.site) }
+            state.others = [:]
+            state.generation = generation
+        }
+        guard state.current != nil else { return Self.nothingCurrent(head.method) }
+        return state.current?.respond(to: head) ?? Self.nothingCurrent(head.method)
+    }
+
+    private func respond(
+        _ head: borrowing RequestHead, _ entry: SiteShelf.Entry, _ state: LoopState
+    ) -> Response {
+        if entry.site === state.current?.site, state.generation == shelf.currentGeneration {
+            return respondCurrent(head, state)
+        }
+        let version = entry.site.version
+        if state.others[version]?.site !== entry.site {
+            if state.others.count >= 8 { state.others = [:] }
+            state.others[version] = Responder(site: entry.site, headCountMax: 4096)
+        }
+        return state.others[version]?.respond(to: head)
+            ?? Responder.respond(to: head, site: entry.site)
+    }
+
+    private func respondPinned(
+        _ head: borrowing RequestHead, _ exchange: Exchange, _ state: LoopState
+    ) -> Response {
+        let now = SystemClock.now
+        let request = PinRequest(
+            head, cookieName: cookieName, connection: exchange.connection.raw)
+        if request.load == .page { pageBegins(now) }
+        guard let current = shelf.current else { return Self.nothingCurrent(head.method) }
+        let decision = pins.withLock { pins in
+            pins.decide(
+                request, current: current.site.version, now: now, newBrowser: Self.newBrowser(),
+                contains: { version, path in self.contains(version, path) })
+        }
+        switch decision {
+        case .serve(let version, let cookie):
+            guard let entry = open(version) else { return Self.gone(head.method) }
+            var response = respond(head, entry, state)
+            if let cookie { response.head.add("Set-Cookie", cookie.setCookie(cookieName)) }
+            return response
+        case .doubt(let versions):
+            let entries = versions.compactMap { open($0) }
+            guard entries.count == versions.count, let first = entries.first,
+                PinTable.agree(entries.map(\.site), on: head)
+            else { return PinTable.refusal(head.method) }
+            return respond(head, first, state)
+        }
+    }
+
+    /// Before a page is answered: news of the lifecycle, and a version that waits for its start.
+    private func pageBegins(_ now: Duration) {
+        noteChange(shelf.refresh())
+        guard let startup else { return }
+        do throws(StoreError) {
+            let report = try startup.pageBegins(shelf.lifecycle, now: now)
+            guard let report else { return }
+            if let left = report.rolledBackFrom {
+                tellRollback(left, "it was started before and never confirmed")
+            }
+            noteChange(shelf.refresh())
+        } catch {
+            notice("unable to start the pending version: \(error.message)")
+        }
+    }
+
+    /// Tells pages and the operator what has changed.
+    func noteChange(_ change: (before: Lifecycle, now: Lifecycle)?) {
+        guard let (before, now) = change else { return }
+        if let pending = now.pending, pending != before.pending {
+            bridge.publish(.versionReady(version: pending))
+        }
+        if let current = now.current, current != before.current, before.current != nil,
+            before.pending != current
+        {
+            bridge.publish(.versionReady(version: current))
+        }
+    }
+
+    func tellRollback(_ version: String, _ reason: String) {
+        notice("version \(version) was rolled back: \(reason)")
+        bridge.publish(.rolledBack(version: version, reason: reason))
+    }
+
+    private func open(_ version: VersionName) -> SiteShelf.Entry? {
+        do throws(StoreError) {
+            return try shelf.open(version)
+        } catch {
+            // Retired while nobody held it: its page has to be loaded again.
+            if error.code != .noVersion { notice(error.message) }
+            return nil
+        }
+    }
+
+    private func contains(_ version: VersionName, _ path: [UInt8]) -> Bool {
+        open(version)?.site.contains(path) ?? false
+    }
+
+    /// The version that a request belongs to, for the page's own requests to the server.
+    func version(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
+        let request = PinRequest(
+            head, cookieName: cookieName, connection: exchange.connection.raw)
+        guard let current = shelf.current else { return nil }
+        let decision = pins.withLock { pins in
+            pins.decide(
+                request, current: current.site.version, now: SystemClock.now,
+                newBrowser: Self.newBrowser(),
+                contains: { version, path in self.contains(version, path) })
+        }
+        switch decision {
+        case .serve(let version, _): return version.description
+        case .doubt: return nil
+        }
+    }
+
+    private static func newBrowser() -> String {
+        // Without random numbers a counter still tells one browser from another.
+        let token = try? randomToken()
+        return token ?? "browser" + String(SystemClock.nanoseconds)
+    }
+
+    // MARK: Answers of its own
+
+    private static func nothingCurrent(_ method: Method) -> Response {
+        PlainAnswer.response(
+            503, "No version is current; castree activate VERSION makes one so.", method: method,
+            fields: [("Retry-After", "1")])
+    }
+
+    private static func gone(_ method: Method) -> Response {
+        PlainAnswer.response(
+            409, "The version that this page was loaded from is gone: load the page again.",
+            method: method)
+    }
+}
+
+extension SystemClock {
+    /// The time of a clock that only goes forward.
+    static var now: Duration { .nanoseconds(nanoseconds) }
+}

@@ -1,0 +1,153 @@
+public import CASStore
+import Synchronization
+public import VersionTree
+
+/// Serves the current version of a store over HTTP, to the browsers and web views of this machine.
+///
+/// A page keeps the version that it was loaded from; what becomes current meanwhile, by this process
+/// or another one, is shown from the next navigation on.
+///
+///     let server = try AppServer(versions)
+///     try server.start()
+///     print(server.url)
+///     await server.waitUntilStopped()
+public final class AppServer: Sendable {
+    /// The port.
+    public let port: UInt16
+    /// Where the app is: `http://localhost:PORT/`, with the token if one is required.
+    public let url: String
+    /// The app's end of the conversation with its pages.
+    public let bridge: Bridge
+    private let server: HTTPServer
+    private let handler: AppHandler
+    private let housekeeping = Mutex<Task<Void, Never>?>(nil)
+
+    /// Takes the port; requests are answered after ``start()``.
+    ///
+    /// Writes the port and the token to the store's `server.json` the first time, so that the web
+    /// origin is the same at the next start.
+    /// - Throws: `.portInUse`, naming the port; `.badServerFile`; `.unsupported` for an upstream that
+    ///   cannot be had; what reading the store throws. That no version is current is no error.
+    public convenience init(
+        _ versions: VersionStore, options: AppServerOptions = AppServerOptions()
+    ) throws(StoreError) {
+        try self.init(versions, options, connections: ConnectionOptions())
+    }
+
+    package init(
+        _ versions: VersionStore, _ options: AppServerOptions, connections: ConnectionOptions
+    ) throws(StoreError) {
+        var memory = try ServerMemory(versions)
+        let remembered = memory
+        let bridge = Bridge(limits: options.bridge)
+        let shelf = SiteShelf(versions, options.site, notice: options.notice)
+        let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
+        if options.requiresToken, memory.token == nil {
+            memory.token = try randomToken() + randomToken()
+        }
+        let token = options.requiresToken ? memory.token : nil
+        let proxies = try options.proxies.isEmpty ? nil : ProxyTable(options.proxies)
+        var httpOptions = HTTPServer.Options()
+        httpOptions.loops = options.workers
+        httpOptions.connection = connections
+        httpOptions.accessLog = options.accessLog
+        let notice = options.notice
+        httpOptions.onDamage = { notice($0.message) }
+        let objects = ContentCache(versions.store)
+        let late = LateHandler()
+        let server = try Self.bind(
+            options.port.candidates(remembered: memory.port(for: options.port)), httpOptions,
+            objects, late)
+        let handler = AppHandler(
+            AppHandler.Parts(
+                shelf: shelf, startup: startup, bridge: bridge, pinGrace: options.pinGrace,
+                port: server.port, hosts: options.hosts, token: token, proxies: proxies,
+                workers: server.loops.count, notice: notice))
+        late.handler.withLock { $0 = handler }
+        memory.note(options.port, server.port)
+        if memory != remembered { Self.remember(memory, versions, notice) }
+        let query = token.map { "?\(AppHandler.tokenName(port: server.port))=\($0)" }
+        port = server.port
+        url = "http://localhost:\(server.port)/\(query ?? "")"
+        self.bridge = bridge
+        self.server = server
+        self.handler = handler
+        shelf.refresh()
+    }
+
+    // A store that cannot be written is served all the same; only its port is chosen anew each time.
+    private static func remember(
+        _ memory: ServerMemory, _ versions: VersionStore, _ notice: @Sendable (String) -> Void
+    ) {
+        do throws(StoreError) {
+            try memory.write(versions)
+        } catch {
+            notice("the port and the token are not remembered: \(error.message)")
+        }
+    }
+
+    private static func bind(
+        _ candidates: [UInt16], _ options: HTTPServer.Options, _ objects: ContentCache,
+        _ handler: any RequestHandler
+    ) throws(StoreError) -> HTTPServer {
+        var options = options
+        var first: StoreError?
+        for port in candidates {
+            options.addresses = [.loopback4(port), .loopback6(port)]
+            do throws(StoreError) {
+                return try HTTPServer(options, objects: objects, handler: handler)
+            } catch {
+                guard error.code == .portInUse else { throw error }
+                first = first ?? error
+            }
+        }
+        throw first ?? StoreError(.io, "there is no port to listen on")
+    }
+
+    /// The version that new pages get; `nil` if none is current.
+    public var currentVersion: String? { handler.shelf.current?.site.version.description }
+
+    /// Starts serving.
+    /// - Throws: `.io` when the system has no thread to give.
+    public func start() throws(StoreError) {
+        try server.start()
+        let handler = handler
+        housekeeping.withLock { task in
+            guard task == nil else { return }
+            task = Task.detached { await Housekeeping.run(handler) }
+        }
+    }
+
+    /// Stops: answers what is in flight, closes idle connections, and cuts what is left after
+    /// `grace`.
+    ///
+    /// Returns at once; see ``waitUntilStopped()``.
+    public func stop(within grace: Duration = .seconds(10)) {
+        housekeeping.withLock { $0?.cancel() }
+        bridge.finish()
+        server.stop(within: grace.milliseconds)
+    }
+
+    /// Returns when everything has ended.
+    public func waitUntilStopped() async { await server.waitUntilStopped() }
+
+    /// Tells whether the app is in the foreground.
+    ///
+    /// In the background the time in which a page must confirm does not run.
+    public func setForeground(_ isForeground: Bool) {
+        handler.startup?.setForeground(isForeground, now: SystemClock.now)
+    }
+}
+
+/// Stands for the handler while the port, which the handler needs to know, is being taken.
+private final class LateHandler: RequestHandler {
+    let handler = Mutex<AppHandler?>(nil)
+    private var resolved: AppHandler? { handler.withLock { $0 } }
+
+    func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
+        resolved?.answer(head, exchange)
+            ?? .response(PlainAnswer.response(503, "The server begins.", method: head.method))
+    }
+
+    func ended(_ connection: ConnectionID) { resolved?.ended(connection) }
+}

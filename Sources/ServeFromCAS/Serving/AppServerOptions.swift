@@ -1,0 +1,36 @@
+public import CASStore
+
+/// How an app is served.
+public struct AppServerOptions: Sendable {
+    /// Which port to take; see ``PortChoice``.
+    public var port = PortChoice.app("")
+    /// How versions are shown as sites.
+    public var site = SiteOptions()
+    /// Threads that serve; one is enough for many thousand requests a second.
+    public var workers = 1
+    /// Host names besides `localhost`, `127.0.0.1` and `[::1]` by which browsers may reach the server.
+    ///
+    /// Others are refused, so that another site's name, made to lead here, reads nothing.
+    public var hosts: [String] = []
+    /// Whether requests must carry the token of this store; see ``AppServer/url``.
+    public var requiresToken = false
+    /// How long a page of a version that is not known good has until it confirms.
+    ///
+    /// After that the version is rolled back. `nil`: the server serves what is current, whoever
+    /// vouches for it.
+    public var confirmation: Duration?
+    /// How long a version is kept for a page after the page's last request and connection.
+    public var pinGrace = Duration.seconds(60)
+    /// How much may be queued between page and app.
+    public var bridge = BridgeLimits()
+    /// Routes that are answered by other servers.
+    public var proxies: [ProxyRoute] = []
+    /// Told of every answered request, on a serving thread.
+    public var accessLog: (@Sendable (AccessRecord) -> Void)?
+    /// Told, in a sentence, what the app's author or operator should know: objects that could not be
+    /// served, versions that were rolled back, a lifecycle that cannot be read.
+    public var notice: @Sendable (String) -> Void = { _ in }
+
+    /// The usual server.
+    public init() {}
+}

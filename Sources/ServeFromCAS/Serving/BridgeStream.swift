@@ -1,0 +1,83 @@
+/// A page's WebSocket on a loop: moves bytes and time between the stream and the bridge.
+final class BridgeStream: StreamHandler {
+    private let handler: AppHandler
+    private var link: BridgeLink
+    private let connection: ConnectionID
+    /// Bytes that may wait in the stream before the rest waits in the session's queue.
+    private static let queuedMax = 256 << 10
+
+    init(_ stream: Stream, _ handler: AppHandler) {
+        self.handler = handler
+        connection = ConnectionID(stream.token, on: stream.loop)
+        let (loop, token) = (stream.loop, stream.token)
+        link = BridgeLink(bridge: handler.bridge, now: SystemClock.now) {
+            loop.submit { loop in
+                guard let stream = loop.stream(token),
+                    let bridge = stream.handler as? BridgeStream
+                else { return }
+                bridge.pump(stream)
+            }
+        }
+        schedule(stream)
+    }
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) {
+        bytes.withUnsafeBytes { link.receive($0, now: SystemClock.now) }
+        send(stream)
+    }
+
+    func receivedEnd(on stream: Stream) {
+        link.receiveEnd(now: SystemClock.now)
+        send(stream)
+        stream.finish()
+    }
+
+    func drained(_ stream: Stream) {
+        stream.resumeReading()
+        pump(stream)
+    }
+
+    func deadlineReached(on stream: Stream) {
+        link.advance(to: SystemClock.now)
+        send(stream)
+    }
+
+    func stopping(_ stream: Stream) {
+        link.close(CloseCode(1001), "the server stops", now: SystemClock.now)
+        send(stream)
+    }
+
+    func closed(_ stream: Stream, failure: Int32?) {
+        let now = SystemClock.now
+        link.receiveEnd(now: now)
+        handler.pins.withLock { $0.leave(connection: connection.raw, now: now) }
+    }
+
+    private func pump(_ stream: Stream) {
+        link.pump(now: SystemClock.now)
+        send(stream)
+    }
+
+    private func send(_ stream: Stream) {
+        let now = SystemClock.now
+        while link.outputByteCount > 0, stream.queuedByteCount < Self.queuedMax, !stream.isEnding {
+            link.withOutput(now: now) { bytes in
+                stream.send(bytes, more: false)
+                return bytes.count
+            }
+        }
+        // A page that takes nothing is not listened to either.
+        if stream.queuedByteCount >= Self.queuedMax { stream.pauseReading() }
+        if link.isFinished, link.outputByteCount == 0 {
+            stream.finish()
+            return
+        }
+        schedule(stream)
+    }
+
+    private func schedule(_ stream: Stream) {
+        guard !stream.isEnding else { return }
+        stream.setDeadline(
+            link.nextDeadline.map { max(0, ($0 - SystemClock.now).milliseconds) })
+    }
+}

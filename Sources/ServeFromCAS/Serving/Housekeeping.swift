@@ -1,0 +1,39 @@
+import CASStore
+
+/// What a server does although nobody asks: follows the lifecycle, ends what is over.
+enum Housekeeping {
+    /// Twice a second: a version that another process makes current is announced that soon to pages
+    /// that listen; navigations look for themselves.
+    private static let pause = Duration.milliseconds(500)
+
+    static func run(_ handler: AppHandler) async {
+        while !Task.isCancelled {
+            look(handler, now: SystemClock.now)
+            do {
+                try await Task.sleep(for: pause)
+            } catch {
+                return
+            }
+        }
+    }
+
+    static func look(_ handler: AppHandler, now: Duration) {
+        handler.noteChange(handler.shelf.refresh())
+        do throws(StoreError) {
+            if let left = try handler.startup?.look(now: now) {
+                handler.noteChange(handler.shelf.refresh())
+                handler.tellRollback(left.version, left.reason)
+            }
+        } catch {
+            handler.notice("unable to go back from a version that was not confirmed: \(error.message)")
+        }
+        if let deadline = handler.bridge.nextDeadline, deadline <= now {
+            handler.bridge.advance(to: now)
+        }
+        let pinned = handler.pins.withLock { pins in
+            pins.expire(now: now)
+            return pins.pinned(now: now)
+        }
+        handler.shelf.keep(pinned)
+    }
+}

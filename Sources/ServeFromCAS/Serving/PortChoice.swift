@@ -1,0 +1,44 @@
+public import CASStore
+
+/// Which port a server takes.
+///
+/// The port is part of the web origin, and the origin owns the app's local storage: it must be the same
+/// at every start.
+public enum PortChoice: Sendable, Hashable {
+    /// This one.
+    case exactly(UInt16)
+    /// The one that was taken before, else one computed from the app's identifier.
+    case app(String)
+    /// As `app`; if another program has it, the next free one of the twenty behind it.
+    case appOrNext(String)
+
+    /// The ports that are given out: registered ones that no system hands to clients by itself
+    /// (ephemeral ports begin at 32,768 on Linux and at 49,152 elsewhere, RFC 6335).
+    static let range: ClosedRange<UInt16> = 20_000...32_767
+
+    /// The port of an app: the first bytes of the SHA-256 of its identifier, so that all ports are
+    /// equally likely and similar identifiers have nothing in common.
+    static func port(of app: String) throws(StoreError) -> UInt16 {
+        var digester = try Digester(.sha256)
+        Array(("castree-port 1\n" + app).utf8).withUnsafeBytes { digester.update($0) }
+        let word = digester.finish { bytes in
+            (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[$1]) }
+        }
+        // 64 bits over 12,768 ports: what is left of a preference is below one in 10^15.
+        return range.lowerBound + UInt16(word % UInt64(range.count))
+    }
+
+    /// Ports to try, in order.
+    func candidates(remembered: UInt16?) throws(StoreError) -> [UInt16] {
+        switch self {
+        case .exactly(let port): return [port]
+        case .app(let app): return [try remembered ?? Self.port(of: app)]
+        case .appOrNext(let app):
+            let first = try remembered ?? Self.port(of: app)
+            return [first] + (1...20).map { step in
+                let place = (Int(first) - Int(Self.range.lowerBound) + step) % Self.range.count
+                return Self.range.lowerBound + UInt16(max(place, 0))
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import CASStore
+import StrictJSON
+import VersionTree
+
+/// What a server remembers in its store between starts: `server.json`.
+///
+/// `{"appID":"…","port":23456,"token":"…"}`, mode 0600, since the token is a secret. It is no part of
+/// what the store promises: without it the port is computed again and pages need a new token.
+struct ServerMemory: Sendable, Hashable {
+    /// For which app the port was chosen.
+    var appID: String?
+    var port: UInt16?
+    /// 32 hexadecimal digits.
+    var token: String?
+
+    /// Reads the file; nothing is remembered if there is none.
+    /// - Throws: `.badServerFile` if it is damaged; what reading throws.
+    init(_ versions: VersionStore) throws(StoreError) {
+        let root = versions.directories.root.raw
+        guard let status = try versions.fileSystem.status(root, StoreLayout.server) else { return }
+        do {
+            guard status.kind == .regular else { throw Self.damaged("it is no regular file") }
+            let bytes = try versions.fileSystem.contents(root, StoreLayout.server, limit: 64 << 10)
+            let value = try JSONValue(parsing: bytes)
+            if case .string(let text)? = value["appID"] { appID = text }
+            if case .string(let text)? = value["token"] { token = text }
+            if case .integer(let number)? = value["port"] { port = UInt16(exactly: number) }
+        } catch let error as JSONError {
+            throw Self.damaged(error.message)
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            throw Self.damaged("\(error)")
+        }
+        if let token, token.utf8.count != 32 || !token.utf8.allSatisfy({ Hex.value(of: $0) != nil }) {
+            throw Self.damaged("its token is not 32 hexadecimal digits")
+        }
+    }
+
+    /// The port that was taken before for this choice.
+    func port(for choice: PortChoice) -> UInt16? {
+        switch choice {
+        case .exactly: nil
+        case .app(let app), .appOrNext(let app): app == appID ? port : nil
+        }
+    }
+
+    /// Notes the port of an app; one that was only lent is not noted.
+    mutating func note(_ choice: PortChoice, _ taken: UInt16) {
+        switch choice {
+        case .exactly: return
+        case .app(let app), .appOrNext(let app):
+            guard appID != app || port == nil else { return }
+            appID = app
+            port = taken
+        }
+    }
+
+    private static func damaged(_ why: String) -> StoreError {
+        StoreError(
+            .badServerFile,
+            "\(StoreLayout.server) in the store cannot be read (\(why)); delete it to have the port and the "
+                + "token chosen anew")
+    }
+
+    /// Writes the file, as a whole.
+    func write(_ versions: VersionStore) throws(StoreError) {
+        var writer = JSONWriter()
+        writer.beginObject()
+        if let appID {
+            writer.key("appID")
+            writer.string(appID)
+        }
+        if let port {
+            writer.key("port")
+            writer.integer(Int64(port))
+        }
+        if let token {
+            writer.key("token")
+            writer.string(token)
+        }
+        writer.endObject()
+        try versions.fileSystem.replaceFile(
+            versions.directories.root.raw, StoreLayout.server, with: writer.bytes, token: "new",
+            durably: versions.store.options.isDurable)
+    }
+}
+
+extension StoreError.Code {
+    /// `server.json` cannot be read.
+    public static let badServerFile = Self("badServerFile")
+}
