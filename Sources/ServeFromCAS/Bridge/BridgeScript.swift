@@ -175,9 +175,13 @@ package enum BridgeScript {
             const began = Date.now(), abort = new AbortController();
             let isPosting = false;
             here.transport = 'poll';
-            here.drop = () => abort.abort();
+            here.drop = () => {
+              // Nothing gets through, so it may not be the WebSocket's fault.
+              if (!here.isOpen) misses = 1;
+              abort.abort();
+            };
             const request = async (query, body) => {
-              const limit = setTimeout(here.drop, 40000);
+              const limit = setTimeout(() => abort.abort(), 40000);
               try {
                 const method = body ? 'POST' : 'GET';
                 const answer = await fetch(address + query, { method, body, signal: abort.signal });
@@ -206,7 +210,7 @@ package enum BridgeScript {
                 here.flush();
                 await request(`?session=${session}&ack=${received}`);
                 // Now and then a WebSocket is tried again.
-                if (Date.now() - began > 120000) { misses = 1; failures = 0; lost(here); }
+                if (Date.now() - began > 30000) { misses = 1; failures = 0; lost(here); }
               }
             })().catch(() => lost(here));
           };

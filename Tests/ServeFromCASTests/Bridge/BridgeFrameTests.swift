@@ -73,3 +73,35 @@ struct BridgeFrameTests {
         }
     }
 }
+
+@Suite("A page's end of the bridge")
+struct BridgeClientTests {
+    @Test("sends again what a lost session did not acknowledge, marked if it was ever sent")
+    func newSession() throws {
+        let other = String(BridgeFrameTests.id.reversed())
+        func frame(_ text: String) throws -> BridgeFrame {
+            try BridgeFrame(Array(text.utf8)[...], isBinary: false)
+        }
+        func next(_ page: inout BridgeClient) -> String? {
+            page.nextFrame(now: .zero).map { String(decoding: $0.bytes, as: UTF8.self) }
+        }
+        var page = BridgeClient()
+        try page.send(.text([97]))
+        #expect(next(&page) == nil, "nothing leaves before the welcome")
+        #expect(
+            try page.receive(frame("W 1 \(BridgeFrameTests.id) 0"), now: .zero)
+                == [.opened(resumed: false)])
+        #expect(next(&page) == "M 1 0\na")
+        try page.send(.text([98]))
+        #expect(next(&page) == "M 2 0\nb")
+        _ = try page.receive(frame("A 1"), now: .zero)
+        page.disconnect()
+        try page.send(.text([99]))
+        #expect(page.greeting == (try frame("H 1 \(BridgeFrameTests.id) 0")))
+        #expect(
+            try page.receive(frame("W 1 \(other) 0"), now: .zero) == [.opened(resumed: false)])
+        #expect(next(&page) == "M 1 0 again\nb")
+        #expect(next(&page) == "M 2 0\nc")
+        #expect(next(&page) == nil)
+    }
+}
