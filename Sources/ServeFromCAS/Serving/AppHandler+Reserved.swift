@@ -1,5 +1,7 @@
 import CASStore
 import StrictJSON
+import Synchronization
+import VersionTree
 
 // What the server itself answers, below /_castree/.
 extension AppHandler {

@@ -195,6 +195,14 @@ final class AppHandler: RequestHandler {
         }
     }
 
+    /// A page that comes later learns what waits, too.
+    func noteSession(_ change: BridgeSessionChange) {
+        guard case .opened(let session) = change, let pending = shelf.lifecycle.pending else {
+            return
+        }
+        bridge.publish(.versionReady(version: pending), to: session)
+    }
+
     func tellRollback(_ version: String, _ reason: String) {
         notice("version \(version) was rolled back: \(reason)")
         bridge.publish(.rolledBack(version: version, reason: reason))

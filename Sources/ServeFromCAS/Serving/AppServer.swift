@@ -39,7 +39,8 @@ public final class AppServer: Sendable {
     ) throws(StoreError) {
         var memory = try ServerMemory(versions)
         let remembered = memory
-        let bridge = Bridge(limits: options.bridge)
+        let late = LateHandler()
+        let bridge = Bridge(limits: options.bridge) { late.resolved?.noteSession($0) }
         let shelf = SiteShelf(versions, options.site, notice: options.notice)
         let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
         if options.requiresToken, memory.token == nil {
@@ -54,7 +55,6 @@ public final class AppServer: Sendable {
         let notice = options.notice
         httpOptions.onDamage = { notice($0.message) }
         let objects = ContentCache(versions.store)
-        let late = LateHandler()
         let server = try Self.bind(
             options.port.candidates(remembered: memory.port(for: options.port)), httpOptions,
             objects, late)
@@ -142,7 +142,7 @@ public final class AppServer: Sendable {
 /// Stands for the handler while the port, which the handler needs to know, is being taken.
 private final class LateHandler: RequestHandler {
     let handler = Mutex<AppHandler?>(nil)
-    private var resolved: AppHandler? { handler.withLock { $0 } }
+    var resolved: AppHandler? { handler.withLock { $0 } }
 
     func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
         resolved?.answer(head, exchange)

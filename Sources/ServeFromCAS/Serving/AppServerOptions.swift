@@ -1,5 +1,3 @@
-public import CASStore
-
 /// How an app is served.
 public struct AppServerOptions: Sendable {
     /// Which port to take; see ``PortChoice``.

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A page's WebSocket on a loop: moves bytes and time between the stream and the bridge.
 final class BridgeStream: StreamHandler {
     private let handler: AppHandler

@@ -1,4 +1,5 @@
 import CASStore
+import Synchronization
 
 /// What a server does although nobody asks: follows the lifecycle, ends what is over.
 enum Housekeeping {

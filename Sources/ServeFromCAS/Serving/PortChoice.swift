@@ -1,4 +1,4 @@
-public import CASStore
+import CASStore
 
 /// Which port a server takes.
 ///
@@ -28,13 +28,18 @@ public enum PortChoice: Sendable, Hashable {
         return range.lowerBound + UInt16(word % UInt64(range.count))
     }
 
+    private func first(_ app: String, _ remembered: UInt16?) throws(StoreError) -> UInt16 {
+        if let remembered { return remembered }
+        return try Self.port(of: app)
+    }
+
     /// Ports to try, in order.
     func candidates(remembered: UInt16?) throws(StoreError) -> [UInt16] {
         switch self {
         case .exactly(let port): return [port]
-        case .app(let app): return [try remembered ?? Self.port(of: app)]
+        case .app(let app): return [try first(app, remembered)]
         case .appOrNext(let app):
-            let first = try remembered ?? Self.port(of: app)
+            let first = try first(app, remembered)
             return [first] + (1...20).map { step in
                 let place = (Int(first) - Int(Self.range.lowerBound) + step) % Self.range.count
                 return Self.range.lowerBound + UInt16(max(place, 0))

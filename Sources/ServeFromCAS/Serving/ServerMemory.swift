@@ -1,4 +1,4 @@
-import CASStore
+public import CASStore
 import StrictJSON
 import VersionTree
 
@@ -18,20 +18,17 @@ struct ServerMemory: Sendable, Hashable {
     init(_ versions: VersionStore) throws(StoreError) {
         let root = versions.directories.root.raw
         guard let status = try versions.fileSystem.status(root, StoreLayout.server) else { return }
-        do {
-            guard status.kind == .regular else { throw Self.damaged("it is no regular file") }
-            let bytes = try versions.fileSystem.contents(root, StoreLayout.server, limit: 64 << 10)
-            let value = try JSONValue(parsing: bytes)
-            if case .string(let text)? = value["appID"] { appID = text }
-            if case .string(let text)? = value["token"] { token = text }
-            if case .integer(let number)? = value["port"] { port = UInt16(exactly: number) }
-        } catch let error as JSONError {
-            throw Self.damaged(error.message)
-        } catch let error as StoreError {
-            throw error
+        guard status.kind == .regular else { throw Self.damaged("it is no regular file") }
+        let bytes = try versions.fileSystem.contents(root, StoreLayout.server, limit: 64 << 10)
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONValue.parse(bytes)
         } catch {
-            throw Self.damaged("\(error)")
+            throw Self.damaged(error.message)
         }
+        appID = value["appID"]?.asString
+        token = value["token"]?.asString
+        port = value["port"]?.asInt64.flatMap { UInt16(exactly: $0) }
         if let token, token.utf8.count != 32 || !token.utf8.allSatisfy({ Hex.value(of: $0) != nil }) {
             throw Self.damaged("its token is not 32 hexadecimal digits")
         }
@@ -81,7 +78,7 @@ struct ServerMemory: Sendable, Hashable {
         }
         writer.endObject()
         try versions.fileSystem.replaceFile(
-            versions.directories.root.raw, StoreLayout.server, with: writer.bytes, token: "new",
+            versions.directories.root.raw, StoreLayout.server, with: writer.bytes, mode: 0o600, token: "new",
             durably: versions.store.options.isDurable)
     }
 }

@@ -69,14 +69,17 @@ package struct Exchange: Sendable {
 }
 
 /// One answered request, for a log.
-package struct AccessRecord: Sendable {
-    package var method: String
+public struct AccessRecord: Sendable {
     /// As it was sent.
-    package var target: String
-    package var status: Int
+    public var method: String
+    /// As it was sent.
+    public var target: String
+    /// The status code.
+    public var status: Int
     /// Bytes of the response with its head; of a large body, those queued.
-    package var byteCount: Int64
-    package var nanoseconds: Int64
+    public var byteCount: Int64
+    /// From the head's end to the answer's last byte being handed over.
+    public var nanoseconds: Int64
 }
 
 /// Limits and durations of connections; durations in milliseconds.

@@ -1,0 +1,6 @@
+import CASStore
+public struct ProxyRoute: Sendable { }
+struct ProxyTable: Sendable {
+  init(_ r: [ProxyRoute]) throws(StoreError) {}
+  func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer? { nil }
+}
