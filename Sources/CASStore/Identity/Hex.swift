@@ -33,6 +33,54 @@ package enum Hex {
         return result
     }
 
+    /// Reads 16 lower-case digits at an offset, most significant first; `nil` for anything else.
+    @inline(__always)
+    package static func word(_ digits: UnsafeRawBufferPointer, at offset: Int) -> UInt64? {
+        guard let high = half(digits.loadUnaligned(fromByteOffset: offset, as: UInt64.self)),
+            let low = half(digits.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
+        else { return nil }
+        return high << 32 | low
+    }
+
+    /// Writes the 16 digits of a word, most significant first.
+    @inline(__always)
+    package static func write(_ word: UInt64, to target: UnsafeMutableRawPointer) {
+        target.storeBytes(of: characters(word >> 32).bigEndian, as: UInt64.self)
+        target.storeBytes(
+            of: characters(word & 0xffff_ffff).bigEndian, toByteOffset: 8, as: UInt64.self)
+    }
+
+    private static let ones: UInt64 = 0x0101_0101_0101_0101
+
+    /// The 32 bits that eight digits spell; all eight are looked at in one word.
+    @inline(__always)
+    private static func half(_ digits: UInt64) -> UInt64? {
+        let digits = UInt64(bigEndian: digits)
+        // Letters have bit 6, and count from 1 in their low half.
+        var value = (digits & (ones &* 0x0f)) &+ ((digits >> 6) & ones) &* 9
+        // What these nibbles spell must be what stood there.
+        guard value & (ones &* 0xf0) == 0, spelling(value) == digits else { return nil }
+        value = (value | value >> 4) & 0x00ff_00ff_00ff_00ff
+        value = (value | value >> 8) & 0x0000_ffff_0000_ffff
+        return (value | value >> 16) & 0xffff_ffff
+    }
+
+    /// The eight digits of 32 bits, one in each byte.
+    @inline(__always)
+    private static func characters(_ value: UInt64) -> UInt64 {
+        var value = (value | value << 16) & 0x0000_ffff_0000_ffff
+        value = (value | value << 8) & 0x00ff_00ff_00ff_00ff
+        value = (value | value << 4) & 0x0f0f_0f0f_0f0f_0f0f
+        return spelling(value)
+    }
+
+    /// The digits of the nibbles in eight bytes.
+    @inline(__always)
+    private static func spelling(_ nibbles: UInt64) -> UInt64 {
+        let isLetter = ((nibbles &+ ones &* 6) >> 4) & ones
+        return nibbles &+ ones &* 48 &+ isLetter &* 39
+    }
+
     /// The digit for a value below 16.
     @inline(__always)
     package static func digit(_ nibble: UInt8) -> UInt8 {

@@ -58,15 +58,11 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// Reads an address from 64 lower-case hexadecimal digits in ASCII.
     package static func parse(_ digits: UnsafeBufferPointer<UInt8>) -> ObjectID? {
         guard digits.count == byteCount * 2 else { return nil }
-        return withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { bytes in
-            for position in 0..<byteCount {
-                guard let high = Hex.value(of: digits[position * 2]),
-                    let low = Hex.value(of: digits[position * 2 + 1])
-                else { return nil }
-                bytes[position] = high << 4 | low
-            }
-            return ObjectID(unchecked: UnsafeRawBufferPointer(bytes))
-        }
+        let raw = UnsafeRawBufferPointer(digits)
+        guard let w0 = Hex.word(raw, at: 0), let w1 = Hex.word(raw, at: 16),
+            let w2 = Hex.word(raw, at: 32), let w3 = Hex.word(raw, at: 48)
+        else { return nil }
+        return ObjectID(w0, w1, w2, w3)
     }
 
     /// The 32 bytes.
@@ -83,12 +79,11 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
 
     /// Writes the 64 digits to `target`, which has room for them.
     package func writeDigits(to target: UnsafeMutablePointer<UInt8>) {
-        withBytes { bytes in
-            for position in 0..<Self.byteCount {
-                target[position * 2] = Hex.digit(bytes[position] >> 4)
-                target[position * 2 + 1] = Hex.digit(bytes[position] & 15)
-            }
-        }
+        let raw = UnsafeMutableRawPointer(target)
+        Hex.write(w0, to: raw)
+        Hex.write(w1, to: raw + 16)
+        Hex.write(w2, to: raw + 32)
+        Hex.write(w3, to: raw + 48)
     }
 
     /// The 64 lower-case hexadecimal digits.
