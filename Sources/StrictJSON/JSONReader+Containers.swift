@@ -58,7 +58,7 @@ extension JSONReader {
 
     private mutating func enter(_ container: Container, at opening: UInt8) throws(JSONError) {
         try requireValue()
-        guard position < bytes.count, bytes[position] == opening else {
+        guard has(position), bytes[position] == opening else {
             throw mismatch(container == .object ? "an object" : "an array")
         }
         guard containers.count < depthMax else {
@@ -74,7 +74,7 @@ extension JSONReader {
         to closing: UInt8, expectation: StaticString
     ) throws(JSONError) -> Bool {
         skipSpace()
-        if position < bytes.count, bytes[position] == closing {
+        if has(position), bytes[position] == closing {
             containers.removeLast()
             completeValue(at: position + 1)
             return false
@@ -83,7 +83,7 @@ extension JSONReader {
             try expect(ASCII.comma, expectation)
             position += 1
             skipSpace()
-            if position < bytes.count, bytes[position] == closing {
+            if has(position), bytes[position] == closing {
                 throw fail(.unexpectedByte, at: position, "Nothing follows the last comma")
             }
         }
@@ -95,7 +95,7 @@ extension JSONReader {
     private mutating func expect(
         _ byte: UInt8, _ expectation: StaticString
     ) throws(JSONError) {
-        guard position < bytes.count else {
+        guard has(position) else {
             throw fail(.unexpectedEnd, at: position, "The text ends where \(expectation) is due")
         }
         guard bytes[position] == byte else {

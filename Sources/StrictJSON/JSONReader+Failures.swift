@@ -8,18 +8,18 @@ extension JSONReader {
     /// - Parameters:
     ///   - message: What is wrong.
     ///   - offset: Where; the reader's ``offset`` unless told otherwise. Save the offset before
-    ///     reading a value to name its beginning.
+    ///     reading a value to name its beginning; what was discarded since has no line any more.
     /// - Returns: The error, to be thrown; the reader itself goes on as if nothing had happened.
     public func failure(_ message: String, at offset: Int? = nil) -> JSONError {
-        let place = offset ?? position
+        let place = offset.map { $0 - base } ?? position
         return JSONError(
-            reason: .wrongType, offset: place, message: located(message, at: place))
+            reason: .wrongType, offset: base + place, message: located(message, at: place))
     }
 
     /// Makes an error and lets every later verb throw it again.
     mutating func fail(_ reason: JSONError.Reason, at offset: Int, _ message: String) -> JSONError {
         let error = JSONError(
-            reason: reason, offset: offset, message: located(message, at: offset))
+            reason: reason, offset: base + offset, message: located(message, at: offset))
         state = .failed
         firstError = error
         return error
@@ -60,17 +60,10 @@ extension JSONReader {
     }
 
     func located(_ message: String, at offset: Int) -> String {
-        var line = 1
-        var column = 1
-        for byte in bytes[..<min(offset, bytes.count)] {
-            if byte == ASCII.lineFeed {
-                line += 1
-                column = 1
-            } else if byte & 0xC0 != 0x80 {  // Continuation bytes are not characters.
-                column += 1
-            }
-        }
-        return "\(message) at byte \(offset) (line \(line), column \(column))."
+        var place = windowStart
+        let end = min(max(offset, keptCount), bytes.count)
+        bytes.withUnsafeBufferPointer { place.pass($0[keptCount..<end]) }
+        return "\(message) at byte \(base + offset) (line \(place.line), column \(place.column))."
     }
 
     func describeByte(at index: Int) -> String {

@@ -30,7 +30,7 @@ extension JSONReader {
         }
         guard let value = token.value(in: bytes) else {
             throw JSONError(
-                reason: .integerOutOfRange, offset: position,
+                reason: .integerOutOfRange, offset: offset,
                 message: located("The integer does not fit 64 bits", at: position))
         }
         completeValue(at: token.end)
@@ -57,7 +57,7 @@ extension JSONReader {
 
     mutating func readStringToken() throws(JSONError) -> StringToken {
         try requireValue()
-        guard position < bytes.count, bytes[position] == ASCII.quote else {
+        guard has(position), bytes[position] == ASCII.quote else {
             throw mismatch("a string")
         }
         let token = try scanString()
@@ -68,19 +68,24 @@ extension JSONReader {
     /// Reads the number that is due without passing it.
     mutating func scanNumber() throws(JSONError) -> NumberToken {
         guard try peekKind() == .number else { throw mismatch("a number") }
-        do {
-            return try NumberToken(in: bytes, at: position)
-        } catch {
-            throw fail(
-                error.isCut ? .unexpectedEnd : .invalidNumber, at: error.offset,
-                "The number is not valid: \(error.expectation)")
+        while true {
+            do {
+                let token = try NumberToken(in: bytes, at: position)
+                // What ends where the window ends may go on behind it.
+                if token.end < bytes.count || !extend() { return token }
+            } catch {
+                if error.isCut, extend() { continue }
+                throw fail(
+                    error.isCut ? .unexpectedEnd : .invalidNumber, at: error.offset,
+                    "The number is not valid: \(error.expectation)")
+            }
         }
     }
 
     private mutating func readWord(_ word: StaticString) throws(JSONError) {
         for index in 0..<word.utf8CodeUnitCount {
             let place = position + index
-            guard place < bytes.count else {
+            guard has(place) else {
                 throw fail(.unexpectedEnd, at: place, "The text ends inside \(word)")
             }
             guard bytes[place] == word.utf8Start[index] else {

@@ -8,7 +8,10 @@ extension JSONReader {
         var hasEscapes = false
         while true {
             index = bytes.withUnsafeBufferPointer { endOfPlainRun(in: $0, from: index) }
-            guard index < bytes.count else { throw failCutString() }
+            if index == bytes.count {
+                guard extend() else { throw failCutString() }
+                continue
+            }
             switch bytes[index] {
             case ASCII.quote:
                 return StringToken(start: start, end: index, hasEscapes: hasEscapes)
@@ -26,18 +29,21 @@ extension JSONReader {
     }
 
     private mutating func endOfCharacter(at index: Int) throws(JSONError) -> Int {
-        switch bytes.withUnsafeBufferPointer({ UTF8Sequence(in: $0, at: index) }) {
-        case .wellFormed(let byteCount):
-            return index + byteCount
-        case .cut:
-            throw failCutString()
-        case .malformed(let place):
-            throw fail(.invalidUTF8, at: place, "\(describeByte(at: place)) is not UTF-8 here")
+        while true {
+            switch bytes.withUnsafeBufferPointer({ UTF8Sequence(in: $0, at: index) }) {
+            case .wellFormed(let byteCount):
+                return index + byteCount
+            case .cut:
+                guard extend() else { throw failCutString() }
+            case .malformed(let place):
+                throw fail(
+                    .invalidUTF8, at: place, "\(describeByte(at: place)) is not UTF-8 here")
+            }
         }
     }
 
     private mutating func endOfEscape(at index: Int) throws(JSONError) -> Int {
-        guard index + 1 < bytes.count else { throw failCutString() }
+        guard has(index + 1) else { throw failCutString() }
         let letter = bytes[index + 1]
         guard letter == UInt8(ascii: "u") else {
             guard StringToken.byte(forEscape: letter) != nil else {
@@ -62,7 +68,7 @@ extension JSONReader {
         at index: Int, after high: Int
     ) throws(JSONError) {
         for (place, byte) in [(index, ASCII.backslash), (index + 1, UInt8(ascii: "u"))] {
-            guard place < bytes.count else { throw failCutString() }
+            guard has(place) else { throw failCutString() }
             guard bytes[place] == byte else {
                 throw fail(.invalidString, at: high, "A high surrogate stands alone")
             }
@@ -75,7 +81,7 @@ extension JSONReader {
     private mutating func codeUnit(at start: Int) throws(JSONError) -> UInt32 {
         var unit: UInt32 = 0
         for index in start..<start + 4 {
-            guard index < bytes.count else { throw failCutString() }
+            guard has(index) else { throw failCutString() }
             guard let value = bytes[index].hexValue else {
                 throw fail(.invalidString, at: index, "\\u is followed by four hexadecimal digits")
             }

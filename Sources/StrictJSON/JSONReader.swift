@@ -45,7 +45,18 @@ public struct JSONReader: ~Copyable, Sendable {
         case failed
     }
 
-    let bytes: [UInt8]
+    /// The window: the whole text, or the keys that are kept and the part that is being read.
+    var bytes: [UInt8]
+    /// Gets the next piece of a text that is not whole in memory.
+    let pieces: Pieces?
+    /// The byte of the text that stands at index 0, were there no kept keys.
+    var base = 0
+    /// The bytes of keys at the front of the window, which ``discard()`` has put there.
+    var keptCount = 0
+    /// The line and column of the text that begin behind the kept keys.
+    var windowStart = TextPlace()
+    /// The length of the whole text.
+    var byteCount: Int
     let depthMax: Int
     var position = 0
     var state = State.value
@@ -57,6 +68,12 @@ public struct JSONReader: ~Copyable, Sendable {
     ///
     /// - Throws: `tooLong` above the limit, `byteOrderMark` if the text begins with one.
     public init(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) throws(JSONError) {
+        try self.init(bytes, bytes.count, nil, limits)
+    }
+
+    init(
+        _ bytes: [UInt8], _ byteCount: Int, _ pieces: Pieces?, _ limits: JSONLimits
+    ) throws(JSONError) {
         precondition(
             (0...JSONLimits.depthMax).contains(limits.depth),
             "JSONLimits.depth is outside 0...JSONLimits.depthMax")
@@ -64,29 +81,32 @@ public struct JSONReader: ~Copyable, Sendable {
             (0...JSONLimits.byteCountMax).contains(limits.byteCount),
             "JSONLimits.byteCount is outside 0...JSONLimits.byteCountMax")
         self.bytes = bytes
+        self.byteCount = byteCount
+        self.pieces = pieces
         depthMax = limits.depth
-        guard bytes.count <= limits.byteCount else {
+        guard byteCount <= limits.byteCount else {
             throw JSONError(
                 reason: .tooLong, offset: limits.byteCount,
-                message: "The JSON text has \(bytes.count) bytes; "
+                message: "The JSON text has \(byteCount) bytes; "
                     + "at most \(limits.byteCount) are allowed.")
         }
+        _ = has(2)
         for mark: [UInt8] in [[0xEF, 0xBB, 0xBF], [0xFE, 0xFF], [0xFF, 0xFE]]
-        where bytes.starts(with: mark) {
+        where self.bytes.starts(with: mark) {
             throw fail(.byteOrderMark, at: 0, "The text begins with a byte order mark")
         }
         skipSpace()
     }
 
     /// The byte at which the reader stands: where a value is due, its first byte.
-    public var offset: Int { position }
+    public var offset: Int { base + position }
 
     /// Returns the type of the value that is due, without reading it.
     ///
     /// - Throws: `unexpectedEnd`, or `unexpectedByte` or `invalidNumber` if no value begins so.
     public mutating func peekKind() throws(JSONError) -> Kind {
         try requireValue()
-        guard position < bytes.count else {
+        guard has(position) else {
             throw fail(.unexpectedEnd, at: position, "The text ends where a value is expected")
         }
         switch bytes[position] {
@@ -108,14 +128,14 @@ public struct JSONReader: ~Copyable, Sendable {
             throw misuse("finish() before the value was read to its end")
         }
         skipSpace()
-        guard position == bytes.count else {
+        guard !has(position) else {
             throw fail(
                 .trailingBytes, at: position, "\(describeByte(at: position)) follows the value")
         }
     }
 
     mutating func skipSpace() {
-        while position < bytes.count, bytes[position].isJSONSpace { position += 1 }
+        while has(position), bytes[position].isJSONSpace { position += 1 }
     }
 
     func requireValue() throws(JSONError) {

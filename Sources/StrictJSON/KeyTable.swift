@@ -73,6 +73,17 @@ struct KeyTable: Sendable {
         return insertHashed(key, in: bytes)
     }
 
+    /// Copies the bytes of all keys out of `bytes` and lets them begin at zero.
+    mutating func moveKeys(from bytes: [UInt8]) -> [UInt8] {
+        var moved: [UInt8] = []
+        for index in keys.indices {
+            let token = keys[index].token
+            keys[index].start = UInt32(moved.count)
+            moved += bytes[token.start..<token.end]
+        }
+        return moved
+    }
+
     private mutating func insertHashed(_ key: Key, in bytes: [UInt8]) -> Bool {
         let mask = slots.count - scope.firstSlot - 1
         var slot = Int(key.hash) & mask

@@ -56,9 +56,9 @@ public final class VersionStore: Sendable {
     /// - Throws: `.noVersion`; `.badManifest` if the file is damaged.
     public func manifest(of name: String) throws(StoreError) -> Manifest {
         let version = try VersionName(name)
-        let bytes: [UInt8]
+        let file: RegularFile
         do throws(StoreError) {
-            bytes = try fileSystem.contents(
+            file = try fileSystem.openRegular(
                 directories.manifests.raw, StoreLayout.manifest(version.description),
                 limit: 1 << 30)
         } catch {
@@ -68,8 +68,9 @@ public final class VersionStore: Sendable {
         }
         let manifest: Manifest
         do throws(StoreError) {
-            manifest = try Manifest(parsing: bytes)
+            manifest = try Manifest(reading: file, fileSystem)
         } catch {
+            guard error.code == .badManifest else { throw error }
             throw StoreError(.badManifest, "version \(name): \(error.message)")
         }
         guard manifest.version == version else {

@@ -6,14 +6,19 @@ import StrictJSON
 ///
 /// All of them promise the same strictness.
 enum Reading: CaseIterable, Sendable {
-    case asTree, bySkipping, byPulling
+    case asTree, bySkipping, byPulling, bySingleBytes, byPieces
 
     func read(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) throws(JSONError) {
-        var reader = try JSONReader(bytes, limits: limits)
+        var reader =
+            switch self {
+            case .bySingleBytes: try makeReader(bytes, pieceByteCount: 1, limits: limits)
+            case .byPieces: try makeReader(bytes, pieceByteCount: 7, limits: limits)
+            default: try JSONReader(bytes, limits: limits)
+            }
         switch self {
         case .asTree: _ = try reader.readValue()
         case .bySkipping: try reader.skipValue()
-        case .byPulling: try pull(&reader)
+        case .byPulling, .bySingleBytes, .byPieces: try pull(&reader)
         }
         try reader.finish()
     }
@@ -23,10 +28,16 @@ enum Reading: CaseIterable, Sendable {
         switch try reader.peekKind() {
         case .object:
             try reader.enterObject()
-            while try reader.nextKey() != nil { try pull(&reader) }
+            while try reader.nextKey() != nil {
+                reader.discard(atLeast: 1)
+                try pull(&reader)
+            }
         case .array:
             try reader.enterArray()
-            while try reader.nextElement() { try pull(&reader) }
+            while try reader.nextElement() {
+                reader.discard(atLeast: 1)
+                try pull(&reader)
+            }
         case .string:
             var decoded: [UInt8] = []
             try reader.readStringBytes(appendingTo: &decoded)
@@ -65,6 +76,15 @@ func parse(_ text: String) throws -> JSONValue {
 /// Returns a reader of `text`, at its first value.
 func makeReader(_ text: String) throws(JSONError) -> JSONReader {
     try JSONReader(Array(text.utf8))
+}
+
+/// Returns a reader that gets `bytes` in pieces of a few bytes.
+func makeReader(
+    _ bytes: [UInt8], pieceByteCount: Int, limits: JSONLimits = JSONLimits()
+) throws(JSONError) -> JSONReader {
+    try JSONReader(byteCount: bytes.count, limits: limits) { offset, count in
+        Array(bytes[offset..<min(offset + min(count, pieceByteCount), bytes.count)])
+    }
 }
 
 /// Returns what `write` makes of a new writer.

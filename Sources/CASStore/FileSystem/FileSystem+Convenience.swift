@@ -1,3 +1,9 @@
+/// A regular file that is open for reading, and its size when it was opened.
+package struct RegularFile: ~Copyable, Sendable {
+    package let descriptor: Descriptor
+    package let byteCount: Int
+}
+
 /// Small compositions of the verbs; they make no system call of their own.
 extension FileSystem {
     /// The whole content of a regular file.
@@ -5,6 +11,15 @@ extension FileSystem {
     package func contents(
         _ directory: Int32, _ path: UnsafePointer<CChar>, limit: Int
     ) throws(StoreError) -> [UInt8] {
+        let file = try openRegular(directory, path, limit: limit)
+        return try read(file.descriptor.raw, at: 0, count: file.byteCount)
+    }
+
+    /// Opens a regular file for reading.
+    /// - Throws: `.tooLarge` beyond `limit` bytes, `.notFound`, `.io` for anything but a file.
+    package func openRegular(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, limit: Int
+    ) throws(StoreError) -> RegularFile {
         let file = try open(directory, path, .reading, mode: 0)
         let status = try status(file.raw)
         guard status.kind == .regular else {
@@ -16,7 +31,7 @@ extension FileSystem {
                 "\(printable(String(cString: path))) has \(status.byteCount) bytes; "
                     + "at most \(limit) are read")
         }
-        return try read(file.raw, at: 0, count: Int(status.byteCount))
+        return RegularFile(descriptor: file, byteCount: Int(status.byteCount))
     }
 
     /// Opens what is there; `nil` if nothing is.

@@ -33,6 +33,54 @@ package enum Hex {
         return result
     }
 
+    /// Reads 16 lower-case digits at an offset, most significant first; `nil` for anything else.
+    @inline(__always)
+    package static func word(_ digits: UnsafeRawBufferPointer, at offset: Int) -> UInt64? {
+        guard let high = half(digits.loadUnaligned(fromByteOffset: offset, as: UInt64.self)),
+            let low = half(digits.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
+        else { return nil }
+        return high << 32 | low
+    }
+
+    /// Writes the 16 digits of a word, most significant first.
+    @inline(__always)
+    package static func write(_ word: UInt64, to target: UnsafeMutableRawPointer) {
+        target.storeBytes(of: characters(word >> 32).bigEndian, as: UInt64.self)
+        target.storeBytes(
+            of: characters(word & 0xffff_ffff).bigEndian, toByteOffset: 8, as: UInt64.self)
+    }
+
+    private static let ones: UInt64 = 0x0101_0101_0101_0101
+
+    /// The 32 bits that eight digits spell; all eight are looked at in one word.
+    @inline(__always)
+    private static func half(_ digits: UInt64) -> UInt64? {
+        let digits = UInt64(bigEndian: digits)
+        // Letters have bit 6, and count from 1 in their low half.
+        var value = (digits & (ones &* 0x0f)) &+ ((digits >> 6) & ones) &* 9
+        // What these nibbles spell must be what stood there.
+        guard value & (ones &* 0xf0) == 0, spelling(value) == digits else { return nil }
+        value = (value | value >> 4) & 0x00ff_00ff_00ff_00ff
+        value = (value | value >> 8) & 0x0000_ffff_0000_ffff
+        return (value | value >> 16) & 0xffff_ffff
+    }
+
+    /// The eight digits of 32 bits, one in each byte.
+    @inline(__always)
+    private static func characters(_ value: UInt64) -> UInt64 {
+        var value = (value | value << 16) & 0x0000_ffff_0000_ffff
+        value = (value | value << 8) & 0x00ff_00ff_00ff_00ff
+        value = (value | value << 4) & 0x0f0f_0f0f_0f0f_0f0f
+        return spelling(value)
+    }
+
+    /// The digits of the nibbles in eight bytes.
+    @inline(__always)
+    private static func spelling(_ nibbles: UInt64) -> UInt64 {
+        let isLetter = ((nibbles &+ ones &* 6) >> 4) & ones
+        return nibbles &+ ones &* 48 &+ isLetter &* 39
+    }
+
     /// The digit for a value below 16.
     @inline(__always)
     package static func digit(_ nibble: UInt8) -> UInt8 {
@@ -47,59 +95,5 @@ package enum Hex {
         case 97...102: character - 87
         default: nil
         }
-    }
-
-    // MARK: Eight digits at a time
-    //
-    // A manifest of a million files spells a million addresses, so these two do eight digits in one
-    // word, each in a byte of its own.
-
-    private static let ones: UInt64 = 0x0101_0101_0101_0101
-
-    /// The number that 16 lower-case digits at `offset` spell; `nil` if one of them is none.
-    @inline(__always)
-    static func word(_ digits: UnsafeRawBufferPointer, at offset: Int) -> UInt64? {
-        let high = digits.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-        let low = digits.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self)
-        guard let high = half(UInt64(littleEndian: high)), let low = half(UInt64(littleEndian: low))
-        else { return nil }
-        return UInt64(high) << 32 | UInt64(low)
-    }
-
-    // The first digit stands in the lowest byte.
-    @inline(__always)
-    private static func half(_ digits: UInt64) -> UInt32? {
-        // Letters have bit 6, and their low four bits begin at 1.
-        let values = (digits & (ones &* 15)) &+ ((digits >> 6) & ones) &* 9
-        // What else maps to a value is found by spelling the values again.
-        guard values & (ones &* 0xf0) == 0, spelled(values) == digits else { return nil }
-        let lanes: UInt64 = 0x000f_000f_000f_000f
-        var bytes = (values & lanes) << 4 | (values >> 8) & lanes
-        bytes = (bytes | bytes >> 8) & 0x0000_ffff_0000_ffff
-        return UInt32(truncatingIfNeeded: bytes | bytes >> 16).byteSwapped
-    }
-
-    @inline(__always)
-    private static func spelled(_ values: UInt64) -> UInt64 {
-        let isLetter = ((values &+ ones &* 6) >> 4) & ones
-        return values &+ ones &* 48 &+ isLetter &* 39
-    }
-
-    /// Writes the 16 digits of a word.
-    @inline(__always)
-    static func write(_ word: UInt64, to target: UnsafeMutableRawPointer) {
-        write(UInt32(truncatingIfNeeded: word >> 32), to: target)
-        write(UInt32(truncatingIfNeeded: word), to: target + 8)
-    }
-
-    @inline(__always)
-    private static func write(_ half: UInt32, to target: UnsafeMutableRawPointer) {
-        // The four bytes into four lanes of two, then each byte's digits into the lane's two bytes.
-        var lanes = UInt64(half.byteSwapped)
-        lanes = (lanes | lanes << 16) & 0x0000_ffff_0000_ffff
-        lanes = (lanes | lanes << 8) & 0x00ff_00ff_00ff_00ff
-        let digits: UInt64 = 0x000f_000f_000f_000f
-        let values = (lanes >> 4) & digits | (lanes & digits) << 8
-        target.storeBytes(of: spelled(values).littleEndian, as: UInt64.self)
     }
 }

@@ -58,9 +58,9 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// Reads an address from 64 lower-case hexadecimal digits in ASCII.
     package static func parse(_ digits: UnsafeBufferPointer<UInt8>) -> ObjectID? {
         guard digits.count == byteCount * 2 else { return nil }
-        let bytes = UnsafeRawBufferPointer(digits)
-        guard let w0 = Hex.word(bytes, at: 0), let w1 = Hex.word(bytes, at: 16),
-            let w2 = Hex.word(bytes, at: 32), let w3 = Hex.word(bytes, at: 48)
+        let raw = UnsafeRawBufferPointer(digits)
+        guard let w0 = Hex.word(raw, at: 0), let w1 = Hex.word(raw, at: 16),
+            let w2 = Hex.word(raw, at: 32), let w3 = Hex.word(raw, at: 48)
         else { return nil }
         return ObjectID(w0, w1, w2, w3)
     }
@@ -79,11 +79,11 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
 
     /// Writes the 64 digits to `target`, which has room for them.
     package func writeDigits(to target: UnsafeMutablePointer<UInt8>) {
-        let target = UnsafeMutableRawPointer(target)
-        Hex.write(w0, to: target)
-        Hex.write(w1, to: target + 16)
-        Hex.write(w2, to: target + 32)
-        Hex.write(w3, to: target + 48)
+        let raw = UnsafeMutableRawPointer(target)
+        Hex.write(w0, to: raw)
+        Hex.write(w1, to: raw + 16)
+        Hex.write(w2, to: raw + 32)
+        Hex.write(w3, to: raw + 48)
     }
 
     /// The 64 lower-case hexadecimal digits.

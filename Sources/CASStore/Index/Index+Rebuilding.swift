@@ -192,8 +192,8 @@ extension Index {
     }
 
     func readManifest(_ name: String) throws(StoreError) -> Registration {
-        let bytes = try fileSystem.contents(
+        let file = try fileSystem.openRegular(
             directories.manifests.raw, StoreLayout.manifest(name), limit: 1 << 30)
-        return try manifests.registration(of: name, from: bytes)
+        return try manifests.registration(of: name, from: file, fileSystem)
     }
 }

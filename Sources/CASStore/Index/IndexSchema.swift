@@ -44,7 +44,7 @@ enum IndexSchema {
         PRAGMA journal_mode = TRUNCATE;
         PRAGMA synchronous = \(isDurable ? "FULL" : "OFF");
         PRAGMA temp_store = MEMORY;
-        PRAGMA cache_size = -2000;
+        PRAGMA cache_size = -512;
         PRAGMA trusted_schema = OFF;
         PRAGMA cell_size_check = ON;
         """

@@ -76,7 +76,9 @@ package protocol ManifestReading: Sendable {
     /// The registration in the manifest file of the version `name`.
     /// - Throws: an error that says what is wrong with the bytes; they come from the store's own
     ///   disk and MUST still be treated as hostile.
-    func registration(of name: String, from bytes: [UInt8]) throws(StoreError) -> Registration
+    func registration(
+        of name: String, from file: borrowing RegularFile, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Registration
 }
 
 /// A registered version, as the index knows it.

@@ -6,6 +6,16 @@ package struct StatKey: Sendable, Hashable {
     package var modifiedAt: Int64
     package var changedAt: Int64
 
+    package init(
+        device: UInt64, inode: UInt64, byteCount: Int64, modifiedAt: Int64, changedAt: Int64
+    ) {
+        self.device = device
+        self.inode = inode
+        self.byteCount = byteCount
+        self.modifiedAt = modifiedAt
+        self.changedAt = changedAt
+    }
+
     package init(_ status: FileStatus) {
         device = status.device
         inode = status.inode

@@ -18,19 +18,18 @@ struct TreeCheck: Sendable {
         guard let root = try fileSystem.openIfPresent(versions, version, .directory) else {
             return []
         }
-        let plan = TreePlan(manifest)
+        let expected = ExpectedTree(TreePlan(manifest))
         let findings = Mutex<[Finding]>([])
-        let children = Self.children(plan)
         let check = self
         let raw = root.raw
-        try Parallel.run(workers: Parallel.workerCount, count: plan.directories.count, chunk: 1) {
+        let count = expected.plan.directories.count
+        try Parallel.run(workers: Parallel.workerCount, count: count, chunk: 1) {
             (work) throws(StoreError) in
             var checker = try ObjectChecker()
             while let chunk = work.nextChunk() {
                 for index in chunk {
                     try check.store.checkInterruption()
-                    let found = try check.compare(
-                        plan, index, children[index], raw, &checker)
+                    let found = try check.compare(expected, index, raw, &checker)
                     if !found.isEmpty { findings.withLock { $0 += found } }
                 }
             }
@@ -42,27 +41,11 @@ struct TreeCheck: Sendable {
         return findings.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
     }
 
-    /// The names of the directories inside each directory, as bytes: names that Unicode holds equal
-    /// are two.
-    private static func children(_ plan: TreePlan) -> [Set<[UInt8]>] {
-        var indices: [TreePath: Int] = [:]
-        for (index, directory) in plan.directories.enumerated().dropFirst() {
-            indices[TreePath(validated: directory.path)] = index
-        }
-        var result = [Set<[UInt8]>](repeating: [], count: plan.directories.count)
-        for path in indices.keys {
-            let parent = path.parent.flatMap { indices[$0] } ?? 0
-            result[parent].insert(Array(path.name.utf8))
-        }
-        return result
-    }
-
     private func compare(
-        _ plan: TreePlan, _ index: Int, _ children: Set<[UInt8]>, _ root: Int32,
-        _ checker: inout ObjectChecker
+        _ expected: ExpectedTree, _ index: Int, _ root: Int32, _ checker: inout ObjectChecker
     ) throws(StoreError) -> [Finding] {
-        let directory = plan.directories[index]
-        let path = directory.path
+        let plan = expected.plan
+        let path = plan.path(of: index)
         let prefix = path.isEmpty ? "" : path + "/"
         guard let opened = try openDirectory(root, path) else {
             return [finding(.missingInTree, path, "the directory is not there")]
@@ -71,16 +54,14 @@ struct TreeCheck: Sendable {
         if try fileSystem.status(opened.raw).mode != 0o555 {
             findings.append(finding(.wrongModeInTree, path, "the directory is not read-only"))
         }
-        var expected: [[UInt8]: Int] = [:]
-        for position in directory.files {
-            let entry = Int(plan.order[position])
-            expected[manifest.withPath(entry) { Array($0.dropFirst(prefix.utf8.count)) }] = entry
-        }
+        let files = plan.directories[index].files
+        var isThere = [Bool](repeating: false, count: files.count)
         try fileSystem.listInodes(opened.raw) { (entry, _, inode) throws(StoreError) in
-            let name = Array(UnsafeBufferPointer(start: entry, count: length(of: entry))).map {
-                UInt8(bitPattern: $0)
-            }
-            if let position = expected.removeValue(forKey: name) {
+            if let file = Self.withBytes(of: entry, { expected.file($0, in: index) }),
+                !isThere[file - files.lowerBound]
+            {
+                isThere[file - files.lowerBound] = true
+                let position = Int(plan.order[file])
                 let record = manifest.records[position]
                 let isSound = sound.contains(
                     record.address, executable: record.isExecutable, inode: inode)
@@ -88,19 +69,29 @@ struct TreeCheck: Sendable {
                 if let found = try compareFile(position, opened.raw, entry, &checker) {
                     findings.append(found)
                 }
-            } else if !children.contains(name) {
+            } else if !Self.withBytes(of: entry, { expected.hasDirectory($0, in: index) }) {
                 findings.append(
                     finding(
-                        .strayInTree, prefix + String(decoding: name, as: UTF8.self),
+                        .strayInTree, prefix + String(cString: entry),
                         "the manifest does not list it"))
             }
             return true
         }
-        for name in expected.keys {
-            let path = prefix + String(decoding: name, as: UTF8.self)
+        for file in files where !isThere[file - files.lowerBound] {
+            let path = manifest.path(Int(plan.order[file]))
             findings.append(finding(.missingInTree, path, "the file is not there"))
         }
         return findings
+    }
+
+    private static func withBytes<R>(
+        of name: UnsafePointer<CChar>, _ body: (UnsafeBufferPointer<UInt8>) -> R
+    ) -> R {
+        var count = 0
+        while name[count] != 0 { count += 1 }
+        return name.withMemoryRebound(to: UInt8.self, capacity: count) {
+            body(UnsafeBufferPointer(start: $0, count: count))
+        }
     }
 
     private func openDirectory(
@@ -114,12 +105,6 @@ struct TreeCheck: Sendable {
             guard error.isNotDirectory || error.code == .notFound else { throw error }
             return nil
         }
-    }
-
-    private func length(of name: UnsafePointer<CChar>) -> Int {
-        var count = 0
-        while name[count] != 0 { count += 1 }
-        return count
     }
 
     private func compareFile(

@@ -4,7 +4,9 @@ import CASStore
 struct DirectoryWalk {
     let store: Store
     let followsLinks: Bool
-    private(set) var found = SourceFiles()
+    /// Files in the order they are met; the last part is filled.
+    private var parts = [SourceFiles.part()]
+    private var count = 0
     private var path: [UInt8] = []
     /// The directories on the way down, to notice a loop of symbolic links.
     private var ancestors: [FileStatus] = []
@@ -18,11 +20,11 @@ struct DirectoryWalk {
 
     private var fileSystem: any FileSystem { store.fileSystem }
 
-    /// Walks everything below an open directory.
-    mutating func walk(_ root: Int32) throws(StoreError) {
+    /// Walks everything below an open directory, and returns the files that it has found.
+    mutating func walk(_ root: Int32) throws(StoreError) -> SourceFiles {
         try refuseInsideStore(root)
         try enter(root)
-        found.sort()
+        return SourceFiles(joining: &parts)
     }
 
     private mutating func enter(_ directory: Int32) throws(StoreError) {
@@ -125,10 +127,12 @@ struct DirectoryWalk {
         guard status.kind == .regular else {
             throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
         }
-        guard found.files.count < Manifest.countMax else {
+        guard count < Manifest.countMax else {
             throw refuse("the directory has more than \(Manifest.countMax) files")
         }
-        found.append(path, status)
+        count += 1
+        if parts[parts.count - 1].isFull { parts.append(SourceFiles.part()) }
+        parts[parts.count - 1].append(path, status)
     }
 
     private mutating func push(_ name: [UInt8]) throws(StoreError) {

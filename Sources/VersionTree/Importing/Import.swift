@@ -30,7 +30,7 @@ struct Import {
         try lookUp(ordinal)
         try readFiles(batch)
         let twins = try stageTwins(lease, canWait: true)
-        if !twins.staged.isEmpty || found.files.contains(where: \.isStaged) {
+        if !twins.staged.isEmpty || found.marks.contains(where: \.isStaged) {
             try syncStaged(batch)
         }
 
@@ -118,7 +118,7 @@ struct Import {
         _ lease: borrowing Lease, canWait: Bool
     ) throws(StoreError) -> TwinBatch {
         var twins = TwinBatch(store, lease: lease)
-        for file in found.files where file.isExecutable && file.key.byteCount > 0 {
+        for file in found.records where file.isExecutable && file.byteCount > 0 {
             do throws(StoreError) {
                 try twins.stage(file.address)
             } catch {
@@ -132,21 +132,19 @@ struct Import {
     private mutating func lookUp(_ ordinal: Int64) throws(StoreError) {
         guard options.usesCache else { return }
         let (renews, moment) = try store.lookUpSources(
-            count: found.files.count, ordinal: ordinal, key: { found.files[$0].key },
-            found: { found.files[$0].address = $1 })
+            count: found.count, ordinal: ordinal, key: { found.key($0) },
+            found: { found.records[$0].address = $1 })
         if renews {
-            for position in found.files.indices where found.files[position].address != .zero {
-                found.files[position].isCacheable = true
+            for position in 0..<found.count where found.records[position].address != .zero {
+                found.marks[position].isCacheable = true
             }
         }
         self.moment = moment
     }
 
     private mutating func readFiles(_ batch: ObjectBatch) throws(StoreError) {
-        let positions = (0..<UInt32(found.files.count)).filter {
-            found.files[Int($0)].address == .zero
-        }
-        let bytes = positions.reduce(Int64(0)) { $0 + found.files[Int($1)].key.byteCount }
+        let positions = found.positions { found.records[$0].address == .zero }
+        let bytes = positions.reduce(Int64(0)) { $0 + found.records[Int($1)].byteCount }
         let progress = options.progress
         let reading = SourceReading(
             store: store, root: root, batch: batch, followsLinks: options.followsLinks
@@ -159,7 +157,8 @@ struct Import {
     }
 
     private func syncStaged(_ batch: ObjectBatch) throws(StoreError) {
-        try batch.syncStaged(found.files.lazy.filter(\.isStaged).map(\.address))
+        let staged = found.stagedPositions
+        try batch.syncStaged(staged.lazy.map { found.records[Int($0)].address })
     }
 
     /// Claims what the version needs and gives what is staged its names.
@@ -173,16 +172,24 @@ struct Import {
         try publishStaged(batch)
         // At the moment of the look-up and now: nothing was collected in between.
         let isVouchedFor = now == moment
-        let doubtful = Set(
-            found.files.lazy.filter { !$0.isStaged && ($0.isHashed || !isVouchedFor) }
-                .map(\.address))
-        var unknown = Set(try store.unvouched(doubtful))
+        let doubtful = found.distinctPositions {
+            !found.marks[$0].isStaged && (found.marks[$0].isHashed || !isVouchedFor)
+        }
+        let records = found.records
+        let addresses = doubtful.lazy.map { records[Int($0)].address }
+        var unknown = Set(try store.unvouched(addresses))
         if moment == nil {
             // The second time round: the index may believe in files that are gone.
-            for address in doubtful where try !store.contains(address) { unknown.insert(address) }
+            for address in addresses where try !store.contains(address) { unknown.insert(address) }
         }
-        for file in found.files where file.isStaged && unknown.remove(file.address) != nil {
-            note(file.address, file.fingerprint)
+        guard !unknown.isEmpty else { return }
+        // Notes for every file what the files with the same content have made sure of.
+        var standing: [ObjectID: Fingerprint] = [:]
+        for position in 0..<found.count where found.marks[position].isStaged {
+            let address = found.records[position].address
+            if unknown.remove(address) != nil {
+                standing[address] = found.states[position].fingerprint
+            }
         }
         var lacking: Set<ObjectID> = []
         var checker = try ObjectChecker()
@@ -190,67 +197,71 @@ struct Import {
             if let object = try batch.adopt(address, checker: &checker),
                 let fingerprint = object.fingerprint
             {
-                note(address, fingerprint)
+                standing[address] = fingerprint
             } else {
                 lacking.insert(address)
             }
         }
-        if !lacking.isEmpty { try readAgain(lacking, batch) }
-    }
-
-    /// Notes that an object stands in `objects/`, for every file that has it.
-    private mutating func note(_ address: ObjectID, _ fingerprint: Fingerprint) {
-        for position in found.files.indices where found.files[position].address == address {
-            found.files[position].fingerprint = fingerprint
-            found.files[position].isHashed = true
+        for position in 0..<found.count {
+            guard let fingerprint = standing[found.records[position].address] else { continue }
+            found.states[position].fingerprint = fingerprint
+            found.marks[position].isHashed = true
         }
+        if !lacking.isEmpty { try readAgain(lacking, batch) }
     }
 
     private mutating func readAgain(
         _ lacking: Set<ObjectID>, _ batch: ObjectBatch
     ) throws(StoreError) {
-        let positions = (0..<UInt32(found.files.count)).filter {
-            lacking.contains(found.files[Int($0)].address)
-        }
-        let before = found.files
+        let positions = found.positions { lacking.contains(found.records[$0].address) }
+        let before = found.records
         let reading = SourceReading(
             store: store, root: root, batch: batch, followsLinks: options.followsLinks
         ) { _, _ in }
         try reading.read(positions, of: &found, again: true)
         for position in positions
-        where before[Int(position)].address != found.files[Int(position)].address {
+        where before[Int(position)].address != found.records[Int(position)].address {
             throw StoreError(
                 .changedWhileRead,
                 "\"\(printable(found.path(Int(position))))\" has changed since it was first read; "
                     + "repeat the command")
+        }
+        // Each of them says that it is staged; one of a kind is enough.
+        var seen: Set<ObjectID> = []
+        for position in positions.map({ Int($0) }) where found.marks[position].isStaged {
+            if !seen.insert(found.records[position].address).inserted {
+                found.marks[position].isStaged = false
+            }
         }
         try syncStaged(batch)
         try publishStaged(batch)
     }
 
     private func publishStaged(_ batch: ObjectBatch) throws(StoreError) {
-        let files = found.files
-        let positions = (0..<UInt32(files.count)).filter { files[Int($0)].isStaged }
-        try batch.publish(count: positions.count) { files[Int(positions[$0])].address }
+        let (records, positions) = (found.records, found.stagedPositions)
+        try batch.publish(count: positions.count) { records[Int(positions[$0])].address }
     }
 
     private func settle(_ registration: Registration) throws(StoreError) -> Settlement {
-        let files = found.files
-        let cached = files.lazy.filter(\.isCacheable).map { ($0.key, $0.address) }
+        let found = found
+        let cached = (0..<found.count).lazy.filter { found.marks[$0].isCacheable }
+            .map { (found.key($0), found.records[$0].address) }
         return try store.settle(
             registration, allowsMissing: false,
-            stored: { files[$0].isHashed ? files[$0].fingerprint : nil }, cached: cached)
+            stored: { found.marks[$0].isHashed ? found.states[$0].fingerprint : nil },
+            cached: cached)
     }
 
     private func dropStagedNames(_ batch: ObjectBatch) -> (count: Int, bytes: Int64) {
-        var seen: Set<ObjectID> = []
+        var count = 0
         var bytes: Int64 = 0
-        for file in found.files where file.isStaged && seen.insert(file.address).inserted {
+        for position in 0..<found.count where found.marks[position].isStaged {
             // The version is recorded and the call has succeeded; a name that stays is swept with
             // the lease, or by the next writer.
-            try? batch.dropStagedName(file.address)
-            bytes += file.key.byteCount
+            try? batch.dropStagedName(found.records[position].address)
+            count += 1
+            bytes += found.records[position].byteCount
         }
-        return (seen.count, bytes)
+        return (count, bytes)
     }
 }

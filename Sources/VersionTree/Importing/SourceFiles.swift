@@ -2,68 +2,125 @@ import CASStore
 
 /// The regular files of a directory, as an import found them: sorted by path.
 ///
-/// Kept compactly, since a directory may have a million files: paths in one array, and for each file
-/// what identifies its state.
+/// Kept compactly, since a directory may have a million files: 92 bytes a file and its path. What the
+/// manifest says of a file stands as it will stand there, so that the manifest shares it.
 struct SourceFiles: Sendable {
-    struct File: Sendable {
-        var pathStart: UInt32
-        var pathLength: UInt16
-        var isExecutable: Bool
+    /// What the manifest does not say.
+    struct State: Sendable {
+        var inode: UInt64
+        var modifiedAt: Int64
+        var changedAt: Int64
+        var fingerprint = Fingerprint(high: 0, low: 0)
+    }
+
+    /// How far a file is, and the position of its device in `devices`.
+    struct Mark: Sendable {
+        private var bits: UInt32
+
+        init(device: Int) { bits = UInt32(device) << 3 }
+
         /// Staged by this import, not known to the store before.
-        var isStaged = false
+        ///
+        /// Of the files with one content, one is marked.
+        var isStaged: Bool {
+            get { self[0] }
+            set { self[0] = newValue }
+        }
         /// Read now, and its state can be trusted next time.
-        var isCacheable = false
-        var isHashed = false
-        var key: StatKey
-        var address: ObjectID
-        var fingerprint: Fingerprint
-    }
+        var isCacheable: Bool {
+            get { self[1] }
+            set { self[1] = newValue }
+        }
+        /// Its fingerprint is known.
+        var isHashed: Bool {
+            get { self[2] }
+            set { self[2] = newValue }
+        }
 
-    var files: [File] = []
-    var paths: [UInt8] = []
+        var device: Int {
+            get { Int(bits >> 3) }
+            set { bits = bits & 7 | UInt32(newValue) << 3 }
+        }
 
-    mutating func append(_ path: [UInt8], _ status: FileStatus) {
-        files.append(
-            File(
-                pathStart: UInt32(paths.count), pathLength: UInt16(path.count),
-                isExecutable: status.mode & 0o100 != 0, key: StatKey(status),
-                address: .zero, fingerprint: Fingerprint(high: 0, low: 0)))
-        paths.append(contentsOf: path)
-    }
-
-    /// Sorts by path, byte by byte.
-    mutating func sort() {
-        let paths = paths
-        paths.withUnsafeBufferPointer { bytes in
-            func path(_ file: File) -> UnsafeBufferPointer<UInt8> {
-                let start = Int(file.pathStart)
-                return UnsafeBufferPointer(
-                    rebasing: bytes[start..<start + Int(file.pathLength)])
-            }
-            files.sort { path($0).lexicographicallyPrecedes(path($1)) }
+        private subscript(bit: UInt32) -> Bool {
+            get { bits & (1 << bit) != 0 }
+            set { bits = newValue ? bits | (1 << bit) : bits & ~(1 << bit) }
         }
     }
 
-    func path(_ position: Int) -> String { path(of: files[position]) }
+    // Parallel to each other.
+    var records: [Manifest.Record] = []
+    var states: [State] = []
+    var marks: [Mark] = []
+    var paths: [UInt8] = []
+    /// The file systems that the files are on: nearly always one.
+    private(set) var devices: [UInt64] = []
 
-    func path(of file: File) -> String {
-        let start = Int(file.pathStart)
-        return String(decoding: paths[start..<start + Int(file.pathLength)], as: UTF8.self)
+    var count: Int { records.count }
+    var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }
+
+    mutating func append(_ path: [UInt8], _ status: FileStatus) {
+        records.append(
+            Manifest.Record(
+                pathStart: UInt32(paths.count), pathLength: UInt16(path.count),
+                isExecutable: status.mode & 0o100 != 0, byteCount: status.byteCount,
+                address: .zero))
+        states.append(
+            State(
+                inode: status.inode, modifiedAt: status.modifiedAt, changedAt: status.changedAt))
+        marks.append(Mark(device: position(ofDevice: status.device)))
+        paths.append(contentsOf: path)
     }
 
-    var byteCount: Int64 { files.reduce(0) { $0 + $1.key.byteCount } }
+    /// Where a device stands in `devices`, at its end if it is new.
+    mutating func position(ofDevice device: UInt64) -> Int {
+        // Neighbours are on one device.
+        if let known = devices.lastIndex(of: device) { return known }
+        devices.append(device)
+        return devices.count - 1
+    }
 
-    /// The manifest of these files.
+    func path(_ position: Int) -> String {
+        let start = Int(records[position].pathStart)
+        return String(
+            decoding: paths[start..<start + Int(records[position].pathLength)], as: UTF8.self)
+    }
+
+    /// What identifies the state of a file.
+    func key(_ position: Int) -> StatKey {
+        let state = states[position]
+        return StatKey(
+            device: devices[marks[position].device], inode: state.inode,
+            byteCount: records[position].byteCount, modifiedAt: state.modifiedAt,
+            changedAt: state.changedAt)
+    }
+
+    /// The positions of the files that are staged.
+    var stagedPositions: [UInt32] {
+        positions { marks[$0].isStaged }
+    }
+
+    /// The positions that fulfil a condition, in an array without room to spare.
+    func positions(where isWanted: (Int) -> Bool) -> [UInt32] {
+        var wanted = 0
+        for position in 0..<count where isWanted(position) { wanted += 1 }
+        var result: [UInt32] = []
+        result.reserveCapacity(wanted)
+        for position in 0..<count where isWanted(position) { result.append(UInt32(position)) }
+        return result
+    }
+
+    /// The positions that fulfil a condition, sorted by address, one for each distinct address.
+    func distinctPositions(where isWanted: (Int) -> Bool) -> [UInt32] {
+        Manifest.distinct(positions(where: isWanted), records)
+    }
+
+    /// The manifest of these files, which shares their records and paths.
     func manifest(
         version: VersionName, ordinal: Int64, createdAt: Int64
     ) throws(StoreError) -> Manifest {
         try Manifest(
-            version: version, ordinal: ordinal, createdAt: createdAt,
-            records: files.map {
-                Manifest.Record(
-                    pathStart: $0.pathStart, pathLength: $0.pathLength,
-                    isExecutable: $0.isExecutable, byteCount: $0.key.byteCount,
-                    address: $0.address)
-            }, paths: paths, details: [:], foreign: [])
+            version: version, ordinal: ordinal, createdAt: createdAt, records: records,
+            paths: paths, details: [:], foreign: [])
     }
 }

@@ -16,29 +16,46 @@ struct SourceReading: Sendable {
         _ positions: [UInt32], of found: inout SourceFiles, again: Bool = false
     ) throws(StoreError) {
         guard !positions.isEmpty else { return }
-        let paths = SourceFiles(files: [], paths: found.paths)
-        let outcome: Result<Void, StoreError> = found.files.withUnsafeMutableBufferPointer {
-            let slots = Slots($0)
-            do throws(StoreError) {
-                return .success(try read(positions, slots, paths, again: again))
-            } catch {
-                return .failure(error)
+        let (paths, devices) = (found.paths, found.devices)
+        let outcome: Result<Void, StoreError> = found.records.withUnsafeMutableBufferPointer {
+            records in
+            found.states.withUnsafeMutableBufferPointer { states in
+                found.marks.withUnsafeMutableBufferPointer { marks in
+                    let slots = Slots(
+                        records: records, states: states, marks: marks, devices: devices,
+                        paths: paths)
+                    do throws(StoreError) {
+                        return .success(try read(positions, slots, again: again))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
             }
         }
         try outcome.get()
     }
 
-    /// One slot a file, each written by one worker.
+    /// The slots of the files, each written by one worker.
     ///
     /// `@unchecked Sendable`: the counter hands every position to exactly one worker, and the owner
     /// looks only after all have ended.
     private struct Slots: @unchecked Sendable {
-        let files: UnsafeMutableBufferPointer<SourceFiles.File>
-        init(_ files: UnsafeMutableBufferPointer<SourceFiles.File>) { self.files = files }
+        let records: UnsafeMutableBufferPointer<Manifest.Record>
+        let states: UnsafeMutableBufferPointer<SourceFiles.State>
+        let marks: UnsafeMutableBufferPointer<SourceFiles.Mark>
+        let devices: [UInt64]
+        let paths: [UInt8]
+
+        func path(_ position: Int) -> String {
+            let start = Int(records[position].pathStart)
+            return String(
+                decoding: paths[start..<start + Int(records[position].pathLength)],
+                as: UTF8.self)
+        }
     }
 
     private func read(
-        _ positions: [UInt32], _ slots: Slots, _ paths: SourceFiles, again: Bool
+        _ positions: [UInt32], _ slots: Slots, again: Bool
     ) throws(StoreError) {
         let done = Atomic<Int>(0)
         let bytes = Atomic<Int>(0)
@@ -53,12 +70,8 @@ struct SourceReading: Sendable {
                 var chunkBytes: Int64 = 0
                 for index in chunk {
                     let position = Int(positions[index])
-                    let before = slots.files[position]
-                    let file = try reading.read(
-                        paths.path(of: before), before, name: name, checker: &checker,
-                        again: again)
-                    chunkBytes += file.key.byteCount
-                    slots.files[position] = file
+                    try reading.read(position, slots, name: name, checker: &checker, again: again)
+                    chunkBytes += slots.records[position].byteCount
                 }
                 let files = done.add(chunk.count, ordering: .relaxed).newValue
                 let total = bytes.add(Int(chunkBytes), ordering: .relaxed).newValue
@@ -75,10 +88,10 @@ struct SourceReading: Sendable {
 
     /// Hashes and stages one file, again if it changes meanwhile.
     private func read(
-        _ path: String, _ before: SourceFiles.File, name: String, checker: inout ObjectChecker,
-        again: Bool
-    ) throws(StoreError) -> SourceFiles.File {
+        _ position: Int, _ slots: Slots, name: String, checker: inout ObjectChecker, again: Bool
+    ) throws(StoreError) {
         let fileSystem = store.fileSystem
+        let path = slots.path(position)
         for _ in 0..<3 {
             let file = try open(path)
             let status = try fileSystem.status(file.raw)
@@ -95,15 +108,20 @@ struct SourceReading: Sendable {
             guard after.isUnchanged(since: status), object.byteCount == status.byteCount,
                 let fingerprint = object.fingerprint
             else { continue }
-            var result = before
-            result.key = StatKey(status)
-            result.isExecutable = status.mode & 0o100 != 0
-            result.address = object.address
-            result.fingerprint = fingerprint
-            result.isStaged = before.isStaged || isStaged
-            result.isHashed = true
-            result.isCacheable = !result.key.isRacy(at: now)
-            return result
+            slots.records[position].byteCount = status.byteCount
+            slots.records[position].isExecutable = status.mode & 0o100 != 0
+            slots.records[position].address = object.address
+            slots.states[position] = SourceFiles.State(
+                inode: status.inode, modifiedAt: status.modifiedAt, changedAt: status.changedAt,
+                fingerprint: fingerprint)
+            var mark = slots.marks[position]
+            mark.isStaged = mark.isStaged || isStaged
+            mark.isHashed = true
+            // One that has moved to another device meanwhile is read again next time.
+            mark.isCacheable =
+                !StatKey(status).isRacy(at: now) && slots.devices[mark.device] == status.device
+            slots.marks[position] = mark
+            return
         }
         throw StoreError(
             .changedWhileRead,

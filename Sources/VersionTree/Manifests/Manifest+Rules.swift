@@ -25,31 +25,26 @@ extension Manifest {
     // Sorted by bytes, "a/b" need not follow "a" directly ("a!" stands between), but the directory
     // of a path that is also a file is found by bisection.
     private func validatePair(_ left: Int, _ right: Int) throws(StoreError) {
-        let isSame = withPath(left) { first in withPath(right) { first.elementsEqual($0) } }
+        let isSame = withPath(left) { first in withPath(right) { first.equals($0) } }
         if isSame { throw refuse("it has the path \(shown(left)) twice") }
-        // Nothing new: the entry before has been through it.
-        if sharesDirectory(left, right) { return }
-        let path = path(right)
-        for end in path.utf8.indices where path.utf8[end] == 47 {
-            // Only directories that the entry before does not share can be new conflicts.
-            let prefix = path[..<end]
-            let isShared = withPath(left) { before in
-                let bytes = prefix.utf8
-                return before.count > bytes.count && before[bytes.count] == 47
-                    && before.starts(with: bytes)
+        // Only directories that the entry before does not share can be new conflicts.
+        let shared = sharedDirectory(left, right)
+        let conflict: Int? = withPath(right) { path in
+            path.indices.dropFirst(shared + 1).first { end in
+                path[end] == 47
+                    && position(of: UnsafeBufferPointer(rebasing: path[..<end])) != nil
             }
-            if isShared { continue }
-            if position(of: String(prefix)) != nil {
-                throw refuse(
-                    "\"\(printable(String(prefix)))\" is a file and the directory of "
-                        + shown(right))
-            }
+        }
+        if let conflict {
+            throw refuse(
+                "\"\(printable(self.path(right, prefix: conflict)))\" is a file and the directory "
+                    + "of " + shown(right))
         }
     }
 
     private func validateSizes() throws(StoreError) {
         var order = (0..<UInt32(count)).map { $0 }
-        order.sort { records[Int($0)].address < records[Int($1)].address }
+        Self.sortByAddress(&order, records)
         for (left, right) in zip(order, order.dropFirst()) {
             let (first, second) = (records[Int(left)], records[Int(right)])
             if first.address == second.address, first.byteCount != second.byteCount {

@@ -149,18 +149,22 @@ public struct Manifest: Sendable {
 
     /// The position of a path, found by bisection.
     func position(of path: String) -> Int? {
-        let wanted = Array(path.utf8)
+        Array(path.utf8).withUnsafeBufferPointer { position(of: $0) }
+    }
+
+    /// The position of a path, found by bisection.
+    func position(of wanted: UnsafeBufferPointer<UInt8>) -> Int? {
         var low = 0
         var high = count
         while low < high {
             let middle = (low + high) / 2
-            if withPath(middle, { $0.lexicographicallyPrecedes(wanted) }) {
+            if withPath(middle, { $0.precedes(wanted) }) {
                 low = middle + 1
             } else {
                 high = middle
             }
         }
-        return low < count && withPath(low, { $0.elementsEqual(wanted) }) ? low : nil
+        return low < count && withPath(low, { $0.equals(wanted) }) ? low : nil
     }
 
     /// The path at a position, or its first `prefix` bytes.
@@ -180,28 +184,44 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// Whether two entries stand in the same directory.
-    func sharesDirectory(_ left: Int, _ right: Int) -> Bool {
+    /// The length of the path of the deepest directory that two entries are below; 0 for the top.
+    func sharedDirectory(_ left: Int, _ right: Int) -> Int {
         withPath(left) { first in
             withPath(right) { second in
-                guard let length = second.lastIndex(of: 47) else {
-                    return !first.contains(47)
+                var shared = 0
+                for index in 0..<min(first.count, second.count) {
+                    if first[index] != second[index] { break }
+                    if first[index] == 47 { shared = index }
                 }
-                return first.lastIndex(of: 47) == length
-                    && first[..<length].elementsEqual(second[..<length])
+                return shared
             }
         }
     }
 
-    /// Positions sorted by address, one for each distinct address.
+    /// Positions sorted by address, one for each distinct address: the first that has it.
     func distinctPositions() -> [UInt32] {
-        var order = (0..<UInt32(count)).map { $0 }
-        order.sort { records[Int($0)].address < records[Int($1)].address }
+        Self.distinct((0..<UInt32(count)).map { $0 }, records)
+    }
+
+    /// Positions sorted by address, the first one of each distinct address.
+    static func distinct(_ positions: [UInt32], _ records: [Record]) -> [UInt32] {
+        var order = positions
+        sortByAddress(&order, records)
         var last: ObjectID?
         order.removeAll { position in
             defer { last = records[Int(position)].address }
             return records[Int(position)].address == last
         }
         return order
+    }
+
+    /// Sorts positions by address, and those of one address among themselves.
+    static func sortByAddress(_ positions: inout [UInt32], _ records: [Record]) {
+        records.withUnsafeBufferPointer { records in
+            positions.sort { left, right in
+                let (first, second) = (records[Int(left)].address, records[Int(right)].address)
+                return first == second ? left < right : first < second
+            }
+        }
     }
 }

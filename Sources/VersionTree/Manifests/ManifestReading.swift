@@ -1,5 +1,6 @@
 public import CASStore
 import StrictJSON
+import Synchronization
 
 // Bytes → manifest. The bytes may come from anywhere: every rule is checked before anything is
 // believed, and nothing but the manifest itself is allocated.
@@ -9,13 +10,49 @@ extension Manifest {
     /// - Throws: `.badManifest` with what is wrong and where.
     public init(parsing bytes: [UInt8]) throws(StoreError) {
         do throws(JSONError) {
-            var decoder = try ManifestDecoder(bytes)
-            try decoder.decode()
-            try self.init(decoder)
+            let decoder = ManifestDecoder(try JSONReader(bytes), byteCount: bytes.count)
+            try self.init(decoding: decoder)
         } catch {
             throw StoreError(.badManifest, "the manifest is refused: \(error.message)")
         }
     }
+
+    /// Reads a manifest from a file, piece by piece: its text is never whole in memory.
+    /// - Throws: `.badManifest` with what is wrong and where; what reading throws.
+    init(
+        reading file: borrowing RegularFile, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        let failure = ReadFailure()
+        let raw = file.descriptor.raw
+        do throws(JSONError) {
+            let reader = try JSONReader(byteCount: file.byteCount) { offset, count in
+                do throws(StoreError) {
+                    return try fileSystem.read(raw, at: Int64(offset), count: count)
+                } catch {
+                    failure.note(error)
+                    return []
+                }
+            }
+            try self.init(decoding: ManifestDecoder(reader, byteCount: file.byteCount))
+        } catch {
+            // The text that could not be read looks as if it were cut.
+            if let first = failure.first { throw first }
+            throw StoreError(.badManifest, "the manifest is refused: \(error.message)")
+        }
+    }
+
+    private init(decoding decoder: consuming ManifestDecoder) throws(JSONError) {
+        try decoder.decode()
+        try self.init(decoder)
+    }
+}
+
+/// The error that ended the reading of a file.
+private final class ReadFailure: Sendable {
+    private let error = Mutex<StoreError?>(nil)
+
+    func note(_ failure: StoreError) { error.withLock { if $0 == nil { $0 = failure } } }
+    var first: StoreError? { error.withLock { $0 } }
 }
 
 /// A manifest half read.
@@ -30,14 +67,20 @@ private struct ManifestDecoder: ~Copyable {
     var paths: [UInt8] = []
     var details: [Int: Manifest.Details] = [:]
 
-    init(_ bytes: [UInt8]) throws(JSONError) {
-        reader = try JSONReader(bytes)
+    init(_ reader: consuming JSONReader, byteCount: Int) {
+        self.reader = reader
+        // No entry is shorter than a hundred bytes, and paths are seldom half of the text. What is
+        // reserved and never filled takes addresses, not memory; arrays that grow are for a moment
+        // there twice.
+        records.reserveCapacity(byteCount / 100)
+        paths.reserveCapacity(byteCount / 2)
     }
 
     mutating func decode() throws(JSONError) {
         var format: Int64?
         try reader.enterObject()
         while let key = try reader.nextKey() {
+            reader.discard()
             switch key {
             case "castree":
                 format = try reader.readInteger()
@@ -52,7 +95,10 @@ private struct ManifestDecoder: ~Copyable {
             case "entries":
                 hasEntries = true
                 try reader.enterArray()
-                while try reader.nextElement() { try decodeEntry() }
+                while try reader.nextElement() {
+                    reader.discard()
+                    try decodeEntry()
+                }
             default: foreign.append(.init(key: key, value: try reader.readValue()))
             }
         }
@@ -103,7 +149,9 @@ private struct ManifestDecoder: ~Copyable {
 
     private mutating func decodePath(from start: Int) throws(JSONError) {
         try reader.readStringBytes(appendingTo: &paths)
-        let problem = paths[start...].withUnsafeBufferPointer { TreePath.problem($0) }
+        let problem = paths.withUnsafeBufferPointer {
+            TreePath.problem(UnsafeBufferPointer(rebasing: $0[start...]))
+        }
         if let problem {
             let text = String(decoding: paths[start...], as: UTF8.self)
             throw reader.failure("\"\(printable(text))\" cannot be a path: \(problem)")
@@ -115,7 +163,9 @@ private struct ManifestDecoder: ~Copyable {
         // The end of the path arena serves as scratch space; no string is made.
         try reader.readStringBytes(appendingTo: &paths)
         defer { paths.removeLast(paths.count - start) }
-        let address = paths[start...].withUnsafeBufferPointer { ObjectID.parse($0) }
+        let address = paths.withUnsafeBufferPointer {
+            ObjectID.parse(UnsafeBufferPointer(rebasing: $0[start...]))
+        }
         guard let address else {
             throw reader.failure("an address has 64 lower-case hexadecimal digits")
         }
@@ -160,18 +210,19 @@ extension Manifest {
         _ decoder: borrowing ManifestDecoder
     ) -> ([Record], [Int: Details]) {
         let records = decoder.records
-        let paths = decoder.paths
-        func bytes(_ position: Int) -> ArraySlice<UInt8> {
-            let start = Int(records[position].pathStart)
-            return paths[start..<start + Int(records[position].pathLength)]
+        let order: [Int]? = decoder.paths.withUnsafeBufferPointer { paths in
+            func bytes(_ position: Int) -> UnsafeBufferPointer<UInt8> {
+                let start = Int(records[position].pathStart)
+                return UnsafeBufferPointer(
+                    rebasing: paths[start..<start + Int(records[position].pathLength)])
+            }
+            let isSorted = (1..<max(records.count, 1)).allSatisfy {
+                !bytes($0).precedes(bytes($0 - 1))
+            }
+            return isSorted
+                ? nil : (0..<records.count).sorted { bytes($0).precedes(bytes($1)) }
         }
-        let isSorted = (1..<max(records.count, 1)).allSatisfy {
-            !bytes($0).lexicographicallyPrecedes(bytes($0 - 1))
-        }
-        if isSorted { return (records, decoder.details) }
-        let order = (0..<records.count).sorted {
-            bytes($0).lexicographicallyPrecedes(bytes($1))
-        }
+        guard let order else { return (records, decoder.details) }
         var details: [Int: Details] = [:]
         for (position, old) in order.enumerated() {
             if let more = decoder.details[old] { details[position] = more }
@@ -185,16 +236,20 @@ package struct StoredManifests: ManifestReading {
     package init() {}
 
     package func registration(
-        of name: String, from bytes: [UInt8]
+        of name: String, from file: borrowing RegularFile, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Registration {
-        let manifest = try Manifest(parsing: bytes)
+        let manifest = try Manifest(reading: file, fileSystem)
         guard manifest.version.description == name else {
             throw StoreError(
                 .badManifest,
                 "the manifest file of version \(printable(name)) is that of \(manifest.version)")
         }
         var digester = try Digester(.sha256)
-        bytes.withUnsafeBytes { digester.update($0) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+        defer { buffer.deallocate() }
+        try fileSystem.forEachPiece(of: file.descriptor.raw, buffer: buffer) {
+            (piece) throws(StoreError) in digester.update(piece)
+        }
         return try manifest.registration(manifest: digester.finish { ObjectID(unchecked: $0) })
     }
 }

@@ -18,10 +18,9 @@ struct TreeBuilder: Sendable {
     /// Fills the empty directory `root` with the manifest's files, on all processors.
     func build(_ root: Int32) throws(StoreError) -> TreeReport {
         let plan = TreePlan(manifest)
-        for directory in plan.directories.dropFirst() {
-            let path = TreePath(validated: directory.path)
-            let parent = try open(path.parent?.description ?? "", below: root)
-            try fileSystem.makeDirectory(parent.raw, path.name, mode: 0o755)
+        for index in plan.directories.indices.dropFirst() {
+            let parent = try open(plan.path(of: plan.directories[index].parent), below: root)
+            try fileSystem.makeDirectory(parent.raw, plan.name(of: index), mode: 0o755)
         }
         let jobs = Self.jobs(plan)
         let total = Mutex(TreeReport())
@@ -40,9 +39,9 @@ struct TreeBuilder: Sendable {
         }
         // Bottom up, and after the last file: a read-only directory takes no entries.
         if directoryMode != 0o755 {
-            for directory in plan.directories.reversed() {
+            for index in plan.directories.indices.reversed() {
                 // Held by a name: a temporary would be closed before the call.
-                let opened = try open(directory.path, below: root)
+                let opened = try open(plan.path(of: index), below: root)
                 try fileSystem.setMode(opened.raw, directoryMode)
             }
         }
@@ -78,9 +77,8 @@ struct TreeBuilder: Sendable {
         _ job: Job, _ plan: TreePlan, _ root: Int32, _ spares: SpareCopies,
         _ report: inout TreeReport
     ) throws(StoreError) {
-        let path = plan.directories[job.directory].path
-        let directory = try open(path, below: root)
-        let skipped = path.isEmpty ? 0 : path.utf8.count + 1
+        let directory = try open(plan.path(of: job.directory), below: root)
+        let skipped = plan.skipped(in: job.directory)
         for index in job.files {
             let position = Int(plan.order[index])
             try withName(position, skipping: skipped) { (name) throws(StoreError) in

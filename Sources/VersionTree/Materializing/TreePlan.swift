@@ -5,62 +5,109 @@ import CASStore
 struct TreePlan: Sendable {
     /// A directory and its files, as a range of `order`.
     struct Directory: Sendable {
-        var path: String
+        /// An entry below the directory, whose path begins with the directory's.
+        fileprivate var entry: UInt32
+        fileprivate var length: UInt16
+        /// The position of the directory that this one is in; the tree itself is its own.
+        var parent: Int
         var files: Range<Int>
     }
+
+    let manifest: Manifest
 
     /// Every directory after its parent.
     ///
     /// The first is the tree itself.
-    private(set) var directories: [Directory] = []
+    private(set) var directories: [Directory]
     /// Positions in the manifest, grouped by directory.
+    ///
+    /// Those of one directory are sorted by name.
     private(set) var order: [UInt32]
 
     init(_ manifest: Manifest) {
+        self.manifest = manifest
         // Entries are sorted by whole path, where the files of "a/" and those of "a/b/" mix: each is
         // put to its directory, and the directories' shares of `order` are filled one after another.
         var found = Directories()
-        var owners: [UInt32] = []
-        owners.reserveCapacity(manifest.count)
-        for position in 0..<manifest.count {
-            owners.append(UInt32(found.index(ofEntryAt: position, manifest)))
+        // Where each file's directory stands.
+        let owners = [UInt32](unsafeUninitializedCapacity: manifest.count) { buffer, filled in
+            for position in 0..<manifest.count {
+                buffer[position] = UInt32(found.index(ofEntryAt: position, manifest))
+            }
+            filled = manifest.count
         }
-        var starts = [Int](repeating: 0, count: found.paths.count + 1)
-        for owner in owners { starts[Int(owner) + 1] += 1 }
-        for index in 1..<starts.count { starts[index] += starts[index - 1] }
-        directories = found.paths.indices.map {
-            Directory(path: found.paths[$0], files: starts[$0]..<starts[$0 + 1])
+        directories = found.directories
+        for owner in owners {
+            let files = directories[Int(owner)].files
+            directories[Int(owner)].files = files.lowerBound..<files.upperBound + 1
+        }
+        var start = 0
+        for index in directories.indices {
+            let end = start + directories[index].files.count
+            directories[index].files = start..<start
+            start = end
         }
         order = [UInt32](repeating: 0, count: manifest.count)
         for (position, owner) in owners.enumerated() {
-            order[starts[Int(owner)]] = UInt32(position)
-            starts[Int(owner)] += 1
+            let files = directories[Int(owner)].files
+            order[files.upperBound] = UInt32(position)
+            directories[Int(owner)].files = files.lowerBound..<files.upperBound + 1
         }
+    }
+
+    /// The path of a directory; empty for the tree itself.
+    func path(of index: Int) -> String {
+        let directory = directories[index]
+        // A manifest may have no entry that could lend its path.
+        if directory.length == 0 { return "" }
+        return manifest.path(Int(directory.entry), prefix: Int(directory.length))
+    }
+
+    /// The last component of a directory's path.
+    func name(of index: Int) -> String {
+        withName(of: index) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Calls `body` with the last component of a directory's path.
+    func withName<R>(of index: Int, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
+        let directory = directories[index]
+        let skipped = skipped(in: directory.parent)
+        return manifest.withPath(Int(directory.entry)) { path in
+            body(UnsafeBufferPointer(rebasing: path[skipped..<Int(directory.length)]))
+        }
+    }
+
+    /// The bytes of a path before the names of what is in a directory.
+    func skipped(in index: Int) -> Int {
+        let length = Int(directories[index].length)
+        return length == 0 ? 0 : length + 1
+    }
+
+    fileprivate static func directory(_ entry: Int, _ length: Int, in parent: Int) -> Directory {
+        Directory(
+            entry: UInt32(entry), length: UInt16(length), parent: parent, files: 0..<0)
     }
 }
 
 /// The directories of a manifest as they are met, every one after its parent.
+///
+/// Whatever is below a directory stands together when paths are sorted, so only the directories above
+/// the last entry need to be known: what is met elsewhere is new.
 private struct Directories {
-    private(set) var paths = [""]
-    // Keyed by bytes: names that Unicode holds equal are two directories here.
-    private var indices: [TreePath: Int] = [:]
-    private var last = 0
+    private(set) var directories = [TreePlan.directory(0, 0, in: 0)]
+    /// The directories above the last entry, and the lengths of their paths.
+    private var above: [(index: Int, length: Int)] = [(0, 0)]
 
     mutating func index(ofEntryAt position: Int, _ manifest: Manifest) -> Int {
-        let length = manifest.withPath(position) { $0.lastIndex(of: 47) ?? 0 }
-        if length == 0 {
-            last = 0
-        } else if position == 0 || !manifest.sharesDirectory(position - 1, position) {
-            last = index(of: TreePath(validated: manifest.path(position, prefix: length)))
+        let shared = position == 0 ? 0 : manifest.sharedDirectory(position - 1, position)
+        while let last = above.last, last.length > shared { above.removeLast() }
+        manifest.withPath(position) { path in
+            for end in path.indices.dropFirst(shared + 1) where path[end] == 47 {
+                let parent = above.last?.index ?? 0
+                directories.append(TreePlan.directory(position, end, in: parent))
+                above.append((directories.count - 1, end))
+            }
         }
-        return last
-    }
-
-    private mutating func index(of path: TreePath) -> Int {
-        if let known = indices[path] { return known }
-        if let parent = path.parent { _ = index(of: parent) }
-        paths.append(path.description)
-        indices[path] = paths.count - 1
-        return paths.count - 1
+        return above.last?.index ?? 0
     }
 }

@@ -1,5 +1,3 @@
-import CASStore
-
 /// Paths of one version that a forgiving file system would merge: equal but for case, or spelled
 /// with other code points for the same characters (NFC and NFD).
 public struct PathTwins: Sendable, Hashable {
@@ -8,61 +6,113 @@ public struct PathTwins: Sendable, Hashable {
     /// The other one.
     public let second: String
 
-    /// The twins among the paths of a manifest and the directories they imply, in order.
+    /// The twins among the paths of a manifest and the directories they imply, sorted by the second.
     static func find(in manifest: Manifest) -> [PathTwins] {
-        var keys: [(key: Int, position: UInt32, length: UInt16)] = []
-        keys.reserveCapacity(manifest.count)
-        var directory: [UInt8] = []
+        var candidates = Candidates(manifest)
+        return candidates.twins()
+    }
+}
+
+/// The paths of a manifest and the directories they imply, with hashes that twins share.
+private struct Candidates {
+    private let manifest: Manifest
+    // A file is named by its position, a directory by the count of files and its position here: the
+    // first entry that is in it, and the length of its path.
+    private var directories: [(entry: UInt32, length: UInt16)] = []
+    /// Hash and name, 32 bits each; equal hashes may be chance.
+    private var keys: [UInt64] = []
+
+    init(_ manifest: Manifest) {
+        self.manifest = manifest
+        // First the directories, which are counted by it; once each, where they first occur.
         for position in 0..<manifest.count {
+            let shared = position == 0 ? 0 : manifest.sharedDirectory(position - 1, position)
             manifest.withPath(position) { path in
-                keys.append((key(of: path), UInt32(position), UInt16(path.count)))
-                // Directories once, where they first occur: entries are sorted.
-                var end = path.count - 1
-                var news: [Int] = []
-                while end > 0 {
-                    if path[end] == 47 {
-                        let isKnown =
-                            directory.count > end && directory[end] == 47
-                            && directory[..<end].elementsEqual(path[..<end])
-                        if isKnown { break }
-                        news.append(end)
-                    }
-                    end -= 1
+                for end in path.indices.dropFirst(shared + 1) where path[end] == 47 {
+                    directories.append((UInt32(position), UInt16(end)))
                 }
-                for length in news {
-                    let prefix = UnsafeBufferPointer(rebasing: path[..<length])
-                    keys.append((key(of: prefix), UInt32(position), UInt16(length)))
-                }
-                directory = Array(path)
             }
         }
-        keys.sort { ($0.key, $0.position, $0.length) < ($1.key, $1.position, $1.length) }
-        var twins: [PathTwins] = []
-        for (left, right) in zip(keys, keys.dropFirst()) where left.key == right.key {
-            let first = manifest.path(Int(left.position), prefix: Int(left.length))
-            let second = manifest.path(Int(right.position), prefix: Int(right.length))
-            // Equal keys may be chance; equal bytes are one directory seen again.
-            guard !first.utf8.elementsEqual(second.utf8),
-                first.lowercased() == second.lowercased()
-            else { continue }
-            twins.append(PathTwins(first: first, second: second))
+        let count = manifest.count + directories.count
+        keys = [UInt64](unsafeUninitializedCapacity: count) { buffer, filled in
+            for name in 0..<count {
+                let place = place(name)
+                let hash = manifest.withPath(place.position) { path in
+                    Self.hash(UnsafeBufferPointer(rebasing: path[..<place.length]))
+                }
+                buffer[name] = UInt64(hash) << 32 | UInt64(name)
+            }
+            filled = count
         }
+        keys.sort()
+    }
+
+    /// The entry whose path begins with a candidate's, and the length of that.
+    private func place(_ name: Int) -> (position: Int, length: Int) {
+        guard name >= manifest.count else { return (name, manifest.withPath(name) { $0.count }) }
+        let directory = directories[name - manifest.count]
+        return (Int(directory.entry), Int(directory.length))
+    }
+
+    private func path(_ place: (position: Int, length: Int)) -> String {
+        manifest.path(place.position, prefix: place.length)
+    }
+
+    mutating func twins() -> [PathTwins] {
+        var twins: [PathTwins] = []
+        var start = 0
+        while start < keys.count {
+            var end = start + 1
+            while end < keys.count, keys[end] >> 32 == keys[start] >> 32 { end += 1 }
+            if end > start + 1 { pair(start..<end, &twins) }
+            start = end
+        }
+        twins.sort { $0.second.utf8.lexicographicallyPrecedes($1.second.utf8) }
         return twins
     }
 
-    // Swift hashes strings by their normal form, so canonical twins get one hash.
-    private static func key(of path: UnsafeBufferPointer<UInt8>) -> Int {
+    /// Pairs what is equal but for case and spelling among candidates with one hash, each with the
+    /// one before it.
+    private mutating func pair(_ range: Range<Int>, _ twins: inout [PathTwins]) {
+        let places = range.map { place(Int(truncatingIfNeeded: keys[$0] & 0xffff_ffff)) }
+            .sorted { $0 < $1 }
+        // The last of each kind; more kinds than one are a chance of the hash.
+        var kinds: [(position: Int, length: Int)] = []
+        for place in places {
+            let second = path(place)
+            let folded = second.lowercased()
+            guard let kind = kinds.firstIndex(where: { path($0).lowercased() == folded }) else {
+                kinds.append(place)
+                continue
+            }
+            twins.append(PathTwins(first: path(kinds[kind]), second: second))
+            kinds[kind] = place
+        }
+    }
+
+    /// A hash that twins share, seeded anew in each process.
+    private static func hash(_ path: UnsafeBufferPointer<UInt8>) -> UInt32 {
         var hasher = Hasher()
-        if path.allSatisfy({ $0 < 128 }) {
-            for byte in path { hasher.combine((65...90).contains(byte) ? byte + 32 : byte) }
-        } else {
+        var text: String?
+        if !path.allSatisfy({ $0 < 128 }) {
             let folded = String(decoding: path, as: UTF8.self).lowercased()
-            if folded.utf8.allSatisfy({ $0 < 128 }) {
-                for byte in folded.utf8 { hasher.combine(byte) }
-            } else {
+            // Swift hashes strings by their normal form, so canonical twins get one hash.
+            if folded.utf8.contains(where: { $0 >= 128 }) {
                 hasher.combine(folded)
+                return UInt32(truncatingIfNeeded: hasher.finalize())
+            }
+            text = folded
+        }
+        if var text {
+            text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        } else {
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: path.count) { folded in
+                for (index, byte) in path.enumerated() {
+                    folded[index] = byte &- 65 < 26 ? byte | 32 : byte
+                }
+                hasher.combine(bytes: UnsafeRawBufferPointer(folded))
             }
         }
-        return hasher.finalize()
+        return UInt32(truncatingIfNeeded: hasher.finalize())
     }
 }

@@ -67,9 +67,8 @@ extension VersionStore {
         let root = try openSource(path)
         let lease = try store.makeLease()
         var walk = try DirectoryWalk(store, followsLinks: options.followsLinks)
-        try walk.walk(root.raw)
         var importing = Import(
-            self, walk.found, root: root.raw, version: version, options: options)
+            self, try walk.walk(root.raw), root: root.raw, version: version, options: options)
         return try importing.run(lease)
     }
 

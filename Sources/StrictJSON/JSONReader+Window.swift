@@ -1,0 +1,98 @@
+// A text that is longer than one wants to hold: the reader asks for the next piece when it needs it,
+// and forgets what was read when it is told to.
+
+extension JSONReader {
+    /// Gives the bytes of a text from an offset on: `count` of them or fewer, none at its end.
+    public typealias Pieces = @Sendable (_ offset: Int, _ count: Int) -> [UInt8]
+
+    /// The least that is asked for at once.
+    static let pieceByteCount = 64 * 1024
+
+    /// Begins to read a text that comes in pieces, each asked for when the reader gets there.
+    ///
+    /// What was read stays in memory until ``discard()``, so call that between values. Everything
+    /// is accepted and refused as if the text were whole, with the same message.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The length of the whole text.
+    ///   - limits: What is accepted.
+    ///   - pieces: Gives the text. Where it gives nothing, the text ends: a caller whose source fails
+    ///     remembers that by itself.
+    /// - Throws: `tooLong` above the limit, `byteOrderMark` if the text begins with one.
+    public init(
+        byteCount: Int, limits: JSONLimits = JSONLimits(), pieces: @escaping Pieces
+    ) throws(JSONError) {
+        try self.init([], byteCount, pieces, limits)
+    }
+
+    /// Forgets the text before ``offset``, if that is worth the while.
+    ///
+    /// Costs little: call it after every value of a long array or object.
+    ///
+    /// - Parameter threshold: The number of bytes for which it is.
+    public mutating func discard(atLeast threshold: Int = 64 * 1024) {
+        // Not for less than is moved: kept keys are moved again each time.
+        guard position - keptCount >= max(threshold, keptCount), pieces != nil else { return }
+        let (first, end) = (keptCount, position)
+        bytes.withUnsafeBufferPointer { windowStart.pass($0[first..<end]) }
+        let kept = keys.moveKeys(from: bytes)
+        bytes.replaceSubrange(..<end, with: kept)
+        base += end - kept.count
+        position = kept.count
+        keptCount = kept.count
+    }
+
+    /// Whether the text has a byte at an index of the window, which may have to grow for it.
+    @inline(__always)
+    mutating func has(_ index: Int) -> Bool {
+        if index < bytes.count { return true }
+        return grow(toHold: index)
+    }
+
+    @inline(never)
+    private mutating func grow(toHold index: Int) -> Bool {
+        while index >= bytes.count {
+            guard extend() else { return false }
+        }
+        return true
+    }
+
+    /// Appends the next piece to the window; `false` at the end of the text.
+    @inline(never)
+    mutating func extend() -> Bool {
+        let end = base + bytes.count
+        guard let pieces, end < byteCount else { return false }
+        // As much again as there is: what is larger than a window is still read in linear time.
+        let wanted = min(max(Self.pieceByteCount, bytes.count - keptCount), byteCount - end)
+        let piece = pieces(end, wanted)
+        if piece.isEmpty {
+            byteCount = end
+            return false
+        }
+        bytes += piece
+        return true
+    }
+}
+
+/// A line and a column of a text, both counted from one.
+struct TextPlace: Sendable {
+    var line = 1
+    var column = 1
+
+    /// Goes on to the end of `text`.
+    mutating func pass(_ text: Slice<UnsafeBufferPointer<UInt8>>) {
+        let bytes = UnsafeBufferPointer(rebasing: text)
+        var feeds = 0
+        for byte in bytes { feeds &+= byte == ASCII.lineFeed ? 1 : 0 }
+        var start = 0
+        if feeds > 0 {
+            line += feeds
+            column = 1
+            start = (bytes.lastIndex(of: ASCII.lineFeed) ?? -1) + 1
+        }
+        // Continuation bytes are not characters.
+        var characters = 0
+        for byte in bytes[start...] { characters &+= byte & 0xC0 != 0x80 ? 1 : 0 }
+        column += characters
+    }
+}

@@ -1,0 +1,68 @@
+import CASStore
+
+/// What should be in each directory of a tree, found by name.
+///
+/// Names are compared as bytes: names that Unicode holds equal are two.
+struct ExpectedTree: Sendable {
+    let plan: TreePlan
+    // Directories grouped by the one that they are in, and where each group begins.
+    private let children: [UInt32]
+    private let starts: [UInt32]
+
+    init(_ plan: TreePlan) {
+        self.plan = plan
+        var starts = [UInt32](repeating: 0, count: plan.directories.count + 1)
+        for directory in plan.directories.dropFirst() { starts[directory.parent + 1] += 1 }
+        for index in 1..<starts.count { starts[index] += starts[index - 1] }
+        self.starts = starts
+        var children = [UInt32](repeating: 0, count: plan.directories.count - 1)
+        for (index, directory) in plan.directories.enumerated().dropFirst() {
+            children[Int(starts[directory.parent])] = UInt32(index)
+            starts[directory.parent] += 1
+        }
+        self.children = children
+    }
+
+    /// The position in the plan's order of the file with this name in a directory.
+    func file(_ name: UnsafeBufferPointer<UInt8>, in directory: Int) -> Int? {
+        let skipped = plan.skipped(in: directory)
+        return Self.search(plan.directories[directory].files) { position in
+            plan.manifest.withPath(Int(plan.order[position])) { path in
+                name.compare(UnsafeBufferPointer(rebasing: path[skipped...]))
+            }
+        }
+    }
+
+    /// Whether a directory with this name should be in a directory.
+    func hasDirectory(_ name: UnsafeBufferPointer<UInt8>, in directory: Int) -> Bool {
+        let group = Int(starts[directory])..<Int(starts[directory + 1])
+        let found = Self.search(group) { position in
+            plan.withName(of: Int(children[position])) { Self.compareAsDirectories(name, $0) }
+        }
+        return found != nil
+    }
+
+    /// Directories were met in the order of whole paths, where a slash follows the name.
+    private static func compareAsDirectories(
+        _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>
+    ) -> Int {
+        let shared = min(left.count, right.count)
+        let order = UnsafeBufferPointer(rebasing: left[..<shared]).compare(
+            UnsafeBufferPointer(rebasing: right[..<shared]))
+        if order != 0 || left.count == right.count { return order }
+        return left.count < right.count
+            ? 47 - Int(right[shared]) : Int(left[shared]) - 47
+    }
+
+    /// The position at which `compare` says zero; it is negative for what comes before that.
+    private static func search(_ range: Range<Int>, _ compare: (Int) -> Int) -> Int? {
+        var (low, high) = (range.lowerBound, range.upperBound)
+        while low < high {
+            let middle = (low + high) / 2
+            let order = compare(middle)
+            if order == 0 { return middle }
+            if order < 0 { high = middle } else { low = middle + 1 }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,94 @@
+import CASStore
+
+// A walk does not know how many files it will find. An array that grows is for a moment there twice,
+// so files are collected in parts of a fixed size, which are joined when their number is known.
+
+extension SourceFiles {
+    /// How many files a part has: large enough that the system takes each array back when it is
+    /// freed, small enough that one part more or less does not matter.
+    private static let partCount = 4096
+
+    /// Makes an empty part, which never grows its arrays but for long paths.
+    static func part() -> SourceFiles {
+        var part = SourceFiles()
+        part.records.reserveCapacity(partCount)
+        part.states.reserveCapacity(partCount)
+        part.marks.reserveCapacity(partCount)
+        part.paths.reserveCapacity(partCount * 64)
+        return part
+    }
+
+    /// Whether a part has as many files as it should.
+    var isFull: Bool { count == Self.partCount }
+
+    /// Joins parts and sorts the files by path, byte by byte; takes the parts apart as it goes.
+    init(joining parts: inout [SourceFiles]) {
+        let count = parts.reduce(0) { $0 + $1.count }
+        self.init()
+        records.reserveCapacity(count)
+        states.reserveCapacity(count)
+        marks.reserveCapacity(count)
+        paths.reserveCapacity(parts.reduce(0) { $0 + $1.paths.count })
+        for position in parts.indices {
+            take(parts[position])
+            parts[position] = SourceFiles()
+        }
+        parts = []
+        sort()
+    }
+
+    private mutating func take(_ part: SourceFiles) {
+        let start = UInt32(paths.count)
+        let devices = part.devices.map { position(ofDevice: $0) }
+        paths += part.paths
+        states += part.states
+        for var record in part.records {
+            record.pathStart += start
+            records.append(record)
+        }
+        for var mark in part.marks {
+            mark.device = devices[mark.device]
+            marks.append(mark)
+        }
+    }
+
+    private mutating func sort() {
+        var order = [UInt32](unsafeUninitializedCapacity: count) { buffer, filled in
+            for position in 0..<count { buffer[position] = UInt32(position) }
+            filled = count
+        }
+        paths.withUnsafeBufferPointer { bytes in
+            records.withUnsafeBufferPointer { records in
+                func path(_ position: UInt32) -> UnsafeBufferPointer<UInt8> {
+                    let record = records[Int(position)]
+                    let start = Int(record.pathStart)
+                    return UnsafeBufferPointer(
+                        rebasing: bytes[start..<start + Int(record.pathLength)])
+                }
+                order.sort { path($0).precedes(path($1)) }
+            }
+        }
+        arrange(&order)
+    }
+
+    /// Puts at each position the file that `order` names for it, along the cycles of the
+    /// permutation; `order` is used up.
+    private mutating func arrange(_ order: inout [UInt32]) {
+        for first in order.indices where order[first] != UInt32(first) {
+            let (record, state, mark) = (records[first], states[first], marks[first])
+            var hole = first
+            while order[hole] != UInt32(first) {
+                let source = Int(order[hole])
+                records[hole] = records[source]
+                states[hole] = states[source]
+                marks[hole] = marks[source]
+                order[hole] = UInt32(hole)
+                hole = source
+            }
+            records[hole] = record
+            states[hole] = state
+            marks[hole] = mark
+            order[hole] = UInt32(hole)
+        }
+    }
+}
