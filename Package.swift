@@ -38,13 +38,15 @@ let package = Package(
         .target(
             name: "VersionTree", dependencies: ["CASStore", "StrictJSON"], swiftSettings: settings),
         .target(
-            name: "ServeFromCAS", dependencies: ["VersionTree", "CASStore", "StrictJSON", "CSystem"],
+            name: "ServeFromCAS",
+            dependencies: ["VersionTree", "CASStore", "StrictJSON", "CSystem"],
             swiftSettings: settings),
         .target(
             name: "Console", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
             swiftSettings: settings),
         .executableTarget(
-            name: "castree", dependencies: ["Console", "VersionTree", "CASStore", "StrictJSON"],
+            name: "castree",
+            dependencies: ["Console", "ServeFromCAS", "VersionTree", "CASStore", "StrictJSON"],
             swiftSettings: settings),
         .executableTarget(
             name: "fsck", dependencies: ["Console", "VersionTree", "CASStore", "StrictJSON"],

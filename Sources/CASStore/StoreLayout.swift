@@ -39,7 +39,8 @@ package enum StoreLayout {
     ]
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
-        directories + [format, lifecycle, current, index, stamp, reserve, server,
+        directories + [
+            format, lifecycle, current, index, stamp, reserve, server,
             "index.sqlite-journal",
         ])
 

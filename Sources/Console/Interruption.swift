@@ -20,6 +20,11 @@ public enum Interruption {
         signalCount.load(ordering: .relaxed) > 0
     }
 
+    /// Whether the signal was SIGINT, which a terminal sends; the others ask a service to end.
+    public static var isByTerminal: Bool {
+        firstSignal.load(ordering: .relaxed) == SIGINT
+    }
+
     /// Stops the work if a signal has come.
     ///
     /// - Throws: `interrupted`.
@@ -37,6 +42,7 @@ public enum Interruption {
     }
 
     private static let signalCount = Atomic<Int>(0)
+    private static let firstSignal = Atomic<Int32>(0)
     private static let wakeSource = Atomic<Int32>(-1)
     private static let wakeTarget = Atomic<Int32>(-1)
 
@@ -49,7 +55,7 @@ public enum Interruption {
         signal(SIGXFSZ, SIG_IGN)
         // Touches every variable once: the handler must not be the one that initializes them.
         guard signalCount.load(ordering: .relaxed) == 0, wakeDescriptor == nil,
-            wakeTarget.load(ordering: .relaxed) < 0
+            wakeTarget.load(ordering: .relaxed) < 0, firstSignal.load(ordering: .relaxed) == 0
         else { return }
         // Without a pipe, which takes a process without descriptors, `isRequested` still works.
         if let ends = try? System.makePipe() {
@@ -67,15 +73,16 @@ public enum Interruption {
         // SA_RESTART: libraries need not expect EINTR; poll(2) and nanosleep(2) return it all the
         // same (signal(7)).
         action.sa_flags = Int32(SA_RESTART)
-        setHandler(of: &action) { _ in Interruption.noteSignal() }
+        setHandler(of: &action) { number in Interruption.noteSignal(number) }
         sigaction(number, &action, nil)
     }
 
     /// Runs inside the signal handler: atomics, write(2) and _exit(2) only (signal-safety(7)).
-    private static func noteSignal() {
+    private static func noteSignal(_ number: Int32) {
         if signalCount.add(1, ordering: .relaxed).newValue > 1 {
             _exit(ExitStatus.interrupted.rawValue)
         }
+        firstSignal.store(number, ordering: .relaxed)
         let savedError = errno
         System.wake(wakeTarget.load(ordering: .relaxed))
         errno = savedError

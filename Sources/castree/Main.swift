@@ -26,7 +26,7 @@ enum CastreeProgram {
     private static var commands: [Command] {
         [
             .initialize, .add, .versions, .show, .diff, .missing, .cat, .checkout,
-            .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .retire,
+            .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .retire, .serve,
             .collect(from: .option), .fsck(), .usage(from: .option), .report,
         ]
     }

@@ -35,7 +35,7 @@ import Testing
         #expect(try place.castree("help", command).text == help.text)
     }
 
-    @Test(arguments: ["pull", "publish", "serve"])
+    @Test(arguments: ["pull", "publish"])
     func `what is not there yet is an unknown command`(_ command: String) throws {
         #expect(try place.castree(command).status == 2)
         #expect(try !place.castree("--help").text.contains("\n  \(command)"))

@@ -26,7 +26,8 @@ enum Housekeeping {
                 handler.tellRollback(left.version, left.reason)
             }
         } catch {
-            handler.notice("unable to go back from a version that was not confirmed: \(error.message)")
+            handler.notice(
+                "unable to go back from a version that was not confirmed: \(error.message)")
         }
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)

@@ -40,10 +40,11 @@ public enum PortChoice: Sendable, Hashable {
         case .app(let app): return [try first(app, remembered)]
         case .appOrNext(let app):
             let first = try first(app, remembered)
-            return [first] + (1...20).map { step in
-                let place = (Int(first) - Int(Self.range.lowerBound) + step) % Self.range.count
-                return Self.range.lowerBound + UInt16(max(place, 0))
-            }
+            return [first]
+                + (1...20).map { step in
+                    let place = (Int(first) - Int(Self.range.lowerBound) + step) % Self.range.count
+                    return Self.range.lowerBound + UInt16(max(place, 0))
+                }
         }
     }
 }

@@ -29,7 +29,8 @@ struct ServerMemory: Sendable, Hashable {
         appID = value["appID"]?.asString
         token = value["token"]?.asString
         port = value["port"]?.asInt64.flatMap { UInt16(exactly: $0) }
-        if let token, token.utf8.count != 32 || !token.utf8.allSatisfy({ Hex.value(of: $0) != nil }) {
+        if let token, token.utf8.count != 32 || !token.utf8.allSatisfy({ Hex.value(of: $0) != nil })
+        {
             throw Self.damaged("its token is not 32 hexadecimal digits")
         }
     }
@@ -78,7 +79,8 @@ struct ServerMemory: Sendable, Hashable {
         }
         writer.endObject()
         try versions.fileSystem.replaceFile(
-            versions.directories.root.raw, StoreLayout.server, with: writer.bytes, mode: 0o600, token: "new",
+            versions.directories.root.raw, StoreLayout.server, with: writer.bytes, mode: 0o600,
+            token: "new",
             durably: versions.store.options.isDurable)
     }
 }

@@ -6,7 +6,7 @@ package enum WebSocketHandshake {
     package enum Outcome: Sendable {
         /// Send the head, then speak WebSocket; bytes after the request already do.
         ///
-        /// The head has `Connection: Upgrade`, so the transport adds no Connection field.
+        /// The transport adds `Connection: Upgrade`.
         case accepted(ResponseHead, subprotocol: String?)
         case refused(Response)
     }
@@ -58,7 +58,6 @@ package enum WebSocketHandshake {
         }
         var accepted = ResponseHead(101)
         accepted.add("Upgrade", "websocket")
-        accepted.add("Connection", "Upgrade")
         accepted.add("Sec-WebSocket-Accept", try acceptValue(for: head.text(keys[0])))
         let subprotocol = head.elements(of: "sec-websocket-protocol").first {
             subprotocols.contains($0)

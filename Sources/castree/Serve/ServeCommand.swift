@@ -1,0 +1,175 @@
+import CASStore
+import Console
+import ServeFromCAS
+import VersionTree
+
+extension Command {
+    /// `serve`: the HTTP server.
+    static let serve = Command(
+        "serve", summary: "serves the current version over HTTP on this machine",
+        discussion: """
+            Prints one line when it is ready, and serves until SIGINT or SIGTERM; then it answers what \
+            is in flight and ends. A page keeps the version that it was loaded from; what becomes \
+            current, by any process, is shown from the next navigation on.
+
+                castree serve --open
+                castree serve --app-id com.example.kiosk --token
+                castree serve --port 8080 --proxy /api=http://127.0.0.1:3000
+                castree serve --confirm-within 20s
+
+            The port follows from the app's identifier and is remembered in the store, since the web \
+            origin owns the app's local storage. Only this machine can connect.
+            """,
+        options: [
+            .integer("port", in: 1...65_535, "take this port and no other"),
+            .text(
+                "app-id", placeholder: "ID",
+                "the app's identifier, from which the port is computed", fallback: ""),
+            .flag("next-port", "if another program has the port, take the next free one"),
+            .text(
+                "index", placeholder: "FILE", "the file that stands for its directory",
+                fallback: "index.html"),
+            .choice(
+                "fallback", of: ["navigations", "none", "meteor"],
+                "what paths that lead nowhere get: navigations the index, nothing, or as Meteor did",
+                fallback: "navigations"),
+            .flag("clean-urls", "serve about.html as /about, too"),
+            .flag("meteor", "behave as cordova-plugin-meteor-webapp: labels as ETags, its caching"),
+            .text(
+                "immutable", placeholder: "PREFIX",
+                "URLs that begin so never change and may be kept for a year", repeats: true),
+            .text(
+                "header", placeholder: "'NAME: VALUE'", "add a field to every file that is served",
+                repeats: true),
+            .text(
+                "proxy", placeholder: "PREFIX=URL", "answer URLs below PREFIX from another server",
+                repeats: true),
+            .flag("token", "answer only requests that carry this store's token"),
+            .text(
+                "host", placeholder: "NAME",
+                "answer to this host name, too (a proxy in front, a name in /etc/hosts)",
+                repeats: true),
+            .text(
+                "confirm-within", placeholder: "TIME",
+                "roll a new version back unless a page confirms it in time: 20s, 500ms, 1m"),
+            .integer("workers", in: 1...64, "threads that serve", fallback: 1),
+            .text(
+                "access-log", placeholder: "FILE", "append a line for every request; - is stderr",
+                completion: .files),
+            .flag("open", "open the page in the browser"),
+        ]
+    ) { invocation in
+        let versions = try invocation.openStore()
+        let options = try invocation.serverOptions()
+        let server = try AppServer(versions, options: options)
+        try server.start()
+        try invocation.reportReady(server)
+        if invocation.flag("open") {
+            do throws(CommandError) {
+                try Browser.open(server.url)
+            } catch {
+                invocation.note("\(error.message); open \(server.url) yourself")
+            }
+        }
+        try invocation.waiting {
+            await withTaskCancellationHandler {
+                await server.waitUntilStopped()
+            } onCancel: {
+                server.stop()
+            }
+        }
+        return Interruption.isByTerminal ? .interrupted : .done
+    }
+}
+
+extension Invocation {
+    fileprivate func serverOptions() throws -> AppServerOptions {
+        var options = AppServerOptions()
+        options.site = try siteOptions()
+        options.port = try portChoice()
+        options.hosts = values("host")
+        options.requiresToken = flag("token")
+        options.confirmation = try value("confirm-within").map { try Self.duration($0) }
+        options.workers = try integer("workers") ?? 1
+        options.notice = { diagnostics.warn(code: "notice", $0) }
+        for route in values("proxy") { options.proxies.append(try proxy(route)) }
+        if let path = try value("access-log") {
+            let log = try AccessLog(path)
+            options.accessLog = { log.append($0) }
+        }
+        return options
+    }
+
+    private func siteOptions() throws -> SiteOptions {
+        var options = flag("meteor") ? SiteOptions.meteor : SiteOptions()
+        options.index = try requiredValue("index")
+        // The preset has a fallback of its own, which another one given by name replaces.
+        let fallback = try requiredValue("fallback")
+        if !flag("meteor") || fallback != "navigations" {
+            options.fallback =
+                switch fallback {
+                case "none": .none
+                case "meteor": .meteor
+                default: .navigations
+                }
+        }
+        options.hasCleanURLs = flag("clean-urls")
+        options.immutablePrefixes = values("immutable")
+        for prefix in options.immutablePrefixes where !prefix.hasPrefix("/") {
+            throw CommandError.usage("--immutable takes a path that begins with /, not '\(prefix)'")
+        }
+        for field in values("header") {
+            guard let colon = field.firstIndex(of: ":") else {
+                throw CommandError.usage("--header takes 'NAME: VALUE', not '\(field)'")
+            }
+            let value = field[field.index(after: colon)...].drop { $0 == " " }
+            do {
+                try options.add(String(field[..<colon]), String(value))
+            } catch { throw CommandError.usage(error.message) }
+        }
+        return options
+    }
+
+    private func portChoice() throws -> PortChoice {
+        if let port = try integer("port").flatMap({ UInt16(exactly: $0) }) {
+            if flag("next-port") {
+                throw CommandError.usage("--port names one port; leave --next-port out")
+            }
+            return .exactly(port)
+        }
+        let app = try requiredValue("app-id")
+        return flag("next-port") ? .appOrNext(app) : .app(app)
+    }
+
+    private func proxy(_ route: String) throws -> ProxyRoute {
+        do {
+            return try ProxyRoute(route)
+        } catch { throw CommandError.usage(error.message) }
+    }
+
+    /// Reads `20s`, `500ms`, `1m`.
+    static func duration(_ text: String) throws(CommandError) -> Duration {
+        for (unit, milliseconds) in [("ms", 1), ("s", 1000), ("m", 60_000)] {
+            guard text.hasSuffix(unit), let number = Int64(text.dropLast(unit.utf8.count)),
+                number > 0, number <= 86_400_000 / Int64(milliseconds)
+            else { continue }
+            return .milliseconds(number * Int64(milliseconds))
+        }
+        throw .usage("a time is a whole number with ms, s or m, up to a day: 20s; not '\(text)'")
+    }
+
+    fileprivate func reportReady(_ server: AppServer) throws {
+        try report { writer in
+            writer.object { writer in
+                writer.member("url", server.url)
+                writer.member("port", Int(server.port))
+                writer.member("version", server.currentVersion)
+            }
+        } text: { output in
+            let version = server.currentVersion
+            output.print(
+                version.map { "Serving version \($0) at \(server.url)" }
+                    ?? "Serving at \(server.url); no version is current yet (castree activate)")
+        }
+    }
+}
