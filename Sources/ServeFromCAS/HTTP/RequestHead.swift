@@ -9,12 +9,15 @@ public struct RequestHead: Sendable {
 
     /// One header field: its name as sent and its value without the white space around it.
     public struct Field: Sendable, Hashable {
+        /// Its name, as sent.
         public var name: Slice
+        /// Its value.
         public var value: Slice
     }
 
     /// The head as received.
     public internal(set) var bytes: [UInt8]
+    /// What is asked for.
     public internal(set) var method: Method
     /// The path of the target, from its first slash; `*` for `OPTIONS *`.
     ///

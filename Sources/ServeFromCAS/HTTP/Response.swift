@@ -6,22 +6,28 @@ public import CASStore
 public struct Response: Sendable {
     /// A piece of a body.
     public enum Piece: Sendable, Hashable {
+        /// Bytes that are at hand.
         case bytes([UInt8])
         /// A range of an object's bytes; `size` is the whole object's, as the manifest promises it.
         case object(ObjectID, range: Range<Int64>, size: Int64)
     }
 
+    /// What follows the head.
     public enum Body: Sendable {
         /// No body: HEAD, 204, 304. A Content-Length in the head stands for what GET would send.
         case none
+        /// One piece, nearly always.
         case piece(Piece)
         /// Sent one after the other: multipart/byteranges.
         case pieces([Piece])
     }
 
+    /// The status line and fields.
     public var head: ResponseHead
+    /// Where the body is to be found.
     public var body: Body
 
+    /// Makes a response.
     public init(head: ResponseHead, body: Body = .none) {
         self.head = head
         self.body = body

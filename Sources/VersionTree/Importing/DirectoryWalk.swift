@@ -1,4 +1,5 @@
 import CASStore
+import Synchronization
 
 /// Lists the regular files below a directory, and refuses what a version cannot hold.
 struct DirectoryWalk {
@@ -23,21 +24,98 @@ struct DirectoryWalk {
     /// Walks everything below an open directory, and returns the files that it has found.
     mutating func walk(_ root: Int32) throws(StoreError) -> SourceFiles {
         try refuseInsideStore(root)
-        try enter(root)
+        if followsLinks {
+            try enter(root)
+        } else {
+            try walkLevels(root)
+        }
         return SourceFiles(joining: &parts)
     }
 
+    // MARK: Without links: level by level, on all processors
+
+    /// Directories of a level that are worth a thread.
+    private static let chunk = 4
+
+    private mutating func walkLevels(_ root: Int32) throws(StoreError) {
+        // A walker for each thread, kept from level to level so that its parts fill up.
+        let walkers = Mutex([self])
+        var level: [[UInt8]] = [[]]
+        while !level.isEmpty {
+            let paths = level
+            let below = Mutex<[[UInt8]]>([])
+            let empty = try DirectoryWalk(store, followsLinks: false)
+            try Parallel.run(
+                workers: Parallel.workerCount, count: paths.count, chunk: Self.chunk
+            ) { (work) throws(StoreError) in
+                var walker = walkers.withLock { $0.popLast() } ?? empty
+                var found: [[UInt8]] = []
+                while let chunk = work.nextChunk() {
+                    for index in chunk { try walker.look(root, paths[index], &found) }
+                }
+                let (used, inner) = (walker, found)
+                walkers.withLock { $0.append(used) }
+                below.withLock { $0 += inner }
+            }
+            level = below.withLock { $0 }
+        }
+        parts = []
+        count = 0
+        for walker in walkers.withLock({ $0 }) {
+            parts += walker.parts
+            count += walker.count
+        }
+        guard count <= Manifest.countMax else { throw tooMany() }
+    }
+
+    /// Lists one directory; adds the paths of those in it to `below`.
+    private mutating func look(
+        _ root: Int32, _ path: [UInt8], _ below: inout [[UInt8]]
+    ) throws(StoreError) {
+        self.path = path
+        let depth = path.isEmpty ? 0 : path.reduce(1) { $1 == 47 ? $0 + 1 : $0 }
+        guard depth < TreePath.depthMax else { throw refuse("the directory is too deep") }
+        let text = path.isEmpty ? "." : String(decoding: path, as: UTF8.self)
+        let directory = try fileSystem.openBeneath(root, text, .directory)
+        try refuseStore(try fileSystem.status(directory.raw))
+        for name in try list(directory.raw) {
+            try push(name)
+            below.append(self.path)
+            self.path.removeLast(self.path.count - path.count)
+        }
+    }
+
+    // MARK: Following links: down and up, to see circles
+
     private mutating func enter(_ directory: Int32) throws(StoreError) {
         let status = try fileSystem.status(directory)
-        if status.isSameFile(as: storeRoot) {
-            throw refuse("the directory holds the store itself; add another, or move the store")
-        }
+        try refuseStore(status)
         if ancestors.contains(where: { $0.isSameFile(as: status) }) {
             throw refuse("symbolic links lead in a circle here")
         }
         ancestors.append(status)
         defer { ancestors.removeLast() }
         if ancestors.count > TreePath.depthMax { throw refuse("the directory is too deep") }
+        let length = path.count
+        for name in try list(directory) {
+            try push(name)
+            let inner = try fileSystem.open(
+                directory, String(decoding: name, as: UTF8.self), .directoryFollowingLinks,
+                mode: 0)
+            try enter(inner.raw)
+            path.removeLast(path.count - length)
+        }
+    }
+
+    // MARK: One directory
+
+    private func refuseStore(_ status: FileStatus) throws(StoreError) {
+        guard status.isSameFile(as: storeRoot) else { return }
+        throw refuse("the directory holds the store itself; add another, or move the store")
+    }
+
+    /// Takes the files of a directory; returns the names of the directories in it.
+    private mutating func list(_ directory: Int32) throws(StoreError) -> [[UInt8]] {
         try store.checkInterruption()
         var names: [[UInt8]] = []
         var links: [[UInt8]] = []
@@ -58,14 +136,7 @@ struct DirectoryWalk {
             return true
         }
         for name in links { try other(name, directory, &names) }
-        for name in names {
-            try push(name)
-            let inner = try fileSystem.open(
-                directory, String(decoding: name, as: UTF8.self),
-                followsLinks ? .directoryFollowingLinks : .directory, mode: 0)
-            try enter(inner.raw)
-            path.removeLast(path.count - length)
-        }
+        return names
     }
 
     // Not a plain file or directory by its entry: links, devices, or a file system that does not say.
@@ -127,9 +198,7 @@ struct DirectoryWalk {
         guard status.kind == .regular else {
             throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
         }
-        guard count < Manifest.countMax else {
-            throw refuse("the directory has more than \(Manifest.countMax) files")
-        }
+        guard count < Manifest.countMax else { throw tooMany() }
         count += 1
         if parts[parts.count - 1].isFull { parts.append(SourceFiles.part()) }
         parts[parts.count - 1].append(path, status)
@@ -138,12 +207,21 @@ struct DirectoryWalk {
     private mutating func push(_ name: [UInt8]) throws(StoreError) {
         if !path.isEmpty { path.append(47) }
         path.append(contentsOf: name)
-        guard let text = String(validating: path, as: UTF8.self) else {
+        // ASCII, which nearly all names are, needs no closer look.
+        let isASCII = name.allSatisfy { $0 < 0x80 }
+        guard isASCII || String(validating: path, as: UTF8.self) != nil else {
             throw refuse("its name is not UTF-8; rename it")
         }
         if let problem = path.withUnsafeBufferPointer({ TreePath.problem($0) }) {
+            let text = String(decoding: path, as: UTF8.self)
             throw StoreError(.badPath, "\"\(printable(text))\" cannot be a path: \(problem)")
         }
+    }
+
+    private func tooMany() -> StoreError {
+        StoreError(
+            .unsupportedFile,
+            "unable to add the directory: it has more than \(Manifest.countMax) files")
     }
 
     private func refuse(_ problem: String) -> StoreError {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
-// Paths as bytes: compared as memory, which is several times faster than element by element.
+// Paths as bytes: compared eight at a time, which is several times faster than element by element.
 
 extension UnsafeBufferPointer<UInt8> {
     /// Whether these bytes come before others in lexicographic order.
@@ -23,10 +17,21 @@ extension UnsafeBufferPointer<UInt8> {
     /// come after.
     @inline(__always)
     func compare(_ other: UnsafeBufferPointer<UInt8>) -> Int {
+        let (left, right) = (UnsafeRawBufferPointer(self), UnsafeRawBufferPointer(other))
         let shared = Swift.min(count, other.count)
-        if shared > 0, let left = baseAddress, let right = other.baseAddress {
-            let order = memcmp(left, right, shared)
-            if order != 0 { return Int(order) }
+        var offset = 0
+        while offset + 8 <= shared {
+            // As one big number eight bytes have the order of their first difference.
+            let mine = UInt64(
+                bigEndian: left.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            let theirs = UInt64(
+                bigEndian: right.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            if mine != theirs { return mine < theirs ? -1 : 1 }
+            offset += 8
+        }
+        while offset < shared {
+            if left[offset] != right[offset] { return left[offset] < right[offset] ? -1 : 1 }
+            offset += 1
         }
         return count - other.count
     }
