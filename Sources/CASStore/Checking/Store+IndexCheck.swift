@@ -8,19 +8,19 @@ extension Store {
     /// - Parameters:
     ///   - isDeep: look every row up in every index; the check of the objects finds most of what is
     ///     wrong there, too.
-    ///   - references: what each readable manifest names, by version.
+    ///   - facts: what each readable manifest says, by version.
     /// - Returns: findings of kind `.damagedIndex` and `.wrongCount`.
     package func checkIndex(
-        isDeep: Bool, _ references: (String) throws(StoreError) -> References?
+        isDeep: Bool, _ facts: (String) throws(StoreError) -> ManifestFacts?
     ) throws(StoreError) -> [Finding] {
         let names = try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 try index.versions(connection).map(\.name)
             }
         }
-        var expected: [String: AddressSum] = [:]
+        var expected: [String: ManifestSum] = [:]
         for name in names {
-            if let found = try references(name) { expected[name] = AddressSum(found) }
+            if let found = try facts(name) { expected[name] = ManifestSum(found) }
         }
         let suspects = try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
@@ -33,7 +33,7 @@ extension Store {
         return try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 try index.disagreeing(connection, isDeep: isDeep) { (name) throws(StoreError) in
-                    try references(name).map { AddressSum($0) }
+                    try facts(name).map { ManifestSum($0) }
                 }
             }
         }
@@ -42,7 +42,7 @@ extension Store {
     static func wrongCount(_ version: String?) -> Finding {
         Finding(
             .wrongCount, version: version, path: StoreLayout.index,
-            version.map { "the index and the manifest of version \($0) name different objects" }
+            version.map { "the index and the manifest of version \($0) say different things" }
                 ?? "the index counts the references of an object wrongly")
     }
 
@@ -62,6 +62,42 @@ extension Store {
             _ = try index.read { (connection) throws(StoreError) in try index.versions(connection) }
             try index.rebuild(because: reason)
         }
+    }
+}
+
+/// What a manifest says that the index repeats.
+package struct ManifestFacts: Sendable {
+    package var references: References
+    package var fileCount: Int64
+    package var byteCount: Int64
+    package var createdAt: Int64
+    package var ordinal: Int64
+
+    package init(
+        references: References, fileCount: Int64, byteCount: Int64, createdAt: Int64,
+        ordinal: Int64
+    ) {
+        self.references = references
+        self.fileCount = fileCount
+        self.byteCount = byteCount
+        self.createdAt = createdAt
+        self.ordinal = ordinal
+    }
+}
+
+/// The same in a few words, from a manifest or from a row of the index.
+private struct ManifestSum: Equatable {
+    var addresses: AddressSum
+    var numbers: [Int64]
+
+    init(_ facts: ManifestFacts) {
+        addresses = AddressSum(facts.references)
+        numbers = [facts.fileCount, facts.byteCount, facts.createdAt, facts.ordinal]
+    }
+
+    init(_ row: VersionRow, _ addresses: AddressSum) {
+        self.addresses = addresses
+        numbers = [row.fileCount, row.byteCount, row.createdAt, row.ordinal]
     }
 }
 
@@ -94,7 +130,7 @@ extension Index {
     /// What of the index disagrees with itself or with the sums of the manifests.
     fileprivate func disagreeing(
         _ connection: Connection, isDeep: Bool,
-        _ expected: (String) throws(StoreError) -> AddressSum?
+        _ expected: (String) throws(StoreError) -> ManifestSum?
     ) throws(StoreError) -> [Finding] {
         if let problem = try integrityProblem(connection, quickly: !isDeep) {
             return [
@@ -106,7 +142,7 @@ extension Index {
         var findings: [Finding] = []
         for row in try versions(connection) {
             guard let expected = try expected(row.name) else { continue }
-            if try sum(of: row.id, connection) != expected {
+            if try ManifestSum(row, sum(of: row.id, connection)) != expected {
                 findings.append(Store.wrongCount(row.name))
             }
         }
@@ -156,14 +192,16 @@ extension Index {
             keepers[id] += keepers[id - 1]
         }
         var unique: [Int64: Int64] = [:]
-        let rows = try connection.statement("SELECT id, bytes, refs, keepers FROM object")
+        let rows = try connection.statement("SELECT id, bytes, refs, keepers, state FROM object")
         defer { rows.reset() }
         while try rows.step() {
             let id = Int(rows.integer(0))
             guard id > 0, rows.integer(2) == Int64(references[id]),
                 rows.integer(3) == keepers[id]
             else { return [Store.wrongCount(nil)] }
-            if references[id] == 1 { unique[keepers[id], default: 0] += rows.integer(1) }
+            if references[id] == 1, rows.integer(4) == ObjectState.present.rawValue {
+                unique[keepers[id], default: 0] += rows.integer(1)
+            }
         }
         let wrong = stored.filter { unique[$0.key, default: 0] != $0.value.unique }
         return wrong.values.map(\.name).sorted().map { Store.wrongCount($0) }

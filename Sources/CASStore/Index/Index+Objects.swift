@@ -74,19 +74,26 @@ extension Index {
             .run()
             return
         }
-        // A format that promises no size is corrected here, and so is its only keeper.
-        if known.byteCount != object.byteCount, known.references == 1 {
-            try connection.statement(
-                "UPDATE version SET unique_bytes = unique_bytes + ? "
-                    + "WHERE id = (SELECT keepers FROM object WHERE id = ?)"
-            )
-            .bind(1, object.byteCount - known.byteCount).bind(2, known.id).run()
-        }
+        // What was promised becomes what is there, and its only keeper keeps it from now on.
+        try shiftKeeper(
+            of: known, by: object.byteCount - (known.isPresent ? known.byteCount : 0), connection)
         try connection.statement(
             "UPDATE object SET state = 1, bytes = ?, fingerprint = coalesce(?, fingerprint) "
                 + "WHERE id = ?"
         )
         .bind(1, object.byteCount).bind(2, object.fingerprint).bind(3, known.id).run()
+    }
+
+    /// Adds to the bytes that the only version naming an object keeps alone.
+    func shiftKeeper(
+        of object: ObjectRow, by change: Int64, _ connection: Connection
+    ) throws(StoreError) {
+        guard object.references == 1, change != 0 else { return }
+        try connection.statement(
+            "UPDATE version SET unique_bytes = unique_bytes + ? "
+                + "WHERE id = (SELECT keepers FROM object WHERE id = ?)"
+        )
+        .bind(1, change).bind(2, object.id).run()
     }
 
     /// Records a fingerprint that a full check has computed.

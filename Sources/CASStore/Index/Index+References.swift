@@ -140,7 +140,7 @@ extension Index {
         var shifts: [Int64: Int64] = [:]
         let sums = try connection.statement(
             "SELECT keepers, sum(bytes) FROM object WHERE id BETWEEN ? AND ? AND refs = 1 "
-                + "GROUP BY keepers")
+                + "AND state = 1 GROUP BY keepers")
         for run in edges.runs {
             sums.bind(1, run.lowerBound).bind(2, run.upperBound)
             while try sums.step() { shifts[sums.integer(0), default: 0] += sums.integer(1) }
@@ -158,7 +158,7 @@ extension Index {
         var total: Int64 = 0
         let sum = try connection.statement(
             "SELECT total(bytes) FROM object WHERE id BETWEEN ? AND ? AND refs = 1 "
-                + "AND keepers = ?")
+                + "AND state = 1 AND keepers = ?")
         sum.bind(3, version)
         for run in edges.runs {
             sum.bind(1, run.lowerBound).bind(2, run.upperBound)

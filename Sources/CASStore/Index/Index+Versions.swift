@@ -104,6 +104,7 @@ extension Index {
             try connection.statement("DELETE FROM object WHERE id = ?").bind(1, object.id).run()
             return []
         }
+        if object.isPresent { try shiftKeeper(of: object, by: -object.byteCount, connection) }
         try setState(.absent, of: object.id, connection)
         let affected = try versionsNaming(object.id, connection)
         for version in affected {

@@ -37,11 +37,16 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Whether a regular file stands at the object's path.
+    /// Whether a regular file stands at the object's path, reached through no symbolic link.
     ///
     /// Says nothing of its bytes.
     package func contains(_ address: ObjectID) throws(StoreError) -> Bool {
-        try status(address)?.kind == .regular
+        do throws(StoreError) {
+            return try open(address) != nil
+        } catch {
+            guard error.code == .damagedObject || error.code == .permission else { throw error }
+            return error.code == .permission
+        }
     }
 
     /// Opens an object; `nil` if there is none.

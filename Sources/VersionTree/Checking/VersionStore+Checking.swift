@@ -64,7 +64,7 @@ extension VersionStore {
         var kept: [String: Manifest] = [:]
         var room = Self.keptEntriesMax
         var found = try store.checkIndex(isDeep: options.isDeep) {
-            (name) throws(StoreError) -> References? in
+            (name) throws(StoreError) -> ManifestFacts? in
             guard known.contains(name) else { return nil }
             do throws(StoreError) {
                 let manifest = try self.manifest(of: name)
@@ -72,7 +72,10 @@ extension VersionStore {
                     room -= manifest.count
                     kept[name] = manifest
                 }
-                return manifest.references
+                return ManifestFacts(
+                    references: manifest.references, fileCount: Int64(manifest.count),
+                    byteCount: manifest.byteCount, createdAt: manifest.createdAt,
+                    ordinal: manifest.ordinal)
             } catch {
                 guard Self.saysManifestIsBad(error) else { throw error }
                 unreadable[name] = error
