@@ -208,6 +208,43 @@ struct ProxyConnectionTests {
         closed.wait()
     }
 
+    @Test("is kept for a client that only listens, if that is wanted")
+    func listening() throws {
+        let (asked, go) = (try Gate(), try Gate())
+        let upstream = try ScriptedUpstream { peer in
+            peer.head()
+            asked.open()
+            go.wait()
+            peer.send(Self.ok)
+        }
+        var options = ProxyOptions()
+        options.endedClientIsGone = false
+        let client = try upstream.proxy(options).client()
+        client.send(get("/api"))
+        client.finishSending()
+        asked.wait()
+        go.open()
+        #expect(client.response()?.status == 200)
+    }
+
+    @Test("serves requests that come all at once, in their order")
+    func pipelined() throws {
+        let upstream = try ScriptedUpstream { peer in
+            while let head = peer.head() {
+                let path = head.split(separator: " ")[1]
+                peer.send("HTTP/1.1 200 OK\r\nContent-Length: \(path.utf8.count)\r\n\r\n\(path)")
+            }
+        }
+        let client = try upstream.proxy().client()
+        let paths = ["/api/1", "/api/22", "/text", "/api/333", "/api/4"]
+        client.send(paths.map { get($0) }.joined())
+        for path in paths {
+            let body = path == "/text" ? "text" : path
+            #expect(client.response()?.body == Array(body.utf8))
+        }
+        #expect(upstream.connectionCount == 1)
+    }
+
     @Test("finishes what is in flight when the server stops, and no idle one holds it up")
     func stopping() async throws {
         let (asked, go) = (try Gate(), try Gate())

@@ -61,7 +61,7 @@ final class ScriptedUpstream: Sendable {
 
     /// A server that passes `/api` and what is below on to this upstream.
     func proxy(
-        _ options: ProxyOptions = ProxyOptions(), path: String = ""
+        _ options: ProxyOptions = .patient, path: String = ""
     ) throws -> TestServer {
         let table = try ProxyTable(
             [ProxyRoute("/api=http://127.0.0.1:\(port)\(path)")], options: options)
@@ -215,4 +215,14 @@ func split(_ bytes: [UInt8]) -> (head: String, rest: [UInt8]) {
 
 private func systemPoll(_ one: inout pollfd, _ count: nfds_t, _ milliseconds: Int32) -> Int32 {
     poll(&one, count, milliseconds)
+}
+
+extension ProxyOptions {
+    /// As usual, but a machine under load loses no connection to a time-out.
+    static var patient: ProxyOptions {
+        var options = ProxyOptions()
+        options.poolIdle = 60_000
+        options.poolFresh = 60_000
+        return options
+    }
 }

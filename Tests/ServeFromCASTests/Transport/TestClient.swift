@@ -91,6 +91,12 @@ final class TestClient {
         }
     }
 
+    /// Whether the connection is broken off, not ended, before another byte comes.
+    func endsWithReset() -> Bool {
+        var byte: UInt8 = 0
+        return recv(raw, &byte, 1, 0) < 0 && errno == ECONNRESET
+    }
+
     /// Reads up to and with `text`; whether it came.
     func through(_ text: String) -> Bool {
         let wanted = Array(text.utf8)
