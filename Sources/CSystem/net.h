@@ -242,3 +242,22 @@ static inline int castree_local_port(int fd) {
     return ntohs(s.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&s)->sin6_port
                                          : ((struct sockaddr_in *)&s)->sin_port);
 }
+// Fills bytes with the 4 or 16 bytes of the peer's address, in network order; returns how many.
+static inline int castree_peer(int fd, uint8_t *bytes, uint16_t *port) {
+    struct sockaddr_storage s;
+    socklen_t length = sizeof s;
+    if (getpeername(fd, (struct sockaddr *)&s, &length) < 0) return -1;
+    if (s.ss_family == AF_INET6) {
+        memcpy(bytes, &((struct sockaddr_in6 *)&s)->sin6_addr, 16);
+        *port = ntohs(((struct sockaddr_in6 *)&s)->sin6_port);
+        return 16;
+    }
+    memcpy(bytes, &((struct sockaddr_in *)&s)->sin_addr, 4);
+    *port = ntohs(((struct sockaddr_in *)&s)->sin_port);
+    return 4;
+}
+// close(2) will reset the connection: the peer cannot take a cut for an orderly end.
+static inline int castree_reset_on_close(int fd) {
+    struct linger on = {1, 0};
+    return setsockopt(fd, SOL_SOCKET, SO_LINGER, &on, sizeof on);
+}

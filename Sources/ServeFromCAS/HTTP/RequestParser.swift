@@ -147,7 +147,7 @@ package struct RequestParser: Sendable {
     }
 
     /// The first byte below 32, or 127, eight bytes at a time.
-    private static func firstControl(
+    static func firstControl(
         _ bytes: Span<UInt8>, from start: Int, to end: Int
     ) -> Int? {
         let raw = bytes.bytes

@@ -14,6 +14,12 @@ public struct ResponseHead: Sendable, Hashable {
         bytes = Array("HTTP/1.1 \(status) \(Self.reason(status))\r\n".utf8)
     }
 
+    /// A head whose status line and fields the caller has written, and checked.
+    init(_ status: Int, written bytes: [UInt8]) {
+        self.status = status
+        self.bytes = bytes
+    }
+
     /// Adds a field.
     ///
     /// Name and value MUST be free of CR, LF and NUL: callers check what comes from outside.

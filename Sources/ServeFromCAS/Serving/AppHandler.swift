@@ -79,7 +79,7 @@ final class AppHandler: RequestHandler {
             }
         }
         if isReserved(head) { return answerReserved(head, exchange) }
-        if let proxies, let answer = proxies.answer(head, exchange) { return answer }
+        if let proxies, let answer = proxies.answer(head) { return answer }
         guard PinRequest.isOfPage(head) else {
             return .response(adding(cookies, to: respondCurrent(head, state)))
         }

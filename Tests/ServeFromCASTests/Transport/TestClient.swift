@@ -91,6 +91,28 @@ final class TestClient {
         }
     }
 
+    /// Whether the connection is broken off, not ended, before another byte comes.
+    func endsWithReset() -> Bool {
+        var byte: UInt8 = 0
+        return recv(raw, &byte, 1, 0) < 0 && errno == ECONNRESET
+    }
+
+    /// Reads up to and with `text`; whether it came.
+    func through(_ text: String) -> Bool {
+        let wanted = Array(text.utf8)
+        var start = 0
+        while true {
+            while start + wanted.count <= buffer.count {
+                if buffer[start..<start + wanted.count].elementsEqual(wanted) {
+                    buffer.removeFirst(start + wanted.count)
+                    return true
+                }
+                start += 1
+            }
+            guard fill() else { return false }
+        }
+    }
+
     /// Whether the server has closed.
     func isAtEnd() -> Bool { buffer.isEmpty && !fill() }
 }

@@ -8,8 +8,16 @@ package protocol ExchangeStreamHandler: AnyObject {
     func receivedEnd()
     /// What was sent has left: there is room again.
     func drained()
+    /// The client sends nothing more, though its request is complete: it may be gone.
+    ///
+    /// May be called more than once. By default the client is served as one that only listens.
+    func clientEnded()
     /// The client is gone, or its body was malformed: nothing more can be sent.
     func gone()
+}
+
+extension ExchangeStreamHandler {
+    package func clientEnded() {}
 }
 
 /// The client's side of an exchange whose bodies flow piece by piece.
@@ -48,6 +56,8 @@ package final class ExchangeStream {
     }
 
     package let loop: EventLoop
+    /// The client's address; `nil` if it is gone.
+    package var peer: SocketAddress? { connection.stream.peer }
     /// Whether the client takes more without memory growing.
     package var hasRoom: Bool {
         !isOver && connection.stream.queuedByteCount < connection.options.outputLimit
@@ -79,27 +89,46 @@ package final class ExchangeStream {
     ///
     /// For `.length` the head holds Content-Length. `.chunked` becomes `.untilClose` for HTTP/1.0.
     package func send(_ response: ResponseHead, _ framing: Framing) {
+        put(response, framing)
+        flush()
+    }
+
+    /// As `send`, but what is put goes out together with the next pieces, at ``flush()``.
+    ///
+    /// Call ``flush()`` or ``finish()`` before returning to the loop.
+    /// - Parameter hasDate: the head has a Date field already.
+    package func put(_ response: ResponseHead, _ framing: Framing, hasDate: Bool = false) {
         guard !isOver, !hasHead else { return }
         hasHead = true
         responseFraming = framing == .chunked && connection.isHTTP10 ? .untilClose : framing
         if responseFraming == .untilClose { connection.keepsAlive = false }
         var response = response
         if responseFraming == .chunked { response.add("Transfer-Encoding", "chunked") }
-        connection.writeHead(response)
-        connection.flush()
+        connection.writeHead(response, hasDate: hasDate)
         connection.finishRecord(response.status)
     }
 
     /// Sends a piece of the response's body.
     package func send(_ bytes: [UInt8]) {
+        put(bytes.span)
+        flush()
+    }
+
+    /// Puts a piece of the response's body behind what was put before.
+    package func put(_ bytes: Span<UInt8>) {
         guard !isOver, hasHead, !bytes.isEmpty else { return }
         if responseFraming == .chunked {
-            connection.append(Array(String(bytes.count, radix: 16).utf8) + [13, 10])
-            connection.append(bytes)
+            connection.append(ChunkedEncoder.sizeLine(bytes.count))
+            bytes.withUnsafeBytes { connection.append($0) }
             connection.append(HTTPConnection.lineEnd)
         } else {
-            connection.append(bytes)
+            bytes.withUnsafeBytes { connection.append($0) }
         }
+    }
+
+    /// Sends what was put.
+    package func flush() {
+        guard !isOver else { return }
         connection.flush()
         connection.rest()
     }
@@ -107,7 +136,7 @@ package final class ExchangeStream {
     /// The response is complete.
     package func finish() {
         guard !isOver, hasHead else { return }
-        if responseFraming == .chunked { connection.stream.send(Array("0\r\n\r\n".utf8)) }
+        if responseFraming == .chunked { connection.append(ChunkedEncoder.end) }
         over()
         // A body that is still coming cannot be told from the next request.
         if hasBody { connection.keepsAlive = false }
@@ -119,13 +148,26 @@ package final class ExchangeStream {
         guard !isOver else { return }
         over()
         guard !hasHead else {
-            connection.stream.close()
+            // Without a length, an orderly end would say that the answer is whole.
+            if responseFraming == .untilClose {
+                connection.stream.reset()
+            } else {
+                connection.stream.close()
+            }
             return
         }
         if hasBody { connection.keepsAlive = false }
         connection.phase = .head
         connection.write(response, isHead: head.method == .head)
         connection.endStreaming()
+    }
+
+    /// Ends the client's connection without an answer, or in the middle of one; the handler is not
+    /// told.
+    package func abandon() {
+        guard !isOver else { return }
+        over()
+        connection.stream.close()
     }
 
     /// Sends a 101 head and gives the client's stream to another handler (a tunnel).
@@ -191,9 +233,17 @@ package final class ExchangeStream {
     func drained() { handler?.drained() }
 
     func clientEnded() {
-        // A body that is not complete never will be; a client that only listens is served.
-        if hasBody { connection.stream.close() } else { connection.keepsAlive = false }
+        // A body that is not complete never will be; whether who only listens is served is the
+        // handler's to say.
+        if hasBody {
+            connection.stream.close()
+        } else {
+            connection.keepsAlive = false
+            handler?.clientEnded()
+        }
     }
+
+    func endNoticed() { if !hasBody { handler?.clientEnded() } }
 
     func clientGone() {
         let told = handler

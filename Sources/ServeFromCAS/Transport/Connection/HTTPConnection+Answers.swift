@@ -69,9 +69,9 @@ extension HTTPConnection {
         }
     }
 
-    func writeHead(_ head: ResponseHead) {
+    func writeHead(_ head: ResponseHead, hasDate: Bool = false) {
         append(head.bytes)
-        append(loop.dateField)
+        if !hasDate { append(loop.dateField) }
         if !keepsAlive {
             append(Self.connectionClose)
         } else if isHTTP10 {
@@ -108,17 +108,18 @@ extension HTTPConnection {
     func append(_ bytes: [UInt8]) { append(bytes, 0..<bytes.count) }
 
     func append(_ bytes: [UInt8], _ range: Range<Int>) {
-        log?.byteCount += Int64(range.count)
-        bytes.withUnsafeBytes { all in
-            let part = UnsafeRawBufferPointer(rebasing: all[range])
-            // A large part is not worth a copy: it goes out with what was gathered before it.
-            if part.count > Self.copiedByteCount {
-                stream.send(loop.sendBuffer.bytes, part)
-                loop.sendBuffer.clear()
-            } else {
-                if part.count > loop.sendBuffer.room { flush() }
-                loop.sendBuffer.append(part)
-            }
+        bytes.withUnsafeBytes { append(UnsafeRawBufferPointer(rebasing: $0[range])) }
+    }
+
+    func append(_ part: UnsafeRawBufferPointer) {
+        log?.byteCount += Int64(part.count)
+        // A large part is not worth a copy: it goes out with what was gathered before it.
+        if part.count > Self.copiedByteCount {
+            stream.send(loop.sendBuffer.bytes, part)
+            loop.sendBuffer.clear()
+        } else {
+            if part.count > loop.sendBuffer.room { flush() }
+            loop.sendBuffer.append(part)
         }
     }
 

@@ -112,7 +112,11 @@ final class HTTPConnection: StreamHandler {
 
     func endNoticed(on stream: Stream) {
         // Nobody reads a late answer; what is being sent is only known to be lost when it fails.
-        if case .waiting = phase { stream.close() }
+        switch phase {
+        case .waiting: stream.close()
+        case .streaming(let exchange): exchange.endNoticed()
+        default: break
+        }
     }
 
     func drained(_ stream: Stream) {

@@ -60,7 +60,7 @@ extension EventLoop {
             afterCalls.removeAll(keepingCapacity: true)
             for each in work { each() }
         }
-        while let (stream, number) = failures.popLast() { stream.end(failure: number) }
+        while let (stream, number) = failures.popLast() { stream.sendFailed(number) }
     }
 
     private func takeTurns() {

@@ -31,6 +31,8 @@ package final class EventLoop: @unchecked Sendable {
     var isAccepting = true
     package internal(set) var isStopping = false
     var stopDeadline = DeadlineQueue.never
+    /// What others keep for this loop alone (a pool of connections), by whom it belongs to.
+    package var attachments: [ObjectIdentifier: AnyObject] = [:]
     /// Told of objects whose bytes on disk are wrong.
     let onDamage: (@Sendable (StoreError) -> Void)?
 

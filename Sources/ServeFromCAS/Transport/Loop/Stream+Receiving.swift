@@ -59,7 +59,7 @@ extension Stream {
             case .bytes(let count):
                 // A short read has emptied the socket (epoll(7), question 9); an end that was
                 // announced is still to be fetched.
-                if count < buffer.count, !endIsComing { mayRead = false }
+                if count < buffer.count, !endIsComing, sendFailure == nil { mayRead = false }
                 let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 if finishing != .no {
                     drop(count)
@@ -67,7 +67,9 @@ extension Stream {
                     handler?.received(
                         bytes.assumingMemoryBound(to: UInt8.self).span, on: self)
                 }
-            case .blocked: mayRead = false
+            case .blocked:
+                mayRead = false
+                if let sendFailure { end(failure: sendFailure) }
             case .end:
                 mayRead = false
                 hasEnded = true

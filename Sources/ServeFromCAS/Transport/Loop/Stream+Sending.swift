@@ -1,7 +1,10 @@
 extension Stream {
+    /// Whether bytes can still be sent, or are dropped.
+    private var takesBytes: Bool { !isEnding && halfClosing == .no && sendFailure == nil }
+
     /// Sends bytes, or queues what the system does not take.
     package func send(_ bytes: [UInt8]) {
-        guard !isEnding else { return }
+        guard takesBytes else { return }
         if output.isEmpty, !isConnecting, !isBlocked {
             let sent = bytes.withUnsafeBytes { push($0, more: false) }
             guard sent < bytes.count else { return }
@@ -16,7 +19,7 @@ extension Stream {
     ///
     /// - Parameter more: more follows at once; the system may wait for it to fill a packet.
     func send(_ bytes: UnsafeRawBufferPointer, more: Bool) {
-        guard !isEnding else { return }
+        guard takesBytes else { return }
         var sent = 0
         if output.isEmpty, !isConnecting, !isBlocked { sent = push(bytes, more: more) }
         guard sent < bytes.count, !isClosed else { return }
@@ -26,7 +29,7 @@ extension Stream {
 
     /// As `send(_:more:)`, for two stretches of memory with one call.
     func send(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) {
-        guard !isEnding else { return }
+        guard takesBytes else { return }
         var sent = 0
         if output.isEmpty, !isConnecting, !isBlocked {
             switch Socket.send(socket, first, second) {
@@ -51,7 +54,7 @@ extension Stream {
     ///
     /// When the file has become shorter meanwhile, the stream is cut: nothing is made up.
     package func send(_ object: OpenObject, _ range: Range<Int64>) {
-        guard !isEnding, !range.isEmpty else { return }
+        guard takesBytes, !range.isEmpty else { return }
         output.append(.file(object, range: range))
         owesDrained = true
         if !isBlocked, !isConnecting { flush() }
@@ -113,7 +116,7 @@ extension Stream {
                 isBlocked = true
                 return
             case .failed(let number):
-                end(failure: number)
+                sendFailed(number)
                 return
             }
         }
@@ -122,6 +125,7 @@ extension Stream {
     /// After a flush: tells the handler that there is room, or goes on ending.
     func settle() {
         guard !isClosed, output.isEmpty else { return }
+        if halfClosing == .afterOutput { halfClose() }
         if finishing == .afterOutput {
             finishIfSent()
         } else if owesDrained {

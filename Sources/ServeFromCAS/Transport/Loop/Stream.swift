@@ -47,6 +47,11 @@ package final class Stream {
     package var handler: (any StreamHandler)?
     /// All bytes that were handed to the system so far.
     package internal(set) var sentByteCount: Int64 = 0
+    /// Whether what the peer said last is still read when sending to it has failed: a server may
+    /// answer and close before it has read a request's body.
+    package var readsAfterFailedSend = false
+    /// Who is at the other end.
+    package private(set) lazy var peer = Socket.peer(of: socket)
 
     var socket: Int32
     var output = OutputQueue()
@@ -64,9 +69,14 @@ package final class Stream {
     /// Whether `drained` is owed.
     var owesDrained = false
     var finishing = Finishing.no
+    /// Whether the sending side closes when all is sent, or has.
+    var halfClosing = HalfClosing.no
+    /// The errno of a send that failed while its peer is still read.
+    var sendFailure: Int32?
     var lingered = 0
 
     enum Finishing { case no, afterOutput, lingering }
+    enum HalfClosing { case no, afterOutput, done }
 
     init(_ socket: Int32, _ token: Token, _ loop: EventLoop, isConnecting: Bool) {
         self.socket = socket
@@ -110,6 +120,38 @@ package final class Stream {
 
     /// Ends the stream at once; what was not sent is lost.
     package func close() { end(failure: nil) }
+
+    /// As `close`, in a way that the peer cannot take for an orderly end.
+    package func reset() {
+        guard !isClosed else { return }
+        Socket.resetOnClose(socket)
+        close()
+    }
+
+    /// Closes the sending side when all that is queued has been sent; reading goes on.
+    package func finishSending() {
+        guard !isEnding, halfClosing == .no else { return }
+        halfClosing = .afterOutput
+        if output.isEmpty, !isConnecting { halfClose() }
+    }
+
+    func halfClose() {
+        halfClosing = .done
+        Socket.finishSending(socket)
+    }
+
+    /// Sending has failed: reads what is left, if that is wanted, and ends.
+    func sendFailed(_ number: Int32) {
+        guard !isClosed else { return }
+        guard readsAfterFailedSend, finishing == .no, sendFailure == nil, !isConnecting else {
+            end(failure: number)
+            return
+        }
+        sendFailure = number
+        output.removeAll()
+        mayRead = true
+        loop.queueTurn(self)
+    }
 
     func end(failure: Int32?) {
         guard !isClosed else { return }

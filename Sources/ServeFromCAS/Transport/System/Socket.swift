@@ -113,6 +113,18 @@ enum Socket {
         UInt16(truncatingIfNeeded: max(0, castree_local_port(listener)))
     }
 
+    /// Who is at the other end; `nil` if nobody is any more.
+    static func peer(of socket: Int32) -> SocketAddress? {
+        var port: UInt16 = 0
+        let address = [UInt8](unsafeUninitializedCapacity: 16) { bytes, count in
+            count = max(0, Int(castree_peer(socket, bytes.baseAddress, &port)))
+        }
+        return address.isEmpty ? nil : SocketAddress(address: address, port: port)
+    }
+
+    /// Makes `close` reset the connection; what can fail here is already broken.
+    static func resetOnClose(_ socket: Int32) { _ = castree_reset_on_close(socket) }
+
     /// Says that nothing more will be sent; what can fail here is already broken.
     static func finishSending(_ socket: Int32) { _ = shutdown(socket, Int32(SHUT_WR)) }
 

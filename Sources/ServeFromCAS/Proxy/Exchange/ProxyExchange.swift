@@ -1,0 +1,313 @@
+import CASStore
+
+/// One request on its way to an upstream, and the answer on its way back.
+///
+/// Owned by the client's exchange until the answer is complete or given up. Belongs to the loop's
+/// thread.
+final class ProxyExchange: ExchangeStreamHandler {
+    enum Phase {
+        /// No connection yet: waiting for addresses, or connecting.
+        case connecting
+        /// The request is on its way; no final head has come.
+        case head
+        case body(BodyRest)
+        case over
+    }
+
+    /// What of the answer's body is still to come.
+    enum BodyRest {
+        case length(Int64)
+        case chunked(ChunkedDecoder)
+        case untilClose
+    }
+
+    let client: ExchangeStream
+    let pool: UpstreamPool
+    let request: UpstreamRequest
+    var options: ProxyOptions { pool.options }
+    var phase = Phase.connecting
+    var link: UpstreamLink?
+    /// Whether the upstream has been given the whole request.
+    var isRequestComplete = false
+    var isUpstreamPaused = false
+    /// Whether the upstream's connection can carry another request after this answer.
+    var isReusable = false
+    /// A head that goes out with the first piece of its body.
+    var pendingHead: PendingHead?
+    var scratch: [UInt8] = []
+    private var isClientPaused = false
+    private var waitsToContinue: Bool
+    private var hasRepeated = false
+    private var untried: ArraySlice<SocketAddress> = []
+    private var hasTimedOut = false
+
+    struct PendingHead {
+        var head: ResponseHead
+        var framing: ExchangeStream.Framing
+        var hasDate: Bool
+    }
+
+    init(
+        _ client: ExchangeStream, _ route: ProxyRoute, _ upstream: Upstream, _ options: ProxyOptions
+    ) {
+        self.client = client
+        pool = UpstreamPool.of(upstream, on: client.loop, options)
+        request = UpstreamRequest(
+            client.head, client.framing, route: route, peer: client.peer, options: options)
+        waitsToContinue = request.expectsContinue
+    }
+
+    // MARK: The connection
+
+    /// Begins; called once, before the client's body is read.
+    func start() {
+        client.setDeadline(nil)
+        if let link = pool.take(isRepeatable: request.isRepeatable) {
+            use(link)
+            sendHead()
+        } else {
+            holdClient()
+            findAddresses()
+        }
+    }
+
+    private func findAddresses() {
+        switch pool.upstream.addresses(for: client.loop) {
+        case .known(let addresses): begin(addresses)
+        case .pending: pool.waiting.append(self)
+        }
+    }
+
+    /// The look-up is over, with or without addresses.
+    func resolved() {
+        guard case .connecting = phase, link == nil else { return }
+        switch pool.upstream.addresses(for: client.loop) {
+        case .known(let addresses): begin(addresses)
+        case .pending: pool.waiting.append(self)
+        }
+    }
+
+    private func begin(_ addresses: [SocketAddress]) {
+        guard !addresses.isEmpty else {
+            pool.upstream.resolve()
+            fail(502, "The name \(pool.upstream.origin.host) has no address.")
+            return
+        }
+        untried = addresses[...]
+        connectNext()
+    }
+
+    private func connectNext() {
+        while let address = untried.popFirst() {
+            let link = UpstreamLink(address, pool)
+            use(link)
+            do throws(StoreError) {
+                try link.connect(on: client.loop)
+                link.stream?.setDeadline(options.connect)
+                return
+            } catch {
+                // No way to that address: the next one may have one.
+                drop()
+            }
+        }
+        pool.upstream.resolve()
+        let origin = pool.upstream.origin
+        if hasTimedOut {
+            fail(504, "The server \(origin) did not take the connection in time.")
+        } else {
+            fail(502, "The server \(origin) cannot be reached; is it running?")
+        }
+    }
+
+    private func use(_ link: UpstreamLink) {
+        link.exchange = self
+        self.link = link
+    }
+
+    func connected() {
+        guard case .connecting = phase else { return }
+        sendHead()
+        releaseClient()
+    }
+
+    private func sendHead() {
+        phase = .head
+        link?.stream?.send(request.bytes)
+        waitForHead()
+    }
+
+    /// Says until when the upstream has to do something.
+    private func waitForHead() {
+        guard case .head = phase else { return }
+        if isRequestComplete || isClientPaused {
+            link?.stream?.setDeadline(options.head)
+        } else {
+            link?.stream?.setDeadline(waitsToContinue ? options.continueWait : nil)
+        }
+    }
+
+    func upstreamDeadlineReached() {
+        switch phase {
+        case .connecting:
+            hasTimedOut = true
+            drop()
+            connectNext()
+        case .head where waitsToContinue && !isRequestComplete && !isClientPaused:
+            tellToContinue()
+            waitForHead()
+        case .head: fail(504, "The server \(pool.upstream.origin) did not answer in time.")
+        case .body: cut()
+        case .over: break
+        }
+    }
+
+    func tellToContinue() {
+        guard waitsToContinue else { return }
+        waitsToContinue = false
+        client.sendContinue()
+    }
+
+    /// The upstream closed its sending side, or the connection broke.
+    func upstreamEnded(failure: Int32?) {
+        switch phase {
+        case .connecting:
+            drop()
+            connectNext()
+        case .head: endedWithoutHead()
+        case .body(.untilClose) where failure == nil: complete(isReusable: false)
+        case .body: cut()
+        case .over: break
+        }
+    }
+
+    private func endedWithoutHead() {
+        let origin = pool.upstream.origin
+        guard let link, !link.hasAnswered else {
+            fail(502, "The server \(origin) closed the connection within the head of its answer.")
+            return
+        }
+        // It may have closed the connection before it saw the request.
+        guard link.isUsed, request.isRepeatable, !hasRepeated else {
+            fail(502, "The server \(origin) closed the connection without an answer.")
+            return
+        }
+        hasRepeated = true
+        drop()
+        phase = .connecting
+        findAddresses()
+    }
+
+    // MARK: Ends
+
+    /// Gives the connection up, not the exchange.
+    private func drop() {
+        let last = link
+        link = nil
+        last?.close()
+    }
+
+    /// Answers with a sentence if nothing was sent, and cuts the client's connection otherwise.
+    func fail(_ status: Int, _ sentence: String) {
+        phase = .over
+        pendingHead = nil
+        drop()
+        client.fail(PlainAnswer.response(status, sentence, method: client.head.method))
+    }
+
+    /// The answer cannot be completed: the client must not take it for whole.
+    func cut() {
+        fail(502, "The server \(pool.upstream.origin) broke its answer off.")
+    }
+
+    func complete(isReusable: Bool) {
+        phase = .over
+        let last = link
+        link = nil
+        if let last {
+            if isReusable, isRequestComplete, last.stream?.hasQueued == false {
+                pool.give(last)
+            } else {
+                last.close()
+            }
+        }
+        client.finish()
+    }
+
+    /// The upstream has changed the protocol: gives both streams to a tunnel.
+    func becomeTunnel(_ response: ResponseHead, _ first: Span<UInt8>) {
+        guard let upstream = link?.stream else { return }
+        phase = .over
+        link?.exchange = nil
+        link = nil
+        let tunnel = ProxyTunnel(upstream, options)
+        client.upgrade(response) { tunnel.take(client: $0) }
+        tunnel.begin(first)
+    }
+
+    // MARK: What the client tells
+
+    func received(_ bytes: Span<UInt8>) {
+        waitsToContinue = false
+        guard let stream = link?.stream else { return }
+        if case .chunked = client.framing {
+            var chunk = ChunkedEncoder.sizeLine(bytes.count)
+            chunk.append(bytes, 0..<bytes.count)
+            chunk.append(contentsOf: HTTPConnection.lineEnd)
+            stream.send(chunk)
+        } else {
+            bytes.withUnsafeBytes { stream.send($0, more: false) }
+        }
+        if stream.queuedByteCount > options.outputLimit { holdClient() }
+        limitClient()
+        waitForHead()
+    }
+
+    func receivedEnd() {
+        isRequestComplete = true
+        if case .chunked = client.framing { link?.stream?.send(ChunkedEncoder.end) }
+        client.setDeadline(nil)
+        waitForHead()
+    }
+
+    func drained() {
+        limitClient()
+        guard isUpstreamPaused, let stream = link?.stream else { return }
+        isUpstreamPaused = false
+        stream.setDeadline(options.stall)
+        stream.resumeReading()
+    }
+
+    func clientEnded() {
+        guard options.endedClientIsGone, client.hasRoom else { return }
+        gone()
+        client.abandon()
+    }
+
+    func gone() {
+        phase = .over
+        drop()
+    }
+
+    func upstreamDrained() { releaseClient() }
+
+    private func holdClient() {
+        guard client.framing != .none, !isRequestComplete, !isClientPaused else { return }
+        isClientPaused = true
+        client.pauseBody()
+        client.setDeadline(nil)
+    }
+
+    private func releaseClient() {
+        guard isClientPaused else { return }
+        isClientPaused = false
+        client.resumeBody()
+        limitClient()
+        waitForHead()
+    }
+
+    /// A client that has promised a body has to send it.
+    private func limitClient() {
+        guard !isRequestComplete, !isClientPaused, client.hasRoom else { return }
+        client.setDeadline(options.stall)
+    }
+}

@@ -1,0 +1,92 @@
+/// What a field's name means to a proxy.
+///
+/// An underscore counts as a hyphen: servers that make variables of names (CGI, WSGI) cannot tell
+/// them apart, and `X_Forwarded_For` must not pass where `X-Forwarded-For` would not.
+enum FieldName {
+    /// Whether the field belongs to one connection (RFC 9110, section 7.6.1), says where a message
+    /// ends, or would mislead an upstream: never passed on as it is.
+    static func isHopByHop(_ bytes: Span<UInt8>, _ name: Range<Int>) -> Bool {
+        switch name.count {
+        case 2: matches(bytes, name, "te")
+        // A CGI script would take it for the proxy to use (httpoxy).
+        case 5: matches(bytes, name, "proxy")
+        case 7: matches(bytes, name, "trailer") || matches(bytes, name, "upgrade")
+        case 10: matches(bytes, name, "connection") || matches(bytes, name, "keep-alive")
+        case 14: matches(bytes, name, "content-length") || matches(bytes, name, "http2-settings")
+        case 16: matches(bytes, name, "proxy-connection")
+        case 17: matches(bytes, name, "transfer-encoding")
+        case 18: matches(bytes, name, "proxy-authenticate")
+        case 19: matches(bytes, name, "proxy-authorization")
+        case 25: matches(bytes, name, "proxy-authentication-info")
+        default: false
+        }
+    }
+
+    /// Whether the field tells of the client and of proxies before this one.
+    static func isForwarded(_ bytes: Span<UInt8>, _ name: Range<Int>) -> Bool {
+        switch name.count {
+        case 9: matches(bytes, name, "forwarded") || matches(bytes, name, "x-real-ip")
+        case 12...: matches(bytes, name.lowerBound..<name.lowerBound + 12, "x-forwarded-")
+        default: false
+        }
+    }
+
+    /// Whether a name is `text`, which is ASCII in lower case with hyphens.
+    @inline(__always)
+    static func matches(_ bytes: Span<UInt8>, _ name: Range<Int>, _ text: StaticString) -> Bool {
+        guard name.count == text.utf8CodeUnitCount else { return false }
+        for offset in 0..<name.count {
+            let byte = bytes[name.lowerBound + offset]
+            let plain = byte == 95 ? 45 : ByteClass.lowercase(byte)
+            if plain != text.utf8Start[offset] { return false }
+        }
+        return true
+    }
+
+    /// Whether one of `names` is this one, whatever the case.
+    static func isNamed(_ bytes: Span<UInt8>, _ name: Range<Int>, in names: [Range<Int>]) -> Bool {
+        for other in names where other.count == name.count {
+            var isSame = true
+            for offset in 0..<name.count {
+                let left = ByteClass.lowercase(bytes[name.lowerBound + offset])
+                if left != ByteClass.lowercase(bytes[other.lowerBound + offset]) { isSame = false }
+            }
+            if isSame { return true }
+        }
+        return false
+    }
+
+    /// Adds the elements of a list (RFC 9110, section 5.6.1) that have no quotes; empty ones are left
+    /// out.
+    static func addElements(
+        of value: Range<Int>, in bytes: Span<UInt8>, to elements: inout [Range<Int>]
+    ) {
+        var position = value.lowerBound
+        while position < value.upperBound {
+            var end = position
+            while end < value.upperBound, bytes[end] != 44 { end += 1 }
+            var (first, last) = (position, end)
+            while first < last, bytes[first] == 32 || bytes[first] == 9 { first += 1 }
+            while last > first, bytes[last - 1] == 32 || bytes[last - 1] == 9 { last -= 1 }
+            if first < last { elements.append(first..<last) }
+            position = end + 1
+        }
+    }
+}
+
+extension [UInt8] {
+    mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+        bytes.withUnsafeBufferPointer {
+            append(contentsOf: UnsafeBufferPointer(rebasing: $0[range]))
+        }
+    }
+
+    mutating func append(_ text: StaticString) {
+        append(
+            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    mutating func append(decimal number: Int64) {
+        append(contentsOf: String(number).utf8)
+    }
+}

@@ -1,0 +1,53 @@
+/// Writes an upstream's head anew for the client.
+enum UpstreamAnswer {
+    /// The status line and all fields that are the client's: nothing of the connection, one
+    /// Content-Length at most.
+    ///
+    /// - Parameter dropsDate: the transport adds a Date of its own.
+    static func head(
+        _ head: UpstreamHead, _ bytes: Span<UInt8>, dropsDate: Bool = false
+    ) -> ResponseHead {
+        var written: [UInt8] = []
+        let size = head.fields.last.map { $0.value.upperBound } ?? 0
+        written.reserveCapacity(size + 96)
+        written.append("HTTP/1.1 ")
+        written.append(bytes, 9..<12)
+        written.append(32)
+        written.append(bytes, head.reason)
+        written.append("\r\n")
+        let named = named(head, bytes)
+        for field in head.fields where !FieldName.isHopByHop(bytes, field.name) {
+            if !named.isEmpty, FieldName.isNamed(bytes, field.name, in: named) { continue }
+            if dropsDate, RequestHead.matches(bytes, field.name, "date") { continue }
+            written.append(bytes, field.name)
+            written.append(": ")
+            written.append(bytes, field.value)
+            written.append("\r\n")
+        }
+        // RFC 9110, section 8.6: 1xx and 204 have none. To HEAD and with 304 it tells of GET.
+        if let length = head.length, head.status >= 200, head.status != 204 {
+            written.append("Content-Length: ")
+            written.append(decimal: length)
+            written.append("\r\n")
+        }
+        if head.status == 101, let upgrade = head.upgrade {
+            written.append("Upgrade: ")
+            written.append(bytes, upgrade)
+            written.append("\r\n")
+        }
+        return ResponseHead(head.status, written: written)
+    }
+
+    /// The fields that Connection names, without the words that are no fields.
+    private static func named(_ head: UpstreamHead, _ bytes: Span<UInt8>) -> [Range<Int>] {
+        guard !head.options.isEmpty else { return [] }
+        var named: [Range<Int>] = []
+        for option in head.options
+        where !RequestHead.matches(bytes, option, "keep-alive")
+            && !RequestHead.matches(bytes, option, "close")
+        {
+            named.append(option)
+        }
+        return named
+    }
+}

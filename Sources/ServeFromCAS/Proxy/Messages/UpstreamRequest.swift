@@ -1,0 +1,164 @@
+/// The request as the upstream gets it: written anew from the parsed head, never copied.
+struct UpstreamRequest {
+    /// The head with its empty line.
+    let bytes: [UInt8]
+    let isHead: Bool
+    /// Whether sending it twice does no more than sending it once, and all of it is here (RFC 9110,
+    /// section 9.2.2).
+    let isRepeatable: Bool
+    /// The protocols that the client wants to change to; empty for none.
+    let upgrade: [UInt8]
+    let expectsContinue: Bool
+
+    init(
+        _ head: RequestHead, _ framing: BodyFraming, route: ProxyRoute, peer: SocketAddress?,
+        options: ProxyOptions
+    ) {
+        isHead = head.method == .head
+        expectsContinue = framing != .none && head.expectsContinue
+        upgrade = Self.upgrade(head, framing)
+        isRepeatable = framing == .none && upgrade.isEmpty && Self.isIdempotent(head.method)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(head.bytes.count + 256)
+        let source = head.bytes.span
+        // The method is the first word of the request line.
+        var end = 0
+        while end < source.count, source[end] != 32 { end += 1 }
+        bytes.append(source, 0..<end)
+        bytes.append(32)
+        route.appendTarget(of: head, to: &bytes)
+        bytes.append(" HTTP/1.1\r\nHost: ")
+        if options.keepsHost, let host = head.authority ?? head.value(of: "host") {
+            bytes.append(source, host)
+        } else {
+            bytes.append(contentsOf: route.origin.authority.utf8)
+        }
+        bytes.append("\r\n")
+        let isTrusted = Self.isTrusted(peer, options.trust)
+        Self.appendFields(of: head, source, isTrusted: isTrusted, to: &bytes)
+        Self.appendForwarded(head, source, peer, isTrusted: isTrusted, options, to: &bytes)
+        if let via = options.via {
+            bytes.append(contentsOf: "Via: 1.\(head.minorVersion) \(via)\r\n".utf8)
+        }
+        if expectsContinue { bytes.append("Expect: 100-continue\r\n") }
+        Self.appendFraming(head, framing, to: &bytes)
+        if !upgrade.isEmpty {
+            bytes.append("Connection: Upgrade\r\nUpgrade: ")
+            bytes.append(contentsOf: upgrade)
+            bytes.append("\r\n")
+        }
+        bytes.append("\r\n")
+        self.bytes = bytes
+    }
+
+    private static func isIdempotent(_ method: Method) -> Bool {
+        switch method {
+        case .get, .head, .options, .put, .delete, .trace: true
+        case .post, .patch, .connect, .other: false
+        }
+    }
+
+    private static func isTrusted(
+        _ peer: SocketAddress?, _ trust: ProxyOptions.ForwardedTrust
+    ) -> Bool {
+        switch trust {
+        case .nobody: false
+        case .everybody: true
+        case .loopback: peer?.isLoopback ?? false
+        }
+    }
+
+    /// The Upgrade field, if the client asks for another protocol in a way that can be passed on.
+    ///
+    /// HTTP/2 is not: over it the upstream would take requests that no route has seen.
+    private static func upgrade(_ head: RequestHead, _ framing: BodyFraming) -> [UInt8] {
+        guard framing == .none, head.minorVersion == 1,
+            let first = head.value(of: "upgrade"), head.lists("upgrade", in: "connection")
+        else { return [] }
+        let values = head.values(of: "upgrade")
+        guard values.count == 1, !first.isEmpty else { return [] }
+        for element in head.bytes[first].listElements() {
+            let lower = element.map { ByteClass.lowercase($0) }
+            if lower.starts(with: "h2".utf8) || lower.starts(with: "http".utf8) { return [] }
+        }
+        return Array(head.bytes[first])
+    }
+
+    private static func appendFields(
+        of head: RequestHead, _ source: Span<UInt8>, isTrusted: Bool, to bytes: inout [UInt8]
+    ) {
+        var named: [Range<Int>] = []
+        for field in head.fields where head.matches(field.name, "connection") {
+            FieldName.addElements(of: field.value, in: source, to: &named)
+        }
+        named.removeAll { head.matches($0, "keep-alive") || head.matches($0, "close") }
+        for field in head.fields {
+            let name = field.name
+            if FieldName.isHopByHop(source, name) { continue }
+            if name.count == 4, FieldName.matches(source, name, "host") { continue }
+            if name.count == 6, FieldName.matches(source, name, "expect") { continue }
+            if FieldName.isForwarded(source, name), !isTrusted || isReplaced(source, name) {
+                continue
+            }
+            if !named.isEmpty, FieldName.isNamed(source, name, in: named) { continue }
+            bytes.append(source, name)
+            bytes.append(": ")
+            bytes.append(source, field.value)
+            bytes.append("\r\n")
+        }
+    }
+
+    /// The one forwarded field that grows: it is written again with the peer at its end.
+    private static func isReplaced(_ source: Span<UInt8>, _ name: Range<Int>) -> Bool {
+        FieldName.matches(source, name, "x-forwarded-for")
+    }
+
+    private static func appendForwarded(
+        _ head: RequestHead, _ source: Span<UInt8>, _ peer: SocketAddress?, isTrusted: Bool,
+        _ options: ProxyOptions, to bytes: inout [UInt8]
+    ) {
+        bytes.append("X-Forwarded-For: ")
+        if isTrusted {
+            for value in head.values(of: "x-forwarded-for") where !value.isEmpty {
+                bytes.append(source, value)
+                bytes.append(", ")
+            }
+        }
+        peer?.appendHost(to: &bytes)
+        bytes.append("\r\n")
+        if !isTrusted || head.value(of: "x-forwarded-proto") == nil {
+            bytes.append("X-Forwarded-Proto: ")
+            bytes.append(contentsOf: options.scheme.utf8)
+            bytes.append("\r\n")
+        }
+        if !isTrusted || head.value(of: "x-forwarded-host") == nil,
+            let host = head.authority ?? head.value(of: "host")
+        {
+            bytes.append("X-Forwarded-Host: ")
+            bytes.append(source, host)
+            bytes.append("\r\n")
+        }
+    }
+
+    /// Exactly one way to tell the body's end.
+    private static func appendFraming(
+        _ head: RequestHead, _ framing: BodyFraming, to bytes: inout [UInt8]
+    ) {
+        switch framing {
+        case .length(let count):
+            bytes.append("Content-Length: ")
+            bytes.append(decimal: count)
+            bytes.append("\r\n")
+        case .chunked: bytes.append("Transfer-Encoding: chunked\r\n")
+        case .none:
+            // RFC 9110, section 8.6: methods that expect a body say that there is none.
+            switch head.method {
+            case .post, .put, .patch: bytes.append("Content-Length: 0\r\n")
+            default:
+                if head.value(of: "content-length") != nil {
+                    bytes.append("Content-Length: 0\r\n")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+public import CASStore
+
+extension StoreError.Code {
+    /// A proxy route that means nothing, or something that is not offered.
+    public static let malformedRoute = Self("malformedRoute")
+}
+
+extension ProxyRoute {
+    /// Reads `PREFIX=URL`, as in `/api=http://127.0.0.1:3000/v1`.
+    ///
+    /// - Throws: `.malformedRoute` with a sentence that says what to write instead; `.unsupported`
+    ///   for `https`.
+    public init(_ text: String) throws(StoreError) {
+        let bytes = Array(text.utf8)
+        guard let equals = bytes.firstIndex(of: 61) else {
+            throw Self.malformed(text, "write PREFIX=URL, as in /api=http://127.0.0.1:3000")
+        }
+        let prefix = Array(bytes[..<equals])
+        guard prefix.first == 47 else {
+            throw Self.malformed(text, "the prefix must begin with a slash")
+        }
+        guard Self.isPath(prefix) else {
+            throw Self.malformed(
+                text, "the prefix must be a path without query, fragment, space and dot segments")
+        }
+        var rest = bytes[(equals + 1)...]
+        guard let scheme = Self.takeScheme(&rest) else {
+            throw Self.malformed(text, "the URL must begin with http://")
+        }
+        if scheme == "https" {
+            throw StoreError(
+                .unsupported,
+                "the proxy route \(printable(text)) asks for https, which is not spoken to upstreams; "
+                    + "run a local forwarder that does (stunnel, nginx, caddy) and route to it by http"
+            )
+        }
+        guard scheme == "http" else {
+            throw Self.malformed(text, "only http:// is possible, not \(printable(scheme))://")
+        }
+        let end = rest.firstIndex { $0 == 47 || $0 == 63 || $0 == 35 } ?? rest.endIndex
+        let origin = try Self.origin(rest[..<end], text)
+        let path = Array(rest[end...])
+        guard path.isEmpty || Self.isPath(path) else {
+            throw Self.malformed(
+                text, "the URL must end with its path: no query, fragment, space or dot segment")
+        }
+        self.init(prefix: prefix, origin: origin, base: path.isEmpty ? nil : path)
+    }
+
+    private static func malformed(_ text: String, _ advice: String) -> StoreError {
+        StoreError(.malformedRoute, "the proxy route \(printable(text)) is malformed: \(advice)")
+    }
+
+    /// Takes `scheme://` off the front.
+    private static func takeScheme(_ rest: inout ArraySlice<UInt8>) -> String? {
+        guard let colon = rest.firstIndex(of: 58), colon > rest.startIndex,
+            rest[colon...].starts(with: "://".utf8)
+        else { return nil }
+        let scheme = rest[..<colon].map { ByteClass.lowercase($0) }
+        for byte in scheme {
+            let isLetter = byte >= 97 && byte <= 122
+            guard isLetter || byte >= 48 && byte <= 57 || byte == 43 || byte == 45 || byte == 46
+            else { return nil }
+        }
+        rest = rest[(colon + 3)...]
+        return String(decoding: scheme, as: UTF8.self)
+    }
+
+    private static func isPath(_ bytes: [UInt8]) -> Bool {
+        guard bytes.first == 47 else { return false }
+        for byte in bytes where !ByteClass.isTarget(byte) || byte == 63 { return false }
+        for segment in bytes.split(separator: 47) where segment == [46] || segment == [46, 46] {
+            return false
+        }
+        return true
+    }
+
+    private static func origin(
+        _ authority: ArraySlice<UInt8>, _ text: String
+    ) throws(StoreError) -> UpstreamOrigin {
+        guard !authority.contains(64) else {
+            throw malformed(text, "leave out user name and password; clients send their own")
+        }
+        var host = authority
+        var port: UInt16 = 80
+        let bracket = authority.lastIndex(of: 93)
+        if let colon = authority.lastIndex(of: 58), bracket.map({ $0 < colon }) ?? true {
+            host = authority[..<colon]
+            let digits = authority[(colon + 1)...]
+            guard !digits.isEmpty, digits.allSatisfy({ $0 >= 48 && $0 <= 57 }),
+                let number = UInt16(String(decoding: digits, as: UTF8.self)), number > 0
+            else { throw malformed(text, "the port must be a number from 1 to 65535") }
+            port = number
+        }
+        let isBracketed = host.first == 91
+        if isBracketed {
+            guard host.last == 93 else { throw malformed(text, "a bracket is not closed") }
+            host = host.dropFirst().dropLast()
+        }
+        let name = String(decoding: host.map { ByteClass.lowercase($0) }, as: UTF8.self)
+        let isSound =
+            isBracketed
+            ? SocketAddress(literal: name, port: port)?.is6 == true : isName(host)
+        guard isSound else { throw malformed(text, "the URL names no host") }
+        let written = isBracketed ? "[\(name)]" : name
+        return UpstreamOrigin(
+            host: name, port: port, authority: port == 80 ? written : "\(written):\(port)")
+    }
+
+    private static func isName(_ host: ArraySlice<UInt8>) -> Bool {
+        guard !host.isEmpty, host.count <= 253 else { return false }
+        for byte in host {
+            switch byte {
+            case 48...57, 65...90, 97...122, 45, 46, 95: continue
+            default: return false
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,104 @@
+/// Which requests go to an upstream server, and by what path there.
+///
+/// A request belongs to the route whose prefix its path begins with, in whole segments: `/api` takes
+/// `/api`, `/api/users` and `/api?page=2`, not `/apis`. As with nginx's proxy_pass, a URL with a path
+/// replaces the prefix, and one without keeps it:
+///
+/// | route | request | the upstream sees |
+/// |---|---|---|
+/// | `/api=http://127.0.0.1:3000` | `/api/users?page=2` | `/api/users?page=2` |
+/// | `/api=http://127.0.0.1:3000/` | `/api/users` | `/users` |
+/// | `/api=http://127.0.0.1:3000/v1` | `/api/users` | `/v1/users` |
+/// | `/api=http://127.0.0.1:3000/v1` | `/api` | `/v1` |
+///
+/// A slash at the end of prefix or URL means nothing, other than in nginx, where its absence glues
+/// names together; only for the prefix itself, `/v1/` is sent as it is written.
+public struct ProxyRoute: Sendable, Hashable {
+    /// From its slash, without one at the end; empty for all paths.
+    let prefix: [UInt8]
+    package let origin: UpstreamOrigin
+    /// The URL's path as written; `nil` when the URL has none.
+    let base: [UInt8]?
+    /// The URL's path without a slash at its end.
+    private let baseStart: [UInt8]
+
+    init(prefix: [UInt8], origin: UpstreamOrigin, base: [UInt8]?) {
+        self.prefix = prefix.last == 47 ? prefix.dropLast() : prefix
+        self.origin = origin
+        self.base = base
+        let start = base ?? []
+        baseStart = start.last == 47 ? start.dropLast() : start
+    }
+
+    /// Whether a request of that path belongs here.
+    func takes(_ head: RequestHead) -> Bool {
+        let path = head.path
+        guard path.count >= prefix.count, !path.isEmpty, head.bytes[path.lowerBound] == 47 else {
+            return false
+        }
+        for offset in 0..<prefix.count
+        where head.bytes[path.lowerBound + offset] != prefix[offset] {
+            return false
+        }
+        return path.count == prefix.count || head.bytes[path.lowerBound + prefix.count] == 47
+    }
+
+    /// Writes the target that the upstream gets: path and query, nothing decoded.
+    func appendTarget(of head: RequestHead, to bytes: inout [UInt8]) {
+        if let base {
+            let rest = head.path.lowerBound + prefix.count..<head.path.upperBound
+            if rest.isEmpty {
+                bytes.append(contentsOf: base)
+            } else {
+                bytes.append(contentsOf: baseStart)
+                bytes.append(contentsOf: head.bytes[rest])
+            }
+        } else {
+            bytes.append(contentsOf: head.bytes[head.path])
+        }
+        if let query = head.query {
+            bytes.append(63)
+            bytes.append(contentsOf: head.bytes[query])
+        }
+    }
+
+    /// Whether a path could climb out of the prefix at a server that resolves dots: it has a segment
+    /// `.` or `..`, written as it is or with escapes (RFC 3986, section 5.2.4).
+    ///
+    /// Escaped slashes and backslashes count as slashes: some servers take them for such.
+    static func hasDotSegment(_ head: RequestHead) -> Bool {
+        var dots = 0
+        var others = 0
+        var position = head.path.lowerBound
+        while position < head.path.upperBound {
+            var byte = head.bytes[position]
+            position += 1
+            if byte == 37, position + 1 < head.path.upperBound,
+                let high = ByteClass.hexadecimal(head.bytes[position]),
+                let low = ByteClass.hexadecimal(head.bytes[position + 1])
+            {
+                byte = high << 4 | low
+                position += 2
+            }
+            switch byte {
+            case 47, 92:
+                if others == 0, dots == 1 || dots == 2 { return true }
+                (dots, others) = (0, 0)
+            case 46: dots += 1
+            default: others += 1
+            }
+        }
+        return others == 0 && (dots == 1 || dots == 2)
+    }
+}
+
+/// Where an upstream server listens: host and port of an `http` URL.
+package struct UpstreamOrigin: Sendable, Hashable, CustomStringConvertible {
+    /// A name in lower case or an address, without brackets.
+    package let host: String
+    package let port: UInt16
+    /// As it stands in a Host field: without port 80, with the brackets of IPv6.
+    package let authority: String
+
+    package var description: String { "http://\(authority)" }
+}

@@ -1,0 +1,97 @@
+import CASStore
+
+/// One connection to an upstream: it serves one exchange after the other, and waits between them.
+///
+/// Belongs to its loop's thread.
+final class UpstreamLink: StreamHandler {
+    /// Whom it serves; `nil` while it waits in the pool.
+    var exchange: ProxyExchange?
+    /// Reads answers' heads; its memory is used again and again.
+    var parser = UpstreamHeadParser()
+    /// A part of an answer's head.
+    var input: [UInt8] = []
+    /// Whether a byte has come since the request.
+    var hasAnswered = false
+    /// Whether it has served before, so that the upstream may have had enough of it.
+    private(set) var isUsed = false
+    private(set) var idleSince: Int64 = 0
+    private(set) var stream: Stream?
+    private let address: SocketAddress
+    private let pool: UpstreamPool
+
+    init(_ address: SocketAddress, _ pool: UpstreamPool) {
+        self.address = address
+        self.pool = pool
+    }
+
+    func connect(on loop: EventLoop) throws(StoreError) {
+        let stream = try loop.connect(to: address, handler: self)
+        stream.readsAfterFailedSend = true
+        self.stream = stream
+    }
+
+    func rest(since now: Int64, within milliseconds: Int64) {
+        exchange = nil
+        isUsed = true
+        hasAnswered = false
+        idleSince = now
+        stream?.setDeadline(milliseconds)
+        stream?.resumeReading()
+    }
+
+    /// Ends the connection; nobody is told.
+    func close() {
+        exchange = nil
+        stream?.close()
+    }
+
+    // MARK: What the stream tells
+
+    func connected(_ stream: Stream) {
+        pool.upstream.prefer(address)
+        exchange?.connected()
+    }
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) {
+        // An answer that nobody asked for: what comes next would be taken for the wrong request's.
+        guard let exchange else {
+            stream.close()
+            return
+        }
+        hasAnswered = true
+        exchange.answered(bytes)
+    }
+
+    func receivedEnd(on stream: Stream) {
+        guard let exchange else {
+            stream.close()
+            return
+        }
+        exchange.upstreamEnded(failure: nil)
+    }
+
+    func drained(_ stream: Stream) { exchange?.upstreamDrained() }
+
+    func deadlineReached(on stream: Stream) {
+        guard let exchange else {
+            stream.close()
+            return
+        }
+        exchange.upstreamDeadlineReached()
+    }
+
+    func stopping(_ stream: Stream) {
+        // What is in flight is finished.
+        if exchange == nil { stream.close() }
+    }
+
+    func closed(_ stream: Stream, failure: Int32?) {
+        self.stream = nil
+        guard let exchange else {
+            pool.remove(self)
+            return
+        }
+        self.exchange = nil
+        exchange.upstreamEnded(failure: failure)
+    }
+}

@@ -1,0 +1,64 @@
+/// The connections of one loop to one upstream that wait for a request.
+///
+/// Belongs to the loop's thread.
+final class UpstreamPool {
+    let upstream: Upstream
+    let options: ProxyOptions
+    /// The exchanges that wait for the upstream's addresses.
+    var waiting: [ProxyExchange] = []
+    private unowned let loop: EventLoop
+    /// The one used last comes last, and is used first.
+    private var idle: [UpstreamLink] = []
+
+    private init(_ upstream: Upstream, _ loop: EventLoop, _ options: ProxyOptions) {
+        self.upstream = upstream
+        self.loop = loop
+        self.options = options
+    }
+
+    static func of(_ upstream: Upstream, on loop: EventLoop) -> UpstreamPool? {
+        loop.attachments[ObjectIdentifier(upstream)] as? UpstreamPool
+    }
+
+    static func of(
+        _ upstream: Upstream, on loop: EventLoop, _ options: ProxyOptions
+    ) -> UpstreamPool {
+        if let pool = of(upstream, on: loop) { return pool }
+        let pool = UpstreamPool(upstream, loop, options)
+        loop.attachments[ObjectIdentifier(upstream)] = pool
+        return pool
+    }
+
+    /// Takes a connection for a request.
+    ///
+    /// A server may close any of them at the same moment: a request that cannot be repeated only
+    /// goes on one that was in use just now.
+    func take(isRepeatable: Bool) -> UpstreamLink? {
+        guard let link = idle.last else { return nil }
+        guard isRepeatable || loop.now - link.idleSince <= options.poolFresh else { return nil }
+        idle.removeLast()
+        return link
+    }
+
+    /// Keeps a connection, if there is room and time for it.
+    func give(_ link: UpstreamLink) {
+        guard idle.count < options.poolSize, !loop.isStopping else {
+            link.close()
+            return
+        }
+        link.rest(since: loop.now, within: options.poolIdle)
+        idle.append(link)
+    }
+
+    func remove(_ link: UpstreamLink) {
+        guard let index = idle.firstIndex(where: { $0 === link }) else { return }
+        idle.remove(at: index)
+    }
+
+    /// A look-up is over: whoever waits tries what is known now.
+    func resolved() {
+        let waiting = waiting
+        self.waiting = []
+        for exchange in waiting { exchange.resolved() }
+    }
+}

@@ -1,0 +1,49 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+extension SocketAddress {
+    /// Reads an IPv4 or IPv6 address as text, without brackets; `nil` for a name.
+    init?(literal text: String, port: UInt16) {
+        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
+            var isAddress = false
+            let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, used in
+                isAddress = inet_pton(family, text, bytes.baseAddress) == 1
+                used = isAddress ? count : 0
+            }
+            if isAddress {
+                self.init(address: bytes, port: port)
+                return
+            }
+        }
+        return nil
+    }
+
+    /// The address without its port, as RFC 5952 writes it.
+    var hostText: String {
+        var text = [CChar](repeating: 0, count: 64)
+        let family = is6 ? AF_INET6 : AF_INET
+        guard inet_ntop(family, address, &text, socklen_t(text.count)) != nil else { return "" }
+        let end = text.firstIndex(of: 0) ?? 0
+        return String(decoding: text[..<end].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Whether it is this machine: 127.0.0.0/8 or ::1.
+    var isLoopback: Bool { is6 ? self == .loopback6(port) : address.first == 127 }
+
+    /// Writes the address without its port.
+    func appendHost(to bytes: inout [UInt8]) {
+        guard !is6 else {
+            bytes.append(contentsOf: hostText.utf8)
+            return
+        }
+        for (place, part) in address.enumerated() {
+            if place > 0 { bytes.append(46) }
+            if part >= 100 { bytes.append(part / 100 + 48) }
+            if part >= 10 { bytes.append(part / 10 % 10 + 48) }
+            bytes.append(part % 10 + 48)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import CASStore
+import Testing
+
+@testable import ServeFromCAS
+
+@Suite("A proxy route")
+struct ProxyRouteTests {
+    @Test(
+        "rewrites the path as proxy_pass does, in whole segments",
+        arguments: [
+            ("/api=http://u:3000", "/api/users?page=2", "/api/users?page=2"),
+            ("/api=http://u:3000", "/api", "/api"),
+            ("/api=http://u:3000/", "/api/users", "/users"),
+            ("/api=http://u:3000/", "/api", "/"),
+            ("/api=http://u:3000/", "/api?x", "/?x"),
+            ("/api=http://u:3000/v1", "/api/users", "/v1/users"),
+            ("/api=http://u:3000/v1/", "/api/users", "/v1/users"),
+            ("/api=http://u:3000/v1", "/api", "/v1"),
+            ("/api=http://u:3000/v1/", "/api", "/v1/"),
+            ("/api/=http://u:3000/v1", "/api/", "/v1/"),
+            ("/=http://u:3000/v1", "/users", "/v1/users"),
+            ("/=http://u:3000", "/", "/"),
+            // Nothing is decoded, nothing encoded.
+            ("/api=http://u:3000/v1", "/api/a%2Fb%20c//d;e?q=%26&r", "/v1/a%2Fb%20c//d;e?q=%26&r"),
+            ("/api=http://u:3000/v1", "http://other/api/x", "/v1/x"),
+        ])
+    func rewriting(_ text: String, _ target: String, _ expected: String) throws {
+        let route = try ProxyRoute(text)
+        let head = try RequestHead(method: "GET", target: target)
+        #expect(route.takes(head))
+        var bytes: [UInt8] = []
+        route.appendTarget(of: head, to: &bytes)
+        #expect(String(decoding: bytes, as: UTF8.self) == expected)
+    }
+
+    @Test(
+        "takes no path that only begins with the same letters",
+        arguments: ["/apis", "/ap", "/", "/API/x", "/x/api", "/%61pi/x", "*"])
+    func others(_ target: String) throws {
+        let route = try ProxyRoute("/api=http://u")
+        let head = try RequestHead(method: "OPTIONS", target: target)
+        #expect(!route.takes(head))
+    }
+
+    @Test(
+        "names the host as a Host field does",
+        arguments: [
+            ("/=http://Example.ORG", "example.org", 80, "example.org"),
+            ("/=http://example.org:80/", "example.org", 80, "example.org"),
+            ("/=http://127.0.0.1:3000", "127.0.0.1", 3000, "127.0.0.1:3000"),
+            ("/=http://[::1]:3000", "::1", 3000, "[::1]:3000"),
+            ("/=HTTP://my_service:65535", "my_service", 65535, "my_service:65535"),
+        ])
+    func origin(_ text: String, _ host: String, _ port: UInt16, _ authority: String) throws {
+        let origin = try ProxyRoute(text).origin
+        #expect(origin.host == host)
+        #expect(origin.port == port)
+        #expect(origin.authority == authority)
+    }
+
+    @Test(
+        "is refused with a sentence when it means nothing",
+        arguments: [
+            ("/api", "PREFIX=URL"), ("api=http://u", "slash"), ("=http://u", "slash"),
+            ("/a?b=http://u", "prefix"), ("/a/../b=http://u", "prefix"),
+            ("/a b=http://u", "prefix"),
+            ("/api=127.0.0.1:3000", "http://"), ("/api=u", "http://"), ("/api=//u", "http://"),
+            ("/api=ftp://u", "ftp"), ("/api=http://", "host"), ("/api=http://:3000", "host"),
+            ("/api=http://me:secret@u", "password"), ("/api=http://u#top", "fragment"),
+            ("/api=http://u/#top", "fragment"), ("/api=http://u/?x=1", "query"),
+            ("/api=http://u?x=1", "query"), ("/api=http://u:0", "65535"),
+            ("/api=http://u:65536", "65535"), ("/api=http://u:", "65535"),
+            ("/api=http://u:30x", "65535"), ("/api=http://[::1", "bracket"),
+            ("/api=http://[u]", "host"), ("/api=http://u/a/../b", "dot"),
+            ("/api=http://ü/", "host"),
+            ("/api=http://u v/", "host"),
+        ])
+    func malformed(_ text: String, _ word: String) {
+        let error = #expect(throws: StoreError.self) { try ProxyRoute(text) }
+        #expect(error?.code == .malformedRoute)
+        #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
+    }
+
+    @Test("to https is refused with what to do instead")
+    func https() {
+        let error = #expect(throws: StoreError.self) { try ProxyRoute("/api=https://u/") }
+        #expect(error?.code == .unsupported)
+        #expect(error?.message.contains("local forwarder") == true)
+    }
+
+    @Test("with a longer prefix goes before a shorter one, whatever their order")
+    func longest() throws {
+        let short = try ScriptedUpstream(
+            answering: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nshort")
+        let long = try ScriptedUpstream(
+            answering: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlong")
+        let table = try ProxyTable([
+            ProxyRoute("/a=http://127.0.0.1:\(short.port)"),
+            ProxyRoute("/a/b=http://127.0.0.1:\(long.port)"),
+        ])
+        let server = try TestServer.answering { _, head, _ in table.answer(head) }
+        let client = try server.client()
+        for (path, body) in [
+            ("/a/b", "long"), ("/a/b/c", "long"), ("/a/bc", "short"), ("/a", "short"),
+        ] {
+            client.send(get(path))
+            #expect(client.response()?.body == Array(body.utf8))
+        }
+        client.send(get("/text"))
+        #expect(client.response()?.body == Array("text".utf8))
+    }
+
+    @Test("twice with one prefix is refused")
+    func twice() {
+        #expect(throws: StoreError.self) {
+            try ProxyTable([ProxyRoute("/a=http://u"), ProxyRoute("/a/=http://v")])
+        }
+    }
+
+    @Test(
+        "passes no path on that could climb out of its prefix",
+        arguments: [
+            "/api/../x", "/api/..", "/api/./x", "/api/.", "/api/%2e%2e/x", "/api/.%2E",
+            "/api/%2e/x",
+            "/api/..%2fx", "/api/x%2f..%2f..%2fy", "/api/..%5cx", "/api/x%5C..",
+        ])
+    func dots(_ target: String) throws {
+        let upstream = try ScriptedUpstream(answering: "HTTP/1.1 204 No Content\r\n\r\n")
+        let client = try upstream.proxy().client()
+        client.send(get(target))
+        #expect(client.response()?.status == 400)
+        client.send(get("/api/...%2f.a/..b/c..?../."))
+        #expect(client.response()?.status == 204)
+        #expect(upstream.heads.all.count == 1)
+    }
+}

@@ -1,0 +1,141 @@
+import Testing
+
+@testable import ServeFromCAS
+
+@Suite("A tunnel through the proxy")
+struct ProxyTunnelTests {
+    private static let asking = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"
+    private static let switching =
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
+        + "Sec-WebSocket-Accept: x\r\n\r\n"
+
+    @Test("carries bytes both ways, those right behind the heads first")
+    func bothWays() throws {
+        let upstream = try ScriptedUpstream { peer in
+            peer.head()
+            peer.send(Self.switching + "hello ")
+            peer.send(peer.read(6))
+            peer.send(peer.read(5))
+        }
+        let client = try upstream.proxy().client()
+        client.send(get("/api", Self.asking + "Sec-WebSocket-Key: y\r\n") + "early ")
+        client.send("later")
+        let (head, rest) = split(client.readAll())
+        #expect(head.hasPrefix("HTTP/1.1 101 Switching Protocols\r\n"))
+        #expect(head.contains("Upgrade: websocket"))
+        #expect(head.contains("Connection: Upgrade"))
+        #expect(head.contains("Sec-WebSocket-Accept: x"))
+        #expect(rest == Array("hello early later".utf8))
+        let seen = try #require(upstream.heads.all.first)
+        #expect(seen.contains("Connection: Upgrade\r\nUpgrade: websocket\r\n"))
+        #expect(seen.contains("Sec-WebSocket-Key: y\r\n"))
+    }
+
+    @Test("is still open one way when the other has ended", arguments: [true, false])
+    func halfClose(_ clientEndsFirst: Bool) throws {
+        let done = try Gate()
+        let upstream = try ScriptedUpstream { peer in
+            peer.head()
+            peer.send(Self.switching)
+            if clientEndsFirst {
+                let question = peer.read(1 << 20)
+                peer.send("got \(question.count)")
+            } else {
+                peer.send("bye")
+                peer.finishSending()
+                let question = peer.read(1 << 20)
+                #expect(question == Array("after".utf8))
+            }
+            done.open()
+        }
+        let client = try upstream.proxy().client()
+        client.send(get("/api", Self.asking))
+        #expect(client.response()?.status == 101)
+        if clientEndsFirst {
+            client.send("question")
+            client.finishSending()
+            #expect(client.readAll() == Array("got 8".utf8))
+        } else {
+            #expect(client.readAll() == Array("bye".utf8))
+            client.send("after")
+            client.finishSending()
+        }
+        done.wait()
+    }
+
+    @Test("holds back the side that sends faster than the other reads")
+    func backPressure() throws {
+        let size = 16 << 20
+        let upstream = try ScriptedUpstream { peer in
+            peer.head()
+            peer.send(Self.switching)
+            let block = [UInt8](repeating: 5, count: 1 << 16)
+            for _ in 0..<size / block.count { peer.send(block) }
+        }
+        let client = try upstream.proxy().client()
+        client.send(get("/api", Self.asking))
+        #expect(client.response()?.status == 101)
+        #expect(client.readAll().count == size)
+    }
+
+    @Test("is not dug when the upstream declines")
+    func declined() throws {
+        let upstream = try ScriptedUpstream(
+            answering: "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno")
+        let client = try upstream.proxy().client()
+        for _ in 0..<2 {
+            client.send(get("/api", Self.asking))
+            #expect(client.response()?.status == 403)
+        }
+    }
+
+    @Test(
+        "is not dug for HTTP/2, nor to a protocol that was not asked for",
+        arguments: [
+            ("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: A\r\n", false),
+            ("Upgrade: websocket\r\n", false), ("Connection: Upgrade\r\n", false),
+            ("Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n", false),
+            ("Connection: Upgrade\r\nUpgrade: other\r\n", true),
+        ])
+    func refused(_ fields: String, _ isPassedOn: Bool) throws {
+        let upstream = try ScriptedUpstream(answering: Self.switching)
+        let client = try upstream.proxy().client()
+        client.send(get("/api", fields))
+        #expect(client.response()?.status == 502)
+        let seen = try #require(upstream.heads.all.first).lowercased()
+        #expect(seen.contains("upgrade") == isPassedOn)
+        #expect(!seen.contains("http2-settings"))
+    }
+
+    @Test("ends when one side breaks, when nothing moves, and when the server stops")
+    func ends() async throws {
+        let closed = try Gate()
+        let upstream = try ScriptedUpstream { peer in
+            peer.head()
+            peer.send(Self.switching)
+            if peer.isAtEnd() { closed.open() }
+        }
+        let server = try upstream.proxy()
+        var client: TestClient? = try server.client()
+        client?.send(get("/api", Self.asking))
+        #expect(client?.response()?.status == 101)
+        client = nil
+        closed.wait()
+
+        var options = ProxyOptions()
+        options.tunnelIdle = 20
+        let impatient = try upstream.proxy(options).client()
+        impatient.send(get("/api", Self.asking))
+        #expect(impatient.response()?.status == 101)
+        #expect(impatient.isAtEnd())
+        closed.wait()
+
+        let other = try server.client()
+        other.send(get("/api", Self.asking))
+        #expect(other.response()?.status == 101)
+        server.server.stop(within: 20_000)
+        #expect(other.isAtEnd())
+        closed.wait()
+        await server.server.waitUntilStopped()
+    }
+}
