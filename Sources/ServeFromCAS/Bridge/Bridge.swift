@@ -122,6 +122,13 @@ public final class Bridge: Sendable {
         }
     }
 
+    /// Calls every link, so that it looks whether it has to end.
+    func wakeAll() {
+        locked { state, after in
+            for id in Array(state.sessions.all.keys) { state.wake(id, &after) }
+        }
+    }
+
     // MARK: Beneath
 
     /// Calls `body` with the state alone, then what it left to do.

@@ -1,4 +1,5 @@
 import CASStore
+import Synchronization
 
 // The bridge over this server's connections.
 extension AppHandler {
@@ -26,7 +27,7 @@ extension AppHandler {
         let answer = bridge.answer(to: head, body: body, now: SystemClock.now) {
             exchange.loop.submit { _ in
                 guard let poll = held.poll,
-                    let response = bridge.answer(to: poll, now: SystemClock.now)
+                    let response = bridge.answer(to: poll, now: self.pollTime(poll))
                 else { return }
                 exchange.answer(response)
             }
@@ -35,7 +36,7 @@ extension AppHandler {
         case .response(let response): return .response(response)
         case .hold(let poll):
             held.poll = poll
-            let left = bridge.nextDeadline(of: poll) - SystemClock.now
+            let left = bridge.nextDeadline(of: poll) - pollTime(poll)
             return .later(
                 within: max(0, left.milliseconds),
                 otherwise: {
@@ -44,6 +45,18 @@ extension AppHandler {
                 },
                 gone: { bridge.abandon(poll, now: SystemClock.now) })
         }
+    }
+
+    /// The time by which a held request is judged: when the server stops, all of them are due.
+    private func pollTime(_ poll: BridgePoll) -> Duration {
+        let now = SystemClock.now
+        return isStopping.load(ordering: .acquiring) ? max(now, poll.deadline) : now
+    }
+
+    /// Answers all held requests, since the server stops.
+    func endPolls() {
+        isStopping.store(true, ordering: .releasing)
+        bridge.wakeAll()
     }
 
     /// The poll that a wake is about.

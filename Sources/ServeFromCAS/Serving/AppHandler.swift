@@ -18,6 +18,8 @@ final class AppHandler: RequestHandler {
     private let proxies: ProxyTable?
     private let cookieName: String
     private let loops: [LoopState]
+    /// Whether the server ends: nothing is held any more.
+    let isStopping = Atomic<Bool>(false)
 
     /// What one thread keeps for itself.
     ///

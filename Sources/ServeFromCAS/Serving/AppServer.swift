@@ -19,15 +19,15 @@ public final class AppServer: Sendable {
     /// The app's end of the conversation with its pages.
     public let bridge: Bridge
     private let server: HTTPServer
-    private let handler: AppHandler
+    let handler: AppHandler
     private let housekeeping = Mutex<Task<Void, Never>?>(nil)
 
     /// Takes the port; requests are answered after ``start()``.
     ///
     /// Writes the port and the token to the store's `server.json` the first time, so that the web
     /// origin is the same at the next start.
-    /// - Throws: `.portInUse`, naming the port; `.badServerFile`; `.unsupported` for an upstream that
-    ///   cannot be had; what reading the store throws. That no version is current is no error.
+    /// - Throws: `.portInUse`, naming the port; `.badServerFile`; `.noVersion` for a shell that is not
+    ///   there; `.unsupported` for an upstream that cannot be had; what reading the store throws. That no version is current is no error.
     public convenience init(
         _ versions: VersionStore, options: AppServerOptions = AppServerOptions()
     ) throws(StoreError) {
@@ -40,8 +40,12 @@ public final class AppServer: Sendable {
         var memory = try ServerMemory(versions)
         let remembered = memory
         let late = LateHandler()
-        let bridge = Bridge(limits: options.bridge) { late.resolved?.noteSession($0) }
-        let shelf = SiteShelf(versions, options.site, notice: options.notice)
+        // Weak: the handler holds the bridge, and its pins must go with the server.
+        let bridge = Bridge(limits: options.bridge) { [weak late] change in
+            late?.resolved?.noteSession(change)
+        }
+        let shelf = try SiteShelf(
+            versions, options.site, shell: options.shell, notice: options.notice)
         let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
         if options.requiresToken, memory.token == nil {
             memory.token = try randomToken() + randomToken()
@@ -51,7 +55,9 @@ public final class AppServer: Sendable {
         var httpOptions = HTTPServer.Options()
         httpOptions.loops = options.workers
         httpOptions.connection = connections
-        httpOptions.accessLog = options.accessLog
+        httpOptions.accessLog = options.accessLog.map { log in
+            token.map { AccessRecord.masking($0, in: log) } ?? log
+        }
         let notice = options.notice
         httpOptions.onDamage = { notice($0.message) }
         let objects = ContentCache(versions.store)
@@ -125,11 +131,16 @@ public final class AppServer: Sendable {
     public func stop(within grace: Duration = .seconds(10)) {
         housekeeping.withLock { $0?.cancel() }
         bridge.finish()
+        handler.endPolls()
         server.stop(within: grace.milliseconds)
     }
 
-    /// Returns when everything has ended.
-    public func waitUntilStopped() async { await server.waitUntilStopped() }
+    /// Returns when everything has ended, and no version is pinned any more.
+    public func waitUntilStopped() async {
+        await server.waitUntilStopped()
+        await housekeeping.withLock { $0 }?.value
+        handler.shelf.clear()
+    }
 
     /// Tells whether the app is in the foreground.
     ///

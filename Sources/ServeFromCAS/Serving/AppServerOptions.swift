@@ -4,6 +4,9 @@ public struct AppServerOptions: Sendable {
     public var port = PortChoice.app("")
     /// How versions are shown as sites.
     public var site = SiteOptions()
+    /// A version whose files are served where the current one has none: what the app that shows the
+    /// site brings along, the same for all versions (`cordova.js`).
+    public var shell: String?
     /// Threads that serve; one is enough for many thousand requests a second.
     public var workers = 1
     /// Host names besides `localhost`, `127.0.0.1` and `[::1]` by which browsers may reach the server.

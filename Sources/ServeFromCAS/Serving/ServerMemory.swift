@@ -26,12 +26,23 @@ struct ServerMemory: Sendable, Hashable {
         } catch {
             throw Self.damaged(error.message)
         }
-        appID = value["appID"]?.asString
-        token = value["token"]?.asString
-        port = value["port"]?.asInt64.flatMap { UInt16(exactly: $0) }
-        if let token, token.utf8.count != 32 || !token.utf8.allSatisfy({ Hex.value(of: $0) != nil })
-        {
-            throw Self.damaged("its token is not 32 hexadecimal digits")
+        guard value.asObject != nil else { throw Self.damaged("it is no object") }
+        // A port that is guessed at would be another web origin, without the app's local storage.
+        if let port = value["port"] {
+            guard let number = port.asInt64, number > 0, let port = UInt16(exactly: number) else {
+                throw Self.damaged("its port is none")
+            }
+            self.port = port
+        }
+        if let app = value["appID"] {
+            guard let app = app.asString else { throw Self.damaged("its appID is no text") }
+            appID = app
+        }
+        if let token = value["token"] {
+            guard let token = token.asString, token.utf8.count == 32,
+                token.utf8.allSatisfy({ Hex.value(of: $0) != nil })
+            else { throw Self.damaged("its token is not 32 hexadecimal digits") }
+            self.token = token
         }
     }
 

@@ -29,18 +29,26 @@ final class SiteShelf: Sendable {
 
     private let versions: VersionStore
     private let options: SiteOptions
+    /// The files of the app itself, and the pin that keeps them.
+    private let shell: (manifest: VersionTree.Manifest, pin: VersionPin?)?
     private let notice: @Sendable (String) -> Void
     private let state = Mutex(State())
     /// Counts changes of what is current; threads compare it with what they have seen.
     private let generation = Atomic<Int>(0)
 
+    /// - Throws: `.noVersion` or `.incompleteVersion` for a shell that cannot be served.
     init(
-        _ versions: VersionStore, _ options: SiteOptions,
+        _ versions: VersionStore, _ options: SiteOptions, shell: String? = nil,
         notice: @escaping @Sendable (String) -> Void
-    ) {
+    ) throws(StoreError) {
         self.versions = versions
         self.options = options
         self.notice = notice
+        self.shell = try shell.map { (name) throws(StoreError) in
+            let pin = try Self.pin(name, versions)
+            try Self.requireWhole(name, versions)
+            return (try versions.manifest(of: name), pin)
+        }
     }
 
     /// Changes whenever another version becomes current.
@@ -89,15 +97,11 @@ final class SiteShelf: Sendable {
     /// - Throws: `.noVersion` if it is gone; `.incompleteVersion`; what reading throws.
     func open(_ version: VersionName) throws(StoreError) -> Entry {
         if let entry = state.withLock({ $0.entries[version] }) { return entry }
-        let pin = try pin(version)
         let name = version.description
-        guard try versions.isMaterialized(name) else {
-            throw StoreError(
-                .incompleteVersion,
-                "version \(name) is not whole, so it is not served; castree missing \(name) says "
-                    + "what it lacks")
-        }
-        let entry = Entry(Site(try versions.manifest(of: name), options: options), pin)
+        let pin = try Self.pin(name, versions)
+        try Self.requireWhole(name, versions)
+        let site = Site(try versions.manifest(of: name), options: options, shell: shell?.manifest)
+        let entry = Entry(site, pin)
         return state.withLock { state in
             if let other = state.entries[version] { return other }
             state.entries[version] = entry
@@ -105,13 +109,38 @@ final class SiteShelf: Sendable {
         }
     }
 
-    private func pin(_ version: VersionName) throws(StoreError) -> VersionPin? {
+    private static func requireWhole(
+        _ name: String, _ versions: VersionStore
+    ) throws(StoreError) {
+        guard try versions.isMaterialized(name) else {
+            throw StoreError(
+                .incompleteVersion,
+                "version \(name) is not whole, so it is not served; castree missing \(name) says "
+                    + "what it lacks")
+        }
+    }
+
+    private static func pin(
+        _ name: String, _ versions: VersionStore
+    ) throws(StoreError) -> VersionPin? {
         do throws(StoreError) {
-            return try versions.pin(version.description)
+            return try versions.pin(name)
         } catch {
             guard [.readOnly, .permission, .outOfSpace].contains(error.code) else { throw error }
             return nil
         }
+    }
+
+    /// Lets go of everything, since nothing is served any more.
+    func clear() {
+        let dropped = state.withLock { state -> [VersionName: Entry] in
+            let dropped = state.entries
+            state.entries = [:]
+            state.current = nil
+            generation.add(1, ordering: .releasing)
+            return dropped
+        }
+        withExtendedLifetime(dropped) {}
     }
 
     /// Lets go of what neither is current nor in `pinned`.

@@ -11,15 +11,17 @@ final class StartupWatch: Sendable {
     private struct Start {
         var version: String
         var token: String
-        /// What is left of the time while pages are in the foreground.
-        var left: Duration
+        /// What is left of the time while pages are in the foreground; `nil` if it is over and there
+        /// was nothing to go back to.
+        var left: Duration?
         /// Since when the time runs; `nil` while in the background.
         var runsSince: Duration?
     }
 
     private struct State {
         var start: Start?
-        var hasBooted = false
+        /// What was started last, by this server.
+        var booted: String?
         var isForeground = true
     }
 
@@ -38,14 +40,16 @@ final class StartupWatch: Sendable {
     func pageBegins(_ lifecycle: Lifecycle, now: Duration) throws(StoreError) -> BootReport? {
         let isDue = state.withLock { state in
             // A start that is being watched is settled first.
-            if let start = state.start, start.version == lifecycle.current { return false }
-            return !state.hasBooted || lifecycle.pending != nil
+            if let start = state.start, start.version == lifecycle.current, start.left != nil {
+                return false
+            }
+            return state.booted == nil || lifecycle.pending != nil || isNew(lifecycle, state)
         }
         guard isDue, lifecycle.current != nil || lifecycle.pending != nil else { return nil }
         let report = try versions.boot()
         let isKnownGood = try versions.lifecycle().knownGood.contains(report.version)
         state.withLock { state in
-            state.hasBooted = true
+            state.booted = report.version
             state.start =
                 isKnownGood
                 ? nil
@@ -54,6 +58,12 @@ final class StartupWatch: Sendable {
                     runsSince: state.isForeground ? now : nil)
         }
         return report
+    }
+
+    /// Whether somebody has made a version current that nobody has started or vouched for yet.
+    private func isNew(_ lifecycle: Lifecycle, _ state: State) -> Bool {
+        guard let current = lifecycle.current, current != state.booted else { return false }
+        return lifecycle.boot?.version != current && !lifecycle.knownGood.contains(current)
     }
 
     /// A page says that its version has started well.
@@ -79,7 +89,7 @@ final class StartupWatch: Sendable {
             if isForeground {
                 start.runsSince = now
             } else if let since = start.runsSince {
-                start.left -= now - since
+                start.left = start.left.map { $0 - (now - since) }
                 start.runsSince = nil
             }
             state.start = start
@@ -91,8 +101,8 @@ final class StartupWatch: Sendable {
     /// - Returns: the version that was left and why, if it was.
     func look(now: Duration) throws(StoreError) -> (version: String, reason: String)? {
         let late = state.withLock { state -> Start? in
-            guard let start = state.start, let since = start.runsSince,
-                now - since >= start.left
+            guard let start = state.start, let left = start.left, let since = start.runsSince,
+                now - since >= left
             else { return nil }
             state.start = nil
             return start
@@ -103,8 +113,27 @@ final class StartupWatch: Sendable {
         guard lifecycle.current == late.version, lifecycle.boot?.token == late.token else {
             return nil
         }
-        let reason = "no page confirmed that it started within \(allowed.components.seconds) s"
-        _ = try versions.rollback(reason: reason)
+        let reason = "no page confirmed that it started within \(allowedInWords)"
+        do throws(StoreError) {
+            _ = try versions.rollback(reason: reason)
+        } catch {
+            if error.code == .nothingToRollBackTo { keepWaiting(late) }
+            throw error
+        }
         return (late.version, reason)
+    }
+
+    /// There is nothing better to show, so that a confirmation is welcome however late it comes.
+    private func keepWaiting(_ late: Start) {
+        state.withLock { state in
+            guard state.start == nil else { return }
+            state.start = late
+            state.start?.left = nil
+        }
+    }
+
+    private var allowedInWords: String {
+        let milliseconds = allowed.milliseconds
+        return milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
     }
 }

@@ -36,6 +36,10 @@ extension Command {
             .flag("clean-urls", "serve about.html as /about, too"),
             .flag("meteor", "behave as cordova-plugin-meteor-webapp: labels as ETags, its caching"),
             .text(
+                "shell", placeholder: "VERSION",
+                "serve this version's files where the current one has none (Cordova's www)",
+                completion: .versions()),
+            .text(
                 "immutable", placeholder: "PREFIX",
                 "URLs that begin so never change and may be kept for a year", repeats: true),
             .text(
@@ -88,6 +92,7 @@ extension Invocation {
         options.site = try siteOptions()
         options.port = try portChoice()
         options.hosts = values("host")
+        options.shell = try value("shell")
         options.requiresToken = flag("token")
         options.confirmation = try value("confirm-within").map { try Self.duration($0) }
         options.workers = try integer("workers") ?? 1

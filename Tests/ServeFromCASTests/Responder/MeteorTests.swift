@@ -10,13 +10,14 @@ struct MeteorTests {
     static let buster = "9418708e9519b747d9d631d85ea85b90c0b5c70c"
     static let map = "/app/979b20f66caf04bfd3ef0f8a4ad4f7d83fd3b3b0.map"
 
-    static func sample() throws -> SampleSite {
+    /// The app of the plugin's tests.
+    static let files: [SampleSite.File] = {
         let types = [
             ("some-page.html", "html"), ("some-script.js", "js"), ("some-style.css", "css"),
             ("some-json.json", "json"), ("some-text.txt", "text"), ("some-image.png", "png"),
             ("some-photo.jpg", "jpg"), ("some-movie.mp4", "mp4"), ("some-file", "some-file"),
         ]
-        let files: [SampleSite.File] =
+        return
             types.map {
                 .init(
                     "app/" + $0.0, $0.1, routes: ["/" + $0.0],
@@ -38,12 +39,16 @@ struct MeteorTests {
                     foreign: [("cacheable", .bool(true))]),
                 .init("app/mobileapp.css", "css", foreign: [("cacheable", .bool(true))]),
             ]
-        return try SampleSite(
-            files, options: .meteor,
-            shell: [
-                .init("cordova_plugins.js", "cordova.define('cordova/plugin_list'"),
-                .init("application/secret", "never"),
-            ])
+    }()
+
+    /// What Cordova brings along.
+    static let shell: [SampleSite.File] = [
+        .init("cordova_plugins.js", "cordova.define('cordova/plugin_list'"),
+        .init("application/secret", "never"),
+    ]
+
+    static func sample() throws -> SampleSite {
+        try SampleSite(files, options: .meteor, shell: shell)
     }
 
     static let indexRows: [(row: Int, target: String)] = [

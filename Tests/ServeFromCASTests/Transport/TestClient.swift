@@ -71,6 +71,14 @@ final class TestClient {
         return true
     }
 
+    /// What has come, waiting for the first of it; nothing at the end.
+    func receive() -> [UInt8] {
+        if buffer.isEmpty { _ = fill() }
+        let some = buffer
+        buffer = []
+        return some
+    }
+
     /// Everything up to the end of the connection.
     func readAll() -> [UInt8] {
         while fill() {}

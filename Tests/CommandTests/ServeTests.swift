@@ -1,0 +1,246 @@
+import Foundation
+import Testing
+
+@Suite struct ServeTests {
+    let place: Workplace
+
+    init() throws {
+        place = try Workplace()
+        try place.add(
+            "1", Release.first.merging(["about.html": "about", "keep/a.txt": "kept"]) { $1 })
+        try place.add("2", Release.second)
+        try place.castree("activate", "1")
+    }
+
+    @Test func `the ready line tells version and address, and the page is there`() throws {
+        let served = try Served(place)
+        #expect(served.ready == "Serving version 1 at http://localhost:\(served.port)/\n")
+        let page = try served.get()
+        #expect(page.status == 200)
+        #expect(page.body == Release.first["index.html"])
+        #expect(page.head.contains("Content-Type: text/html; charset=utf-8"))
+    }
+
+    @Test func `the ready line is one document with --json`() throws {
+        let served = try Served(place, ["--json"])
+        let document = try JSONDecoder().decode(ServeDocument.self, from: Data(served.ready.utf8))
+        #expect(document.url == "http://localhost:\(document.port)/")
+        #expect(document.port == Int(served.port))
+        #expect(document.version == "1")
+    }
+
+    @Test func `a store where nothing is current is served, and what is activated appears`() throws
+    {
+        let fresh = try Workplace()
+        try fresh.add("1", Release.first)
+        let served = try Served(fresh)
+        #expect(served.ready.contains("no version is current yet (castree activate)"))
+        #expect(try served.get().status == 503)
+        try fresh.castree("activate", "1")
+        #expect(try served.get().body == Release.first["index.html"])
+        let document = try Served(fresh, ["--json"]).ready
+        #expect(document.contains("\"version\":\"1\""))
+    }
+
+    @Test func `what another process activates is served from the next navigation on`() throws {
+        let served = try Served(place)
+        let before = try served.get()
+        try place.castree("activate", "2")
+        #expect(try served.get().body == Release.second["index.html"])
+        // The page that was loaded before keeps its version, and with it on the disk.
+        let cookie = try #require(
+            before.head.split(separator: "\r\n").first { $0.hasPrefix("Set-Cookie: ") })
+        let pair = String(cookie.dropFirst(12).prefix { $0 != ";" })
+        let old = try served.get(
+            "/old/name.txt", ["Cookie": pair, "Sec-Fetch-Mode": "no-cors"])
+        #expect(old.body == Release.first["old/name.txt"])
+        #expect(try place.castree("retire", "1").status == 1)
+    }
+
+    @Test func `SIGTERM ends with 0, SIGINT with 130`() throws {
+        for (signal, status) in [(SIGTERM, 0), (SIGINT, 130)] as [(Int32, Int32)] {
+            let served = try Served(place)
+            #expect(try served.get().status == 200)
+            let ended = try served.end(signal)
+            #expect(ended.status == status)
+            #expect(ended.errors.isEmpty)
+            #expect(throws: POSIXError.self) { try served.get() }
+        }
+    }
+
+    @Test func `two servers cannot have one port: the second names it and is status 1`() throws {
+        let app = Served.newApp()
+        let first = try Served(place, ["--app-id", app])
+        let second = try Served(place, ["--app-id", app, "--json"])
+        #expect(second.ready.isEmpty)
+        let ended = try second.finished()
+        #expect(ended.status == 1)
+        #expect(try ended.error().code == "portInUse")
+        #expect(try ended.error().message.contains("\(first.port)"))
+        let third = try Served(place, ["--app-id", app, "--next-port"])
+        #expect(third.port != first.port)
+        #expect(try third.get().status == 200)
+        // The app's own port is remembered nevertheless.
+        _ = try first.end()
+        #expect(try Served(place, ["--app-id", app]).port == first.port)
+    }
+
+    @Test func `options change what is served`() throws {
+        try place.add("3", ["start.html": "start", "a.txt": "a"])
+        try place.castree("activate", "3")
+        let served = try Served(place, ["--index", "start.html", "--fallback", "none"])
+        #expect(try served.get().body == "start")
+        #expect(try served.get("/route").status == 404)
+        try place.castree("activate", "1")
+        let other = try Served(
+            place,
+            [
+                "--clean-urls", "--immutable", "/keep/", "--header", "X-App: one two",
+                "--header", "Permissions-Policy:camera=()", "--host", "kiosk.example",
+                "--workers", "2",
+            ])
+        #expect(try other.get("/about").body == "about")
+        #expect(try other.get("/keep/a.txt").head.contains("immutable"))
+        #expect(try other.get("/css/site.css").head.contains("Cache-Control: no-cache"))
+        #expect(try other.get().head.contains("X-App: one two"))
+        #expect(try other.get().head.contains("Permissions-Policy: camera=()"))
+        #expect(try other.get("/", ["Host": "kiosk.example"]).status == 200)
+        #expect(try other.get("/", ["Host": "evil.example"]).status == 421)
+        #expect(try other.get("/route").body == Release.first["index.html"])
+        #expect(try other.get("/route.js").status == 404)
+    }
+
+    @Test func `--meteor behaves as the plugin, --shell brings Cordova's files`() throws {
+        try place.add("www", ["cordova.js": "cordova"])
+        let served = try Served(place, ["--meteor", "--shell", "www"])
+        let page = try served.get("/missing.js", ["Accept": "*/*"])
+        #expect(page.status == 200)
+        #expect(page.head.contains("Content-Type: text/html\r\n"))
+        #expect(try served.get("/cordova.js", ["Accept": "*/*"]).body == "cordova")
+        let strict = try Served(place, ["--meteor", "--fallback", "none"])
+        #expect(try strict.get("/missing.js", ["Accept": "*/*"]).status == 404)
+    }
+
+    @Test func `--token lets in only who has it, and the log does not tell it`() throws {
+        let served = try Served(place, ["--token", "--access-log", "log"])
+        #expect(try served.get().status == 403)
+        let query = try #require(served.url.split(separator: "?").last)
+        let answer = try served.get("/?\(query)")
+        #expect(answer.status == 200)
+        let token = try #require(query.split(separator: "=").last)
+        #expect(token.utf8.count == 32)
+        #expect(answer.head.contains("Set-Cookie: castree_token_\(served.port)=\(token)"))
+        _ = try served.end()
+        let log = try place.contents("log")
+        #expect(log.split(separator: "\n").count == 2)
+        #expect(!log.contains(token))
+        #expect(log.contains("=*** 200 "))
+    }
+
+    @Test func `--access-log appends a line for each request`() throws {
+        try place.write(["log": "before\n"], to: ".")
+        let served = try Served(place, ["--access-log", "log"])
+        _ = try served.get("/js/app.js?x=1", ["Accept": "*/*"])
+        _ = try served.get("/nothing.js", ["Accept": "*/*"])
+        _ = try served.end()
+        let lines = try place.contents("log").split(separator: "\n")
+        #expect(lines.count == 3)
+        #expect(lines[0] == "before")
+        for (line, rest) in [
+            (lines[1], #"GET /js/app\.js\?x=1 200 \d+ \d+\.\d{3}"#),
+            (lines[2], #"GET /nothing\.js 404 \d+ \d+\.\d{3}"#),
+        ] {
+            let pattern = #"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ "# + rest + "$"
+            #expect(line.range(of: pattern, options: .regularExpression) != nil, "\(line)")
+        }
+        let terminal = try Served(place, ["--access-log", "-"])
+        _ = try terminal.get()
+        #expect(try terminal.end().errors.contains("GET / 200 "))
+    }
+
+    @Test func `--confirm-within starts what is pending, and leaves what nobody confirms`() throws {
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        try place.castree("confirm", boot.version, "--token", boot.token)
+        try place.castree("activate", "2", "--at-next-boot")
+        let served = try Served(place, ["--confirm-within", "1ms"])
+        #expect(try served.get().body == Release.second["index.html"])
+        // Twice a second the server looks; ask until it has.
+        var lifecycle = try place.castree("lifecycle", "--json").document(LifecycleDocument.self)
+        for _ in 0..<2000 where lifecycle.current == "2" {
+            lifecycle = try place.castree("lifecycle", "--json").document()
+        }
+        #expect(lifecycle.current == "1")
+        #expect(lifecycle.bad.map(\.version) == ["2"])
+        #expect(try served.get().body == Release.first["index.html"])
+        #expect(try served.end().errors.contains("version 2 was rolled back"))
+    }
+
+    @Test func `--open calls the system's opener with the address`() throws {
+        #if os(Linux)
+            let opener = "xdg-open"
+        #else
+            let opener = "open"
+        #endif
+        try place.write(
+            [opener: "#!/bin/sh\nprintf %s \"$1\" >opened.new\nmv opened.new opened\n"], to: "bin")
+        let path = "\(place.directory.path)/bin:/usr/bin:/bin"
+        let served = try Served(place, ["--open"], environment: ["PATH": path])
+        for _ in 0..<2000 where !place.exists("opened") { _ = try served.get() }
+        #expect(try place.contents("opened") == served.url)
+        let without = try Served(place, ["--open"], environment: ["PATH": "/nowhere"])
+        #expect(try without.get().status == 200)
+        #expect(try without.end().errors.contains("open \(without.url) yourself"))
+    }
+
+    static let bad: [(arguments: [String], word: String)] = [
+        (["--port", "0"], "port"), (["--port", "65536"], "port"), (["--port", "http"], "port"),
+        (["--port", "8080", "--next-port"], "--next-port"), (["--fallback", "html"], "fallback"),
+        (["--immutable", "assets/"], "--immutable"), (["--header", "X-App"], "--header"),
+        (["--header", "X App: 1"], "X App"), (["--header", "Content-Length: 1"], "Content-Length"),
+        (["--header", "ETag: x"], "ETag"), (["--workers", "0"], "workers"),
+        (["--workers", "65"], "workers"), (["--workers", "many"], "workers"),
+        (["--confirm-within", "20"], "20s"), (["--confirm-within", "0s"], "20s"),
+        (["--confirm-within", "-1s"], "20s"), (["--confirm-within", "1.5s"], "20s"),
+        (["--confirm-within", "2000m"], "20s"), (["--confirm-within", ""], "20s"),
+        (["--opne"], "--open"), (["somewhere"], "somewhere"), (["--index"], "index"),
+    ]
+
+    @Test(arguments: bad)
+    func `a bad value is status 2 and a sentence`(_ arguments: [String], _ word: String) throws {
+        let ended = try place.run(.castree, ["serve"] + arguments)
+        #expect(ended.status == 2)
+        #expect(ended.output.isEmpty)
+        #expect(ended.errors.contains(word), "\(ended.errors)")
+    }
+
+    @Test func `what cannot be had is said before anything is served`() throws {
+        let log = try place.castree("serve", "--access-log", "no/such/log", "--json")
+        #expect(log.status == 1)
+        #expect(try log.error().message.contains("no/such/log"))
+        let shell = try place.castree("serve", "--shell", "none", "--json")
+        #expect(shell.status == 3)
+        #expect(try shell.error().code == "noVersion")
+        try place.write(["server.json": "{"], to: ".castree")
+        let memory = try place.castree("serve", "--json")
+        #expect(memory.status == 1)
+        #expect(try memory.error().code == "badServerFile")
+    }
+
+    @Test func `without a store it is status 3`() throws {
+        let refused = try Workplace().castree("serve", "--json")
+        #expect(refused.status == 3)
+        #expect(try refused.error().code == "noStore")
+    }
+
+    @Test func `--help teaches every option`() throws {
+        let help = try place.castree("serve", "--help").text
+        for option in [
+            "--port", "--app-id", "--next-port", "--index", "--fallback", "--clean-urls",
+            "--meteor", "--shell", "--immutable", "--header", "--proxy", "--token", "--host",
+            "--confirm-within", "--workers", "--access-log", "--open",
+        ] {
+            #expect(help.contains(option))
+        }
+        #expect(help.contains("castree serve --open"))
+    }
+}

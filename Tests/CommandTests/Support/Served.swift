@@ -1,0 +1,116 @@
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// `castree serve` as a process, ready to answer.
+final class Served {
+    /// The line that says so.
+    let ready: String
+    private let running: Running
+    private var hasEnded = false
+
+    /// Starts the server and waits for its ready line; a port of its own unless `arguments` name one.
+    init(
+        _ place: Workplace, _ arguments: [String] = [], environment: [String: String] = [:]
+    ) throws {
+        let pipe = Pipe()
+        let names = arguments.contains("--port") || arguments.contains("--app-id")
+        let all = ["serve"] + (names ? [] : ["--app-id", Self.newApp()]) + arguments
+        running = try Running(
+            .castree, all, in: place.directory, environment: environment, output: pipe)
+        // Ours is closed, so that a server that ends at once is noticed.
+        try pipe.fileHandleForWriting.close()
+        var output = Data()
+        while output.last != 10 {
+            let more = pipe.fileHandleForReading.availableData
+            if more.isEmpty { break }
+            output += more
+        }
+        ready = String(decoding: output, as: UTF8.self)
+    }
+
+    deinit {
+        if !hasEnded { running.signal(SIGKILL) }
+    }
+
+    /// An identifier that no other test computes a port from.
+    static func newApp() -> String { "com.example.\(UUID().uuidString)" }
+
+    /// The address in the ready line, up to its end or a blank.
+    var url: String {
+        guard let start = ready.range(of: "http://") else { return "" }
+        return String(ready[start.lowerBound...].prefix { !" \n\";".contains($0) })
+    }
+
+    var port: UInt16 {
+        UInt16(url.dropFirst("http://localhost:".count).prefix { $0.isNumber }) ?? 0
+    }
+
+    /// Sends a signal and waits for the end.
+    func end(_ signal: Int32 = SIGTERM) throws -> Finished {
+        running.signal(signal)
+        return try finished()
+    }
+
+    func finished() throws -> Finished {
+        hasEnded = true
+        return try running.finished()
+    }
+
+    /// Fetches a path: the status, the head, the body.
+    func get(
+        _ target: String = "/", _ fields: [String: String] = ["Accept": "text/html"]
+    ) throws -> (status: Int, head: String, body: String) {
+        var request = "GET \(target) HTTP/1.1\r\nConnection: close\r\n"
+        if fields["Host"] == nil { request += "Host: localhost:\(port)\r\n" }
+        for (name, value) in fields { request += "\(name): \(value)\r\n" }
+        let answer = try Self.exchange(port, request + "\r\n")
+        let end = try #require(answer.range(of: "\r\n\r\n"))
+        let head = String(answer[..<end.lowerBound])
+        let status = try #require(Int(head.dropFirst("HTTP/1.1 ".count).prefix(3)))
+        return (status, head, String(answer[end.upperBound...]))
+    }
+
+    private static func exchange(_ port: UInt16, _ request: String) throws -> String {
+        #if canImport(Glibc)
+            let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+            let raw = socket(AF_INET, SOCK_STREAM, 0)
+        #endif
+        defer { close(raw) }
+        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let isConnected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+        guard isConnected else { throw POSIXError(.ECONNREFUSED) }
+        let bytes = Array(request.utf8)
+        guard write(raw, bytes, bytes.count) == bytes.count else { throw POSIXError(.EIO) }
+        var answer = Data()
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(raw, &chunk, chunk.count)
+            guard count > 0 else { break }
+            answer += chunk[..<count]
+        }
+        return String(decoding: answer, as: UTF8.self)
+    }
+}
+
+/// The ready line of `castree serve --json`.
+struct ServeDocument: Decodable {
+    let url: String
+    let port: Int
+    let version: String?
+}

@@ -1,0 +1,250 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+@Suite("A new version")
+struct ConfirmingTests {
+    private func store() throws -> TemporaryStore {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        return store
+    }
+
+    private func app(_ store: TemporaryStore) throws -> TestApp {
+        try TestApp(store) { $0.confirmation = .seconds(20) }
+    }
+
+    @Test("that is pending starts at the next navigation, and the start is on disk by then")
+    func starting() throws {
+        let store = try store()
+        let app = try app(store)
+        let old = try app.browser()
+        #expect(try old.navigate().text.contains("one"))
+        try store.reopened().activateAtNextBoot("2")
+        #expect(try old.load("/app.js").text == "run('one')")
+        #expect(try store.reopened().lifecycle().current == "1")
+        #expect(try app.browser().navigate().text.contains("two"))
+        let lifecycle = try store.reopened().lifecycle()
+        #expect(lifecycle.current == "2")
+        #expect(lifecycle.pending == nil)
+        #expect(lifecycle.boot?.version == "2")
+        #expect(lifecycle.knownGood == ["1"])
+    }
+
+    @Test("is known good once its page confirms, and is never left then")
+    func confirming() throws {
+        let store = try store()
+        let app = try app(store)
+        try store.versions.activateAtNextBoot("2")
+        let browser = try app.browser()
+        try browser.navigate()
+        #expect(try browser.confirm() == 204)
+        #expect(try store.reopened().lifecycle().knownGood == ["2", "1"])
+        // Again is as good as once.
+        #expect(try browser.confirm() == 204)
+        app.look(after: .seconds(3600))
+        #expect(try store.reopened().lifecycle().current == "2")
+        #expect(app.server.currentVersion == "2")
+    }
+
+    @Test("is vouched for by its own pages only: another version's get 409, other sites 403")
+    func strangers() throws {
+        let store = try TemporaryStore.app()
+        let app = try app(store)
+        let old = try app.browser()
+        try old.navigate()
+        try store.reopened().activate("2")
+        let new = try app.browser()
+        #expect(try new.navigate().text.contains("two"))
+        #expect(try old.confirm() == 409)
+        #expect(try new.post("/_castree/confirm", origin: "http://evil.example").status == 403)
+        #expect(try new.post("/_castree/confirm", origin: "null").status == 403)
+        #expect(try new.ask("POST", "/_castree/confirm").status == 403)
+        let get = try new.ask("GET", "/_castree/confirm", [("Origin", new.origin)])
+        #expect(get.status == 405)
+        #expect(get.value("Allow") == "POST")
+        #expect(try store.reopened().lifecycle().knownGood == [])
+        #expect(try new.confirm() == 204)
+        #expect(try store.reopened().lifecycle().knownGood == ["2"])
+    }
+
+    @Test("that no page confirms in time is left, banned, and its pages are told")
+    func deadline() throws {
+        let store = try store()
+        let app = try app(store)
+        try store.versions.activateAtNextBoot("2")
+        let browser = try app.browser()
+        try browser.navigate()
+        let page = try SocketPage(browser)
+        app.look(after: .seconds(15))
+        #expect(try store.reopened().lifecycle().current == "2")
+        app.look(after: .seconds(21))
+        let lifecycle = try store.reopened().lifecycle()
+        #expect(lifecycle.current == "1")
+        #expect(lifecycle.bad.map(\.version) == ["2"])
+        #expect(lifecycle.bad.first?.reason.contains("within 20 s") == true)
+        try page.run { !$0.payloads("rolled-back").isEmpty }
+        let told = try #require(page.payloads("rolled-back").first)
+        #expect(told.contains("\"version\":\"2\""))
+        #expect(told.contains("within 20 s"))
+        #expect(app.notices.all.contains { $0.contains("version 2 was rolled back") })
+        let next = try app.browser()
+        #expect(try next.navigate().text.contains("one"))
+        #expect(try next.confirm() == 204)
+    }
+
+    @Test("that another process activates at once is watched as one that was pending")
+    func activated() throws {
+        let store = try store()
+        let app = try app(store)
+        try app.browser().navigate()
+        try store.reopened().activate("2")
+        #expect(try app.browser().navigate().text.contains("two"))
+        #expect(try store.reopened().lifecycle().boot?.version == "2")
+        app.look(after: .seconds(21))
+        #expect(try store.reopened().lifecycle().current == "1")
+        #expect(try app.browser().navigate().text.contains("one"))
+    }
+
+    @Test("that nothing is behind is kept, and may be confirmed as late as it likes")
+    func nothingBehind() throws {
+        let store = try TemporaryStore.app()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        app.look(after: .seconds(21))
+        app.look(after: .seconds(3600))
+        #expect(app.notices.all.count == 1, "it is said once")
+        #expect(try browser.navigate().text.contains("one"))
+        #expect(try browser.confirm() == 204)
+        #expect(try store.reopened().lifecycle().knownGood == ["1"])
+    }
+
+    @Test("is not watched if it is known good")
+    func knownGood() throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        app.look(after: .seconds(3600))
+        #expect(try store.reopened().lifecycle().current == "1")
+        #expect(try store.reopened().lifecycle().bad.isEmpty)
+        #expect(app.notices.all.isEmpty)
+    }
+
+    @Test("that was started and never confirmed is left at the first page after a restart")
+    func restart() async throws {
+        let store = try store()
+        let first = try app(store)
+        try store.versions.activateAtNextBoot("2")
+        #expect(try first.browser().navigate().text.contains("two"))
+        await first.stop()
+        let second = try app(store)
+        #expect(try second.browser().navigate().text.contains("one"))
+        #expect(try store.reopened().lifecycle().bad.map(\.version) == ["2"])
+        #expect(second.notices.all.contains { $0.contains("version 2 was rolled back") })
+    }
+
+    @Test("is served without a watch where none was asked for")
+    func unwatched() throws {
+        let store = try store()
+        let app = try TestApp(store)
+        try store.versions.activate("2")
+        let browser = try app.browser()
+        #expect(try browser.navigate().text.contains("two"))
+        app.look(after: .seconds(3600))
+        #expect(try browser.confirm() == 204)
+        let lifecycle = try store.reopened().lifecycle()
+        #expect(lifecycle.current == "2" && lifecycle.boot == nil)
+    }
+
+    @Test("is announced to pages that listen, at once and to those that come later")
+    func announced() throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        let page = try SocketPage(browser)
+        try store.reopened().activateAtNextBoot("2")
+        app.look(after: .zero)
+        try page.run { !$0.payloads("version-ready").isEmpty }
+        #expect(page.payloads("version-ready") == ["{\"version\":\"2\"}"])
+        let later = try app.browser()
+        later.cookies = browser.cookies
+        let second = try SocketPage(later)
+        try second.run { !$0.payloads("version-ready").isEmpty }
+        #expect(second.payloads("version-ready") == ["{\"version\":\"2\"}"])
+    }
+}
+
+@Suite("The watch over a start")
+struct StartupWatchTests {
+    private func started(at now: Duration) throws -> (TemporaryStore, StartupWatch) {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        try store.versions.activateAtNextBoot("2")
+        let watch = StartupWatch(store.versions, allowed: .seconds(20))
+        let report = try watch.pageBegins(store.versions.lifecycle(), now: now)
+        #expect(report?.version == "2")
+        return (store, watch)
+    }
+
+    @Test("counts from the navigation, and rolls back when the time is over, once")
+    func deadline() throws {
+        let (store, watch) = try started(at: .seconds(100))
+        #expect(try watch.look(now: .milliseconds(119_999)) == nil)
+        #expect(try watch.look(now: .seconds(120))?.version == "2")
+        #expect(try watch.look(now: .seconds(121)) == nil)
+        #expect(try store.versions.lifecycle().current == "1")
+    }
+
+    @Test("counts no time in the background")
+    func background() throws {
+        let (store, watch) = try started(at: .zero)
+        watch.setForeground(false, now: .seconds(5))
+        watch.setForeground(false, now: .seconds(50))
+        #expect(try watch.look(now: .seconds(3600)) == nil)
+        watch.setForeground(true, now: .seconds(3600))
+        #expect(try watch.look(now: .milliseconds(3_614_999)) == nil)
+        #expect(try watch.look(now: .seconds(3615))?.version == "2")
+        #expect(try store.versions.lifecycle().current == "1")
+    }
+
+    @Test("counts nothing at all for a page that was loaded in the background")
+    func begunInBackground() throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        try store.versions.activateAtNextBoot("2")
+        let watch = StartupWatch(store.versions, allowed: .seconds(20))
+        watch.setForeground(false, now: .zero)
+        _ = try watch.pageBegins(store.versions.lifecycle(), now: .seconds(1))
+        #expect(try watch.look(now: .seconds(3600)) == nil)
+        watch.setForeground(true, now: .seconds(3600))
+        #expect(try watch.look(now: .seconds(3620))?.version == "2")
+    }
+
+    @Test("leaves alone what somebody else has settled meanwhile")
+    func settled() throws {
+        let (store, watch) = try started(at: .zero)
+        let other = try store.reopened()
+        try other.activate("1")
+        #expect(try watch.look(now: .seconds(60)) == nil)
+        #expect(try other.lifecycle().bad.isEmpty)
+    }
+
+    @Test(
+        "says the time that was allowed as it was given",
+        arguments: [(500, "500 ms"), (20_000, "20 s")])
+    func words(_ milliseconds: Int64, _ words: String) throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        try store.versions.activateAtNextBoot("2")
+        let watch = StartupWatch(store.versions, allowed: .milliseconds(milliseconds))
+        _ = try watch.pageBegins(store.versions.lifecycle(), now: .zero)
+        let left = try #require(try watch.look(now: .seconds(60)))
+        #expect(left.reason.contains("within \(words)"))
+    }
+}

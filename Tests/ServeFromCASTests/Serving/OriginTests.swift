@@ -1,0 +1,206 @@
+import CASStore
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+// The web origin owns the app's local storage: the port must not change between runs.
+
+@Suite("The port of an app")
+struct PortTests {
+    /// An identifier that no other test computes a port from.
+    private func newApp() -> String { "com.example.test-\(UInt64.random(in: 0 ... .max))" }
+
+    private func memory(_ store: TemporaryStore) throws -> ServerMemory {
+        try ServerMemory(store.versions)
+    }
+
+    @Test("follows from the identifier alone, and all ports are equally likely")
+    func distribution() throws {
+        var perBin = [Int](repeating: 0, count: 112)
+        var ports: Set<UInt16> = []
+        for number in 0..<20_000 {
+            let port = try PortChoice.port(of: "com.example.app\(number)")
+            #expect(PortChoice.range.contains(port))
+            ports.insert(port)
+            perBin[Int(port - PortChoice.range.lowerBound) % 112] += 1
+        }
+        // 12,768 ports in 112 bins of 114: the mean of chi-square is 111, its deviation 15.
+        let expected = 20_000.0 / 112
+        let chiSquare = perBin.reduce(0.0) { sum, count in
+            sum + (Double(count) - expected) * (Double(count) - expected) / expected
+        }
+        #expect((60...190).contains(chiSquare))
+        // 12,768 · (1 - e^(-20,000/12,768)) = 10,101 different ones.
+        #expect((9900...10_300).contains(ports.count))
+        #expect(try PortChoice.port(of: "a") == PortChoice.port(of: "a"))
+        #expect(try PortChoice.port(of: "com.a") != PortChoice.port(of: "com.b"))
+    }
+
+    @Test("is the same at every start, and in the store's server.json")
+    func remembered() async throws {
+        let store = try TemporaryStore.app()
+        let name = newApp()
+        let first = try TestApp(store) { $0.port = .app(name) }
+        #expect(try first.port == PortChoice.port(of: name))
+        await first.stop()
+        #expect(try memory(store).port(for: .app(name)) == first.port)
+        let second = try TestApp(store) { $0.port = .app(name) }
+        #expect(second.port == first.port)
+        #expect(try second.browser().navigate().status == 200)
+    }
+
+    @Test("is the one remembered, were it another than the computed one; not so for another app")
+    func rememberedOverComputed() throws {
+        let store = try TemporaryStore.app()
+        let (name, other) = (newApp(), newApp())
+        let computed = try PortChoice.port(of: name)
+        var memory = try memory(store)
+        memory.appID = name
+        memory.port = computed == 32_767 ? 20_000 : computed + 1
+        try memory.write(store.versions)
+        let remembered = try self.memory(store).port(for: .app(name))
+        #expect(try PortChoice.app(name).candidates(remembered: remembered) == [memory.port])
+        #expect(try self.memory(store).port(for: .app(other)) == nil)
+        #expect(try self.memory(store).port(for: .exactly(1)) == nil)
+    }
+
+    @Test("that another program has is an error that names it")
+    func taken() throws {
+        let store = try TemporaryStore.app()
+        let first = try TestApp(store)
+        do {
+            _ = try TestApp(store) { $0.port = .exactly(first.port) }
+            Issue.record("one port, two servers")
+        } catch let error as StoreError {
+            #expect(error.code == .portInUse)
+            #expect(error.message.contains("\(first.port)"))
+        }
+    }
+
+    @Test("gives way to the next one if that is allowed, and is not forgotten over it")
+    func lent() async throws {
+        let store = try TemporaryStore.app()
+        let name = newApp()
+        let own = try TestApp(store) { $0.port = .app(name) }
+        let lent = try TestApp(store) { $0.port = .appOrNext(name) }
+        #expect(lent.port != own.port)
+        let candidates = try PortChoice.appOrNext(name).candidates(remembered: nil)
+        #expect(candidates.count == 21 && Set(candidates).count == 21)
+        #expect(candidates.contains(lent.port))
+        #expect(candidates.allSatisfy { PortChoice.range.contains($0) })
+        #expect(try lent.browser().navigate().text.contains("one"))
+        #expect(try memory(store).port == own.port)
+        let port = own.port
+        await own.stop()
+        let again = try TestApp(store) { $0.port = .appOrNext(name) }
+        #expect(again.port == port)
+    }
+
+    @Test("is the one taken at the first start, also if the computed one was not free then")
+    func firstStart() async throws {
+        let name = newApp()
+        let stranger = try TestApp(TemporaryStore.app()) { $0.port = .app(name) }
+        let store = try TemporaryStore.app()
+        let first = try TestApp(store) { $0.port = .appOrNext(name) }
+        #expect(first.port != stranger.port)
+        await stranger.stop()
+        await first.stop()
+        // Its local storage is there.
+        #expect(try TestApp(store) { $0.port = .appOrNext(name) }.port == first.port)
+    }
+
+    static let damagedTexts = [
+        "", "{", "[]", "null", "\"text\"", "{\"port\":70000}", "{\"port\":0}", "{\"port\":\"1\"}",
+        "{\"port\":1.5}", "{\"token\":\"abc\"}", "{\"token\":7}",
+        "{\"token\":\"0123456789abcdef0123456789abcdeg\"}", "{\"appID\":1}", "{\"port\":1}x",
+    ]
+
+    @Test("is not guessed when server.json is damaged", arguments: damagedTexts)
+    func damaged(_ text: String) throws {
+        let store = try TemporaryStore.app()
+        try Damage.overwriteOrCreate(store.path + "/server.json", with: Array(text.utf8))
+        do {
+            _ = try TestApp(store)
+            Issue.record("a damaged server.json was taken: \(text)")
+        } catch let error as StoreError {
+            #expect(error.code == .badServerFile)
+            #expect(error.message.contains("server.json"))
+            #expect(error.message.contains("delete it"))
+        }
+    }
+
+    @Test("is remembered beside what a newer castree remembers")
+    func unknownFields() throws {
+        let store = try TemporaryStore.app()
+        try Damage.overwriteOrCreate(
+            store.path + "/server.json", with: Array("{\"later\":[1],\"port\":23456}".utf8))
+        #expect(try memory(store).port == 23_456)
+    }
+}
+
+@Suite("The token of a store")
+struct TokenTests {
+    private func app(_ store: TemporaryStore, port: UInt16 = 0) throws -> TestApp {
+        try TestApp(store) {
+            $0.requiresToken = true
+            $0.port = .exactly(port)
+        }
+    }
+
+    @Test("is needed for everything: once in the address, then as a cookie")
+    func needed() throws {
+        let app = try app(TemporaryStore.app())
+        let query = try #require(app.server.url.split(separator: "?").last)
+        let token = try #require(query.split(separator: "=").last)
+        #expect(token.utf8.count == 32)
+        let stranger = try app.browser()
+        for path in ["/", "/app.js", "/_castree/status", "/_castree/bridge.js"] {
+            #expect(try stranger.ask("GET", path).status == 403)
+        }
+        let wrong = String(repeating: "0", count: 32)
+        #expect(try stranger.navigate("/?castree_token_\(app.port)=\(wrong)").status == 403)
+        #expect(stranger.cookies.isEmpty)
+
+        let browser = try app.browser()
+        #expect(try browser.navigate("/?\(query)").text.contains("one"))
+        #expect(browser.cookies["castree_token_\(app.port)"] == String(token))
+        #expect(try browser.navigate().status == 200)
+        #expect(try browser.load("/app.js").text == "run('one')")
+        #expect(try browser.status().version == "1")
+        #expect(try SocketPage(browser).bridge.session != nil)
+    }
+
+    @Test("is the same after a restart, in a file that only its owner reads")
+    func restart() async throws {
+        let store = try TemporaryStore.app()
+        let first = try app(store)
+        let browser = try first.browser()
+        try browser.navigate("/?" + (first.server.url.split(separator: "?").last ?? ""))
+        #expect(try Damage.mode(store.path + "/server.json") == 0o600)
+        await first.stop()
+        let second = try app(store, port: first.port)
+        #expect(second.server.url == first.server.url)
+        let again = try second.browser()
+        again.cookies = browser.cookies
+        #expect(try again.navigate().status == 200)
+    }
+
+    @Test("stands in no line of the access log")
+    func log() throws {
+        let app = try app(TemporaryStore.app())
+        let query = try #require(app.server.url.split(separator: "?").last)
+        let token = try #require(query.split(separator: "=").last)
+        let browser = try app.browser()
+        try browser.navigate("/?a=1&\(query)&b=2")
+        try browser.navigate("/help/?x=\(token)")
+        try browser.navigate("/\(token)")
+        try app.wait(for: "three records") { app.records.all.count >= 3 }
+        let targets = app.records.all.map(\.target)
+        #expect(!targets.contains { $0.contains(token) })
+        #expect(targets.first == "/?a=1&castree_token_\(app.port)=***&b=2")
+        #expect(app.records.all.prefix(2).map(\.status) == [200, 200])
+    }
+}

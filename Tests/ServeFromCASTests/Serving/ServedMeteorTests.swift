@@ -1,0 +1,253 @@
+import CASStore
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+// The acceptance rows 1 to 26 of cordova-plugin-meteor-webapp, through sockets and a store, and what a
+// server can do better than the plugin's (its defects 8, 9, 13, 16 and 18).
+
+@Suite("A Meteor app on the server")
+struct ServedMeteorTests {
+    /// Puts versions with the publisher's own fields into a store, as a download does.
+    private static func register(
+        _ files: [SampleSite.File], as version: String, at seconds: Int64, in store: TemporaryStore
+    ) throws {
+        let (manifest, contents) = try SampleSite.manifest(
+            files, version: version, createdAt: seconds)
+        let lease = try store.versions.store.makeLease()
+        for bytes in contents.values {
+            _ = try store.versions.store.put(bytes, protectedBy: lease)
+        }
+        #expect(try store.versions.register(manifest))
+        try store.versions.materialize(version)
+    }
+
+    private static func app() throws -> TestApp {
+        let store = try TemporaryStore()
+        try register(MeteorTests.files, as: "1.0", at: 784_111_777, in: store)
+        try register(MeteorTests.shell, as: "shell", at: 784_111_777, in: store)
+        try store.versions.activate("1.0")
+        return try TestApp(store) {
+            $0.site = .meteor
+            $0.shell = "shell"
+        }
+    }
+
+    struct Row: Sendable, CustomTestStringConvertible {
+        var number: Int
+        var title: String
+        var target: String
+        var status = 200
+        var field: (name: String, value: String)?
+        var isExact = false
+        var body = ""
+        var testDescription: String { "row \(number): \(title)" }
+    }
+
+    static let index = (name: "Content-Type", value: "text/html")
+    static let title = "<title>mobileapp</title>"
+
+    static let rows =
+        [
+            Row(
+                number: 1, title: "the page's object is defined", target: "/_castree/bridge.js",
+                body: "window.castree = {"),
+            Row(number: 2, title: "/ is index.html", target: "/", field: index, body: title),
+            Row(
+                number: 3, title: "a file by the URL of the manifest", target: "/some-file",
+                body: "some-file"),
+            Row(
+                number: 4, title: "a file of Cordova's www", target: "/cordova_plugins.js",
+                body: "cordova.define('cordova/plugin_list'"),
+            Row(
+                number: 5, title: "a URL of nothing is the index", target: "/anything",
+                field: index,
+                body: title),
+            Row(
+                number: 6, title: "a file through /application is the index",
+                target: "/application/packages/meteor.js", field: index, body: title),
+            Row(
+                number: 7, title: "what is not in the manifest is the index",
+                target: "/not-in-manifest", field: index, body: title),
+            Row(
+                number: 8, title: "the same through /application",
+                target: "/application/not-in-manifest", field: index, body: title),
+            Row(number: 9, title: "no index for the favicon", target: "/favicon.ico", status: 404),
+            Row(
+                number: 10, title: "the ETag is the hash", target: "/packages/meteor.js",
+                field: ("ETag", MeteorTests.label)),
+            Row(
+                number: 11, title: "a year with a cache buster",
+                target: "/packages/meteor.js?\(MeteorTests.buster)",
+                field: ("Cache-Control", "max-age=31536000")),
+            Row(
+                number: 12, title: "no-cache without", target: "/packages/meteor.js",
+                field: ("Cache-Control", "no-cache")),
+            Row(
+                number: 13, title: "ranges are possible", target: "/packages/meteor.js",
+                field: ("Accept-Ranges", "bytes"), isExact: true),
+            Row(
+                number: 14, title: "the source map is named", target: "/app/template.mobileapp.js",
+                field: ("X-SourceMap", MeteorTests.map)),
+            Row(
+                number: 15, title: "the source map is served for a year", target: MeteorTests.map,
+                field: ("Cache-Control", "max-age=31536000"), body: "sources"),
+        ]
+        + MeteorTests.typeRows.map { row in
+            Row(
+                number: row.row, title: "the type of \(row.target)", target: row.target,
+                field: ("Content-Type", row.type), isExact: true)
+        }
+
+    @Test("passes the plugin's acceptance tests", arguments: rows)
+    func acceptance(_ row: Row) throws {
+        let browser = try Self.app().browser()
+        let answer = try browser.ask("GET", row.target)
+        #expect(answer.status == row.status)
+        if let field = row.field {
+            let value = answer.value(field.name) ?? ""
+            #expect(row.isExact ? value == field.value : value.contains(field.value))
+        }
+        #expect(row.body.isEmpty || answer.text.contains(row.body))
+    }
+
+    @Test("are 26 rows")
+    func count() {
+        #expect(Set(Self.rows.map(\.number)) == Set(1...26))
+    }
+
+    @Test("better 8: has nothing of an older version, nor of the shell under /application")
+    func removed() throws {
+        let app = try Self.app()
+        let browser = try app.browser()
+        try browser.navigate()
+        #expect(try browser.load("/some-text.txt").text == "text")
+        try Self.register(
+            MeteorTests.files.filter { !$0.path.hasSuffix("some-text.txt") }, as: "2.0",
+            at: 784_200_000, in: app.store)
+        try app.store.reopened().activate("2.0")
+        try browser.navigate()
+        #expect(try browser.load("/some-text.txt").text.contains(Self.title))
+        let strict = try browser.load("/some-text.txt?meteor_dont_serve_index=true")
+        #expect(strict.status == 404)
+        #expect(!strict.text.contains("text\n"))
+        #expect(try browser.load("/application/secret").text.contains(Self.title))
+    }
+
+    @Test("better 9: after a rollback has the older bytes, whatever date the browser has")
+    func rolledBack() throws {
+        let app = try Self.app()
+        var newer = MeteorTests.files.filter { $0.path != "index.html" }
+        newer.append(.init("index.html", "<title>version 2</title>"))
+        try Self.register(newer, as: "2.0", at: 784_200_000, in: app.store)
+        let other = try app.store.reopened()
+        try other.activate("2.0")
+        let browser = try app.browser()
+        let second = try browser.navigate()
+        #expect(second.text.contains("version 2"))
+        let tag = try #require(second.value("ETag"))
+        let date = try #require(second.value("Last-Modified"))
+        #expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
+        try other.activate("1.0")
+        for fields in [
+            [("If-Modified-Since", date)], [("If-None-Match", tag)],
+            [("If-None-Match", tag), ("If-Modified-Since", date)],
+            [("If-Modified-Since", "Tue, 01 Jan 2999 00:00:00 GMT")],
+        ] {
+            let answer = try browser.ask("GET", "/", navigation + fields)
+            #expect(answer.status == 200)
+            #expect(answer.text.contains(Self.title))
+        }
+        // And the tag wins over a date that says otherwise.
+        let first = try browser.navigate()
+        let own = try #require(first.value("ETag"))
+        let same = try browser.ask(
+            "GET", "/",
+            navigation + [
+                ("If-None-Match", own), ("If-Modified-Since", "Sat, 01 Jan 2000 00:00:00 GMT"),
+            ])
+        #expect(same.status == 304)
+        #expect(same.value("ETag") == own && same.value("Cache-Control") == "no-cache")
+    }
+
+    @Test("better 13: answers ranges that cannot be with 416, and knows If-Range, HEAD and lists")
+    func ranges() throws {
+        let browser = try Self.app().browser()
+        let path = "/packages/meteor.js"
+        let tag = "\"\(MeteorTests.label)\""
+        func ask(_ method: String = "GET", _ fields: (String, String)...) throws -> TestResponse {
+            try browser.ask(method, path, fields)
+        }
+        let beyond = try ask("GET", ("Range", "bytes=6-"))
+        #expect(beyond.status == 416 && beyond.value("Content-Range") == "bytes */6")
+        let part = try ask("GET", ("Range", "bytes=1-2"))
+        #expect(part.status == 206 && part.text == "et")
+        #expect(part.value("Content-Range") == "bytes 1-2/6")
+        #expect(try ask("GET", ("Range", "bytes=-3")).text == "eor")
+        let same = try ask("GET", ("Range", "bytes=1-2"), ("If-Range", tag))
+        #expect(same.status == 206 && same.text == "et")
+        let other = try ask("GET", ("Range", "bytes=1-2"), ("If-Range", "\"other\""))
+        #expect(other.status == 200 && other.text == "meteor")
+        let several = try ask("GET", ("Range", "bytes=0-0,-1"))
+        #expect(several.status == 206)
+        #expect(several.value("Content-Type")?.hasPrefix("multipart/byteranges") == true)
+        let head = try ask("HEAD")
+        #expect(head.status == 200 && head.value("Content-Length") == "6" && head.body.isEmpty)
+        #expect(try ask("GET", ("If-None-Match", "\"x\", W/\(tag)")).status == 304)
+        #expect(try ask("GET", ("If-None-Match", "*")).status == 304)
+    }
+
+    @Test("better 16: answers a thousand requests over one connection")
+    func oneConnection() throws {
+        let app = try Self.app()
+        let browser = try app.browser()
+        for number in 0..<1000 {
+            let row = Self.rows[number % Self.rows.count]
+            #expect(try browser.ask("GET", row.target).status == row.status)
+        }
+        // And pipelined, in order.
+        let targets = ["/some-file", "/packages/meteor.js", "/some-text.txt"]
+        for target in targets { browser.send("GET", target) }
+        let texts = targets.map { _ in browser.client.response()?.text }
+        #expect(texts == ["some-file", "meteor", "text"])
+    }
+
+    @Test(
+        "better 18: has no HTML where a script is missing, unless Meteor's behaviour is asked for")
+    func missingScript() throws {
+        let store = try TemporaryStore.app()
+        let app = try TestApp(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        let script = "/0123456789abcdef0123456789abcdef01234567.js"
+        for target in [script, "/missing.js", "/missing.css", "/img/missing.png"] {
+            #expect(try browser.load(target).status == 404)
+            #expect(try browser.navigate(target).status == 404)
+        }
+        #expect(try browser.load("/some/route").status == 404)
+        #expect(try browser.navigate("/some/route").text.contains("one"))
+        let meteor = try TestApp(store) { $0.site = .meteor }
+        #expect(try meteor.browser().load(script).text.contains("<title>one</title>"))
+    }
+
+    @Test("says so when its shell is not there")
+    func noShell() throws {
+        let store = try TemporaryStore.app()
+        do {
+            _ = try TestApp(store) { $0.shell = "www" }
+            Issue.record("a server without its shell")
+        } catch let error as StoreError {
+            #expect(error.code == .noVersion)
+        }
+    }
+
+    @Test("keeps its shell from being retired")
+    func shellIsPinned() throws {
+        let app = try Self.app()
+        app.look(after: .seconds(3600))
+        #expect(throws: StoreError.self) { try app.store.reopened().retire("shell") }
+    }
+}

@@ -1,0 +1,174 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+@Suite("The bridge of a server")
+struct ServerBridgeTests {
+    @Test("carries messages both ways over a WebSocket, in order")
+    func socket() async throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        try browser.navigate()
+        let page = try SocketPage(browser)
+        for number in 1...100 { try page.send("to the app \(number)") }
+        for number in 1...100 {
+            #expect(try app.server.bridge.send("to the page \(number)") == 1)
+        }
+        try page.run { $0.texts.count == 100 }
+        #expect(page.texts == (1...100).map { "to the page \($0)" })
+        var expected = 1
+        for await message in app.server.bridge.messages {
+            #expect(message.text == "to the app \(expected)")
+            #expect(message.session == page.bridge.session && !message.mayRepeat)
+            expected += 1
+            if expected > 100 { break }
+        }
+        #expect(app.server.bridge.takeMessage() == nil)
+    }
+
+    @Test("keeps the page's version as long as its WebSocket lives")
+    func pin() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let other = try app.store.reopened()
+        do {
+            let browser = try app.browser()
+            try browser.navigate()
+            _ = try SocketPage(browser)
+            try other.activate("2")
+            app.look(after: .seconds(86_400))
+            #expect(try other.pinnedVersions().contains("1"))
+            #expect(try app.browser().status().pinned == ["1"])
+        }
+        try app.wait(for: "the end of the pin") {
+            app.look(after: .seconds(61))
+            return try !other.pinnedVersions().contains("1")
+        }
+        try other.retire("1")
+    }
+
+    @Test(
+        "lets no other site connect",
+        arguments: ["http://evil.example", "null", "http://localhost:1", "https://localhost"])
+    func origin(_ origin: String) throws {
+        let app = try TestApp(TemporaryStore.app())
+        let upgrade = [
+            ("Origin", origin), ("Upgrade", "websocket"), ("Connection", "Upgrade"),
+            ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ]
+        #expect(try app.browser().ask("GET", "/_castree/bridge", upgrade).status == 403)
+        let browser = try app.browser()
+        #expect(try browser.post("/_castree/bridge", "5\nH 1 -", origin: origin).status == 403)
+        #expect(app.server.bridge.sessions.isEmpty)
+    }
+
+    /// Begins a session over requests; returns its name.
+    private func greet(_ browser: TestBrowser) throws -> String {
+        let welcome = try browser.post("/_castree/bridge", "5\nH 1 -")
+        #expect(welcome.status == 200)
+        let words = welcome.text.split { $0 == " " || $0 == "\n" }
+        try #require(words.count == 5 && words[1] == "W")
+        return String(words[3])
+    }
+
+    private let own = [("Sec-Fetch-Site", "same-origin")]
+
+    @Test("holds a request until there is something to say, and then wakes it")
+    func poll() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        try browser.navigate()
+        let session = try greet(browser)
+        let id = try #require(BridgeSessionID(session))
+        let bridge = app.server.bridge
+        let waiting = try app.browser()
+        waiting.cookies = browser.cookies
+        waiting.send("GET", "/_castree/bridge?session=\(session)&ack=0", own)
+        try app.wait(for: "the held request") {
+            bridge.locked { state, _ in state.sessions[id]?.wake != nil }
+        }
+        try bridge.send("news", to: id)
+        #expect(waiting.client.response()?.text == "10\nM 1 0\nnews")
+
+        // The other way, and an acknowledgement with it.
+        let post = try browser.post("/_castree/bridge?session=\(session)", "8\nM 1 1\nhi")
+        #expect(post.status == 200)
+        #expect(bridge.takeMessage()?.text == "hi")
+        waiting.send("GET", "/_castree/bridge?session=\(session)&ack=1", own)
+        #expect(waiting.client.response()?.text == "3\nA 1")
+    }
+
+    @Test("answers what it holds when the server stops, so that stopping takes no time")
+    func stopping() async throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        let session = try greet(browser)
+        let id = try #require(BridgeSessionID(session))
+        let bridge = app.server.bridge
+        let waiting = try app.browser()
+        waiting.send("GET", "/_castree/bridge?session=\(session)&ack=0", own)
+        try app.wait(for: "the held request") {
+            bridge.locked { state, _ in state.sessions[id]?.wake != nil }
+        }
+        // Far longer than the test may take: what is not answered would be waited for.
+        app.server.stop(within: .seconds(3600))
+        let answer = try #require(waiting.client.response())
+        #expect(answer.status == 200 && answer.body.isEmpty)
+        #expect(waiting.client.isAtEnd())
+        await app.server.waitUntilStopped()
+    }
+
+    @Test("is served with its script, and nothing else is below /_castree/")
+    func script() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        let script = try browser.ask("GET", "/_castree/bridge.js")
+        #expect(script.status == 200)
+        #expect(script.value("Content-Type") == "text/javascript; charset=utf-8")
+        #expect(script.text.contains("window.castree"))
+        #expect(try browser.ask("HEAD", "/_castree/bridge.js").body.isEmpty)
+        #expect(try browser.ask("POST", "/_castree/bridge.js").status == 405)
+        #expect(try browser.navigate("/_castree/other").status == 404)
+        #expect(try browser.navigate("/_castree").status == 404)
+    }
+}
+
+@Suite("An app's server that stops")
+struct ServerStoppingTests {
+    @Test("finishes what is in flight, closes the rest, and frees the port")
+    func graceful() async throws {
+        let store = try TemporaryStore.app()
+        let large = String(repeating: "0123456789abcdef", count: 1 << 18)
+        try store.add("3", ["index.html": "three", "large.txt": large])
+        try store.versions.activate("3")
+        let app = try TestApp(store)
+        let browser = try app.browser()
+        let idle = try app.browser()
+        try idle.navigate()
+        browser.send("GET", "/large.txt")
+        // The answer has begun, and is more than sockets hold.
+        let begun = browser.client.receive()
+        app.server.stop(within: .seconds(3600))
+        #expect(idle.client.isAtEnd())
+        let rest = browser.client.readAll()
+        #expect((begun + rest).suffix(large.utf8.count).elementsEqual(large.utf8))
+        await app.server.waitUntilStopped()
+        #expect(throws: StoreError.self) { try TestClient(port: app.port) }
+        let next = try TestApp(store) { $0.port = .exactly(app.port) }
+        #expect(try next.browser().navigate().text == "three")
+    }
+
+    @Test("ends the messages of its bridge and says so to its pages")
+    func bridge() async throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        let page = try SocketPage(browser)
+        app.server.stop(within: .seconds(3600))
+        try page.run { $0.closed != nil }
+        #expect(page.closed?.code == CloseCode(1001))
+        for await _ in app.server.bridge.messages { Issue.record("a message from nowhere") }
+        await app.server.waitUntilStopped()
+    }
+}

@@ -1,0 +1,215 @@
+import CASStore
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+@Suite("A page of an app that is pushed to")
+struct SwitchingTests {
+    @Test("keeps its version when another process activates one; the next page has that")
+    func switching() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        #expect(try browser.navigate().text.contains("one"))
+        let cookie = try #require(browser.cookies["castree_page_\(app.port)"])
+        #expect(cookie.hasSuffix(".1"))
+        let other = try app.store.reopened()
+        try other.activate("2")
+        #expect(try browser.load("/app.js").text == "run('one')")
+        #expect(try browser.load("/gone.js").text == "only in one")
+        #expect(try browser.load("/new.js").status == 404)
+        #expect(try browser.load("/same.txt").text == "the same in all")
+
+        let second = try app.browser()
+        #expect(try second.navigate().text.contains("two"))
+        #expect(try second.load("/app.js").text == "run('two')")
+        #expect(try second.load("/gone.js").status == 404)
+        #expect(app.server.currentVersion == "2")
+        #expect(try second.status().pinned == ["1", "2"])
+        // The first page is where it was.
+        #expect(try browser.load("/style.css").text == ".one {}")
+    }
+
+    @Test("and goes on with the new version when it navigates, unmixed")
+    func goingOn() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        try browser.navigate()
+        try app.store.reopened().activate("2")
+        let reload = try browser.ask("GET", "/", navigation + [("Cache-Control", "max-age=0")])
+        #expect(reload.text.contains("two"))
+        for (path, text) in [("/app.js", "run('two')"), ("/style.css", ".two {}")] {
+            #expect(try browser.load(path).text == text)
+        }
+    }
+
+    @Test("gets no file at all where it cannot be told which version asks, and the files differ")
+    func doubt() throws {
+        let app = try TestApp(TemporaryStore.app())
+        var limits = PinTable.Limits()
+        // As if both pages had loaded long ago, so that no request is taken for the newer one's.
+        limits.loading = .seconds(-1)
+        app.server.handler.pins.withLock { $0 = PinTable(limits: limits) }
+        let browser = try app.browser()
+        try browser.navigate()
+        try app.store.reopened().activate("2")
+        // Another tab of the same browser: one cookie, two versions.
+        #expect(try browser.navigate("/help/").text.contains("two"))
+        #expect(try browser.load("/same.txt").text == "the same in all")
+        for path in ["/app.js", "/style.css", "/gone.js", "/new.js"] {
+            let answer = try browser.load(path)
+            #expect(answer.status == 409, "\(path)")
+            #expect(answer.value("Cache-Control") == "no-store")
+        }
+        // A script that only one version has says which page asks.
+        #expect(try browser.load("/app.js", from: "/new.js").text == "run('two')")
+        #expect(try browser.load("/app.js", from: "/gone.js").text == "run('one')")
+    }
+
+    @Test("keeps its version from being retired by another process, until it is gone for long")
+    func pinning() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let other = try app.store.reopened()
+        do {
+            let browser = try app.browser()
+            try browser.navigate()
+            try other.activate("2")
+            #expect(throws: StoreError.self) { try other.retire("1") }
+            // Its connection holds it however long it is silent.
+            app.look(after: .seconds(3600))
+            #expect(throws: StoreError.self) { try other.retire("1") }
+        }
+        try app.browser().navigate()
+        app.look(after: .seconds(30))
+        #expect(throws: StoreError.self) { try other.retire("1") }
+        try app.wait(for: "the end of the pin") {
+            app.look(after: .seconds(61))
+            return try !other.pinnedVersions().contains("1")
+        }
+        try other.retire("1")
+        #expect(try app.browser().navigate().text.contains("two"))
+    }
+
+    @Test("is told to load again when its version was retired while the server was down")
+    func gone() async throws {
+        let store = try TemporaryStore.app()
+        let cookies: [String: String]
+        let port: UInt16
+        do {
+            let app = try TestApp(store)
+            let browser = try app.browser()
+            try browser.navigate()
+            (cookies, port) = (browser.cookies, app.port)
+            await app.stop()
+        }
+        let other = try store.reopened()
+        try other.activate("2")
+        try other.retire("1")
+        let app = try TestApp(store) { $0.port = .exactly(port) }
+        let browser = try app.browser()
+        browser.cookies = cookies
+        let answer = try browser.load("/app.js")
+        #expect(answer.status == 409)
+        #expect(answer.text.contains("load the page again"))
+        #expect(try browser.navigate().text.contains("two"))
+    }
+
+    @Test("holds no version any more once its server has stopped")
+    func stopped() async throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        try browser.navigate()
+        _ = try SocketPage(browser)
+        try app.store.reopened().activate("2")
+        await app.stop()
+        #expect(try app.store.reopened().pinnedVersions().isEmpty)
+        try app.store.reopened().retire("1")
+    }
+
+    @Test("keeps its version through a restart of the server")
+    func restart() async throws {
+        let store = try TemporaryStore.app()
+        let first = try TestApp(store)
+        let browser = try first.browser()
+        try browser.navigate()
+        await first.stop()
+        try store.versions.activate("2")
+        let second = try TestApp(store) { $0.port = .exactly(first.port) }
+        let again = try second.browser()
+        again.cookies = browser.cookies
+        #expect(try again.load("/app.js").text == "run('one')")
+        #expect(try again.status().pinned.contains("1"))
+    }
+
+    @Test("waits with 503 until some version is current, and needs no restart then")
+    func nothingCurrent() throws {
+        let app = try TestApp(TemporaryStore.app(current: nil))
+        let browser = try app.browser()
+        #expect(app.server.currentVersion == nil)
+        let answer = try browser.navigate()
+        #expect(answer.status == 503)
+        #expect(answer.value("Retry-After") == "1")
+        #expect(answer.text.contains("castree activate"))
+        #expect(try browser.status().version == nil)
+        try app.store.reopened().activate("1")
+        #expect(try browser.navigate().text.contains("one"))
+        #expect(try browser.status().version == "1")
+    }
+
+    @Test("is shown from a store that cannot be written, and the operator is told what is lost")
+    func readOnly() throws {
+        let store = try TemporaryStore.app()
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.open(
+            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        disk.arm(.refuseChanges)
+        let app = try TestApp(store, over: versions) {
+            $0.port = .app("castree-test-\(UInt32.random(in: 0 ... .max))")
+            $0.requiresToken = true
+            $0.confirmation = .seconds(20)
+        }
+        #expect(app.notices.all.contains { $0.contains("not remembered") })
+        let browser = try app.browser()
+        let query = try #require(app.server.url.split(separator: "?").last)
+        #expect(try browser.navigate("/?\(query)").text.contains("one"))
+        #expect(try browser.load("/app.js").text == "run('one')")
+        #expect(app.notices.all.contains { $0.contains("unable to start") })
+    }
+
+    @Test("gets no damaged byte: 500, and the operator is told which object")
+    func damage() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let manifest = try app.store.versions.manifest(of: "1")
+        let entry = try #require(manifest.entries.first { $0.path.description == "app.js" })
+        let digits = entry.address.description
+        try Damage.flip(
+            "\(app.store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))", at: 2)
+        let browser = try app.browser()
+        try browser.navigate()
+        let answer = try browser.load("/app.js")
+        #expect(answer.status == 500)
+        #expect(!answer.text.contains("run"))
+        #expect(app.notices.all.contains { $0.contains(digits) })
+        // The transport closes after an error of its own; all else is served.
+        let second = try app.browser()
+        second.cookies = browser.cookies
+        #expect(try second.load("/style.css").text == ".one {}")
+    }
+
+    @Test("of another site, under another name, reads nothing")
+    func hosts() throws {
+        let app = try TestApp(TemporaryStore.app()) { $0.hosts = ["kiosk.example"] }
+        func status(_ host: String) throws -> Int {
+            try app.browser().ask("GET", "/", navigation + [("Host", host)]).status
+        }
+        #expect(try status("localhost:\(app.port)") == 200)
+        #expect(try status("127.0.0.1:\(app.port)") == 200)
+        #expect(try status("[::1]:\(app.port)") == 200)
+        #expect(try status("kiosk.example") == 200)
+        #expect(try status("evil.example:\(app.port)") == 421)
+        #expect(try status("localhost:1") == 421)
+    }
+}

@@ -1,0 +1,55 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+@Suite("Pages that load while versions are switched")
+struct SwitchingUnderLoadTests {
+    @Test("are never mixed, by one worker or several", arguments: [1, 3])
+    func unmixed(_ workers: Int) throws {
+        let app = try TestApp(TemporaryStore.app()) { $0.workers = workers }
+        let other = try app.store.reopened()
+        let problems = Sink<String>()
+        let seen = Sink<String>()
+        let loading = DispatchGroup()
+        for _ in 0..<4 {
+            loading.enter()
+            // Threads of their own: those of the tests may all be taken.
+            Thread {
+                do { try load(app, problems, seen) } catch { problems.add("\(error)") }
+                loading.leave()
+            }.start()
+        }
+        var round = 0
+        while loading.wait(timeout: .now()) == .timedOut {
+            try other.activate(round % 2 == 0 ? "2" : "1")
+            round += 1
+        }
+        #expect(problems.all == [])
+        #expect(Set(seen.all) == ["one", "two"])
+    }
+
+    /// A browser that loads its page again and again.
+    private func load(_ app: TestApp, _ problems: Sink<String>, _ seen: Sink<String>) throws {
+        let browser = try app.browser()
+        for round in 0..<40 {
+            let page = try browser.navigate(round % 2 == 0 ? "/" : "/help/").text
+            let name = page.contains("one") ? "one" : "two"
+            seen.add(name)
+            let files = [
+                ("/app.js", "run('\(name)')"), ("/style.css", ".\(name) {}"),
+                (name == "one" ? "/gone.js" : "/new.js", "only in \(name)"),
+                ("/same.txt", "the same in all"),
+            ]
+            for (path, text) in files {
+                let answer = try browser.load(path)
+                if answer.status != 200 || answer.text != text {
+                    problems.add("\(path) of \(name): \(answer.status) \(answer.text)")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import CASStore
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+/// The assembled server on a port of its own, over a store.
+final class TestApp: Sendable {
+    let store: TemporaryStore
+    let server: AppServer
+    let notices = Sink<String>()
+    let records = Sink<AccessRecord>()
+    var port: UInt16 { server.port }
+
+    init(
+        _ store: TemporaryStore, over versions: VersionStore? = nil,
+        _ change: (inout AppServerOptions) -> Void = { _ in }
+    ) throws {
+        self.store = store
+        var options = AppServerOptions()
+        options.port = .exactly(0)
+        let (notices, records) = (notices, records)
+        options.notice = { notices.add($0) }
+        options.accessLog = { records.add($0) }
+        change(&options)
+        server = try AppServer(versions ?? store.versions, options: options)
+        try server.start()
+    }
+
+    deinit { server.stop(within: .zero) }
+
+    func browser() throws -> TestBrowser { try TestBrowser(self) }
+
+    /// Looks after everything as if it were so much later.
+    func look(after: Duration) {
+        Housekeeping.look(server.handler, now: SystemClock.now + after)
+    }
+
+    /// Asks the server for its state again and again until `isSo`; records an issue if it never is.
+    func wait(for what: String, _ isSo: () throws -> Bool) throws {
+        for _ in 0..<20_000 {
+            if try isSo() { return }
+            // Each question is a turn of the server's loop.
+            _ = try browser().status()
+        }
+        Issue.record("never came: \(what)")
+    }
+
+    /// Stops and waits until everything has ended.
+    func stop() async {
+        server.stop()
+        await server.waitUntilStopped()
+    }
+}
+
+extension TemporaryStore {
+    /// A store with two versions of an app, of which one is current.
+    static func app(current: String? = "1") throws -> TemporaryStore {
+        let store = try TemporaryStore()
+        try store.add("1", version("one", ["gone.js": "only in one"]))
+        try store.add("2", version("two", ["new.js": "only in two"]))
+        if let current { try store.versions.activate(current) }
+        return store
+    }
+
+    private static func version(_ name: String, _ more: [String: String]) -> [String: String] {
+        let files = [
+            "index.html": "<title>\(name)</title>", "app.js": "run('\(name)')",
+            "style.css": ".\(name) {}", "same.txt": "the same in all",
+            "help/index.html": "<title>help of \(name)</title>",
+        ]
+        return files.merging(more) { $1 }
+    }
+
+    /// Makes a version current that some page has vouched for.
+    func makeKnownGood(_ version: String) throws {
+        try versions.activate(version)
+        let boot = try versions.boot()
+        try versions.confirm(boot.version, token: boot.token)
+    }
+}
+
+/// A browser as the server sees it: one connection, cookies, the fields that say what is loaded.
+final class TestBrowser {
+    private let app: TestApp
+    let port: UInt16
+    var cookies: [String: String] = [:]
+    let client: TestClient
+    var origin: String { "http://localhost:\(port)" }
+
+    /// Keeps the app alive.
+    init(_ app: TestApp) throws {
+        self.app = app
+        port = app.port
+        client = try TestClient(port: port)
+    }
+
+    /// Sends a request without waiting for its answer.
+    func send(
+        _ method: String, _ target: String, _ fields: [(String, String)] = [], body: String = ""
+    ) {
+        var text = "\(method) \(target) HTTP/1.1\r\n"
+        if !fields.contains(where: { $0.0 == "Host" }) { text += "Host: localhost:\(port)\r\n" }
+        if !cookies.isEmpty {
+            let pairs = cookies.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            text += "Cookie: \(pairs.joined(separator: "; "))\r\n"
+        }
+        for (name, value) in fields { text += "\(name): \(value)\r\n" }
+        if method == "POST" { text += "Content-Length: \(body.utf8.count)\r\n" }
+        client.send(text + "\r\n" + body)
+    }
+
+    @discardableResult
+    func ask(
+        _ method: String, _ target: String, _ fields: [(String, String)] = [], body: String = ""
+    ) throws -> TestResponse {
+        send(method, target, fields, body: body)
+        let response = try #require(client.response(toHead: method == "HEAD"))
+        for line in response.head.split(separator: "\r\n")
+        where line.lowercased().hasPrefix("set-cookie: ") {
+            let pair = line.dropFirst(12).prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
+            cookies[String(pair[0])] = String(pair[1])
+        }
+        return response
+    }
+
+    /// Goes to a page.
+    @discardableResult
+    func navigate(_ target: String = "/") throws -> TestResponse {
+        try ask("GET", target, navigation)
+    }
+
+    /// Loads a script or style of a page.
+    func load(_ target: String, from page: String = "/") throws -> TestResponse {
+        try ask("GET", target, scriptLoad + [("Referer", origin + page)])
+    }
+
+    /// Posts as a script of a page does.
+    func post(
+        _ target: String, _ body: String = "", from page: String = "/", origin: String? = nil
+    ) throws -> TestResponse {
+        try ask(
+            "POST", target,
+            [("Origin", origin ?? self.origin), ("Referer", self.origin + page)], body: body)
+    }
+
+    func confirm() throws -> Int { try post("/_castree/confirm").status }
+
+    /// What the server says of itself.
+    func status() throws -> (version: String?, pinned: [String]) {
+        let value = try JSONValue.parse(ask("GET", "/_castree/status").body)
+        let pinned = value["pinned"]?.asArray?.compactMap { $0.asString } ?? []
+        return (value["version"]?.asString, pinned)
+    }
+}
+
+extension TestResponse {
+    var text: String { String(decoding: body, as: UTF8.self) }
+}
+
+/// A page with the bridge's WebSocket.
+final class SocketPage {
+    private let browser: TestBrowser
+    private var socket = WebSocketConnection(.client, maskSeed: 1, now: .zero)
+    private(set) var bridge = BridgeClient()
+    private(set) var events: [BridgeClient.Event] = []
+    private(set) var closed: CloseReason?
+
+    /// Connects on the browser's connection, which is the page's from then on.
+    init(_ browser: TestBrowser) throws {
+        self.browser = browser
+        let response = try browser.ask(
+            "GET", "/_castree/bridge",
+            [
+                ("Origin", browser.origin), ("Upgrade", "websocket"), ("Connection", "Upgrade"),
+                ("Sec-WebSocket-Version", "13"),
+                ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="), ("Sec-Fetch-Mode", "websocket"),
+            ])
+        try #require(response.status == 101)
+        // The answer to the sample of RFC 6455, section 1.3.
+        #expect(response.value("Sec-WebSocket-Accept") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+        socket.send(.text, bridge.greeting.bytes)
+        try run { $0.bridge.session != nil }
+    }
+
+    func send(_ text: String) throws {
+        try bridge.send(.text(Array(text.utf8)[...]))
+        flush()
+    }
+
+    /// The texts that came.
+    var texts: [String] {
+        events.compactMap {
+            guard case .message(.text(let text)) = $0 else { return nil }
+            return String(decoding: text, as: UTF8.self)
+        }
+    }
+
+    /// The payloads of events of a name.
+    func payloads(_ wanted: String) -> [String] {
+        events.compactMap {
+            guard case .message(.event(let name, let payload)) = $0, name == wanted else {
+                return nil
+            }
+            return String(decoding: payload, as: UTF8.self)
+        }
+    }
+
+    /// Sends and receives until something is so.
+    func run(until isDone: (SocketPage) -> Bool) throws {
+        flush()
+        while !isDone(self), closed == nil {
+            let bytes = browser.client.receive()
+            try #require(!bytes.isEmpty, "the server has closed")
+            for event in socket.receive(bytes, now: .zero) {
+                switch event {
+                case .message(let message):
+                    let frame = try BridgeFrame(
+                        message.bytes[...], isBinary: message.kind == .binary)
+                    events += try bridge.receive(frame, now: .zero)
+                case .closed(let reason): closed = reason
+                case .pong: break
+                }
+            }
+            flush()
+        }
+    }
+
+    private func flush() {
+        // All that has come is acknowledged at once.
+        while let frame = bridge.nextFrame(now: .seconds(1)) {
+            socket.send(frame.isBinary ? .binary : .text, frame.bytes)
+        }
+        while socket.outputCount > 0 {
+            socket.withOutput { bytes in
+                browser.client.send(Array(bytes))
+                return bytes.count
+            }
+        }
+    }
+}
