@@ -202,6 +202,8 @@ import Testing
         (["--confirm-within", "20"], "20s"), (["--confirm-within", "0s"], "20s"),
         (["--confirm-within", "-1s"], "20s"), (["--confirm-within", "1.5s"], "20s"),
         (["--confirm-within", "2000m"], "20s"), (["--confirm-within", ""], "20s"),
+        (["--proxy", "api"], "PREFIX=URL"), (["--proxy", "api=http://x"], "slash"),
+        (["--proxy", "/api=ftp://x"], "http://"), (["--proxy", "/api=https://x"], "https"),
         (["--opne"], "--open"), (["somewhere"], "somewhere"), (["--index"], "index"),
     ]
 

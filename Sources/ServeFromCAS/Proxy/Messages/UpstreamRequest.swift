@@ -101,11 +101,33 @@ struct UpstreamRequest {
                 continue
             }
             if !named.isEmpty, FieldName.isNamed(source, name, in: named) { continue }
+            let value = head.bytes[field.value]
+            if OwnSecrets.mayStand(in: value) {
+                appendWithoutSecrets(source, name, value, to: &bytes)
+                continue
+            }
             bytes.append(source, name)
             bytes.append(": ")
             bytes.append(source, field.value)
             bytes.append("\r\n")
         }
+    }
+
+    private static func appendWithoutSecrets(
+        _ source: Span<UInt8>, _ name: Range<Int>, _ value: ArraySlice<UInt8>,
+        to bytes: inout [UInt8]
+    ) {
+        var kept = Array(value)
+        if FieldName.matches(source, name, "cookie") {
+            kept = OwnSecrets.withoutCookies(value)
+            if kept.isEmpty { return }
+        } else if FieldName.matches(source, name, "referer") {
+            kept = OwnSecrets.withoutParameters(ofAddress: value)
+        }
+        bytes.append(source, name)
+        bytes.append(": ")
+        bytes.append(contentsOf: kept)
+        bytes.append("\r\n")
     }
 
     /// The one forwarded field that grows: it is written again with the peer at its end.

@@ -56,10 +56,14 @@ public struct ProxyRoute: Sendable, Hashable {
         } else {
             bytes.append(contentsOf: head.bytes[head.path])
         }
-        if let query = head.query {
+        guard let query = head.query else { return }
+        guard OwnSecrets.mayStand(in: head.bytes[query]) else {
             bytes.append(63)
             bytes.append(contentsOf: head.bytes[query])
+            return
         }
+        let kept = OwnSecrets.withoutParameters(head.bytes[query])
+        if !kept.isEmpty { bytes.append(contentsOf: [63] + kept) }
     }
 
     /// Whether a path could climb out of the prefix at a server that resolves dots: it has a segment
