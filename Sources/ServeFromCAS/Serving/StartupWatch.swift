@@ -34,17 +34,18 @@ final class StartupWatch: Sendable {
 
     /// A page is about to be loaded: starts what waits to be started.
     ///
+    /// That is a pending version; and one that `activate` made current, here or in another process,
+    /// and that nobody has vouched for.
+    ///
     /// - Returns: what was rolled back because it had been started before and never confirmed.
     func pageBegins(_ lifecycle: Lifecycle, now: Duration) throws(StoreError) -> BootReport? {
-        let isDue = state.withLock { state in
-            // A start that is being watched is settled first.
-            if let start = state.start, start.version == lifecycle.current { return false }
-            return !state.hasBooted || lifecycle.pending != nil
-        }
-        guard isDue, lifecycle.current != nil || lifecycle.pending != nil else { return nil }
-        let report = try versions.boot()
-        let isKnownGood = try versions.lifecycle().knownGood.contains(report.version)
-        state.withLock { state in
+        guard state.withLock({ Self.isDue(lifecycle, $0) }) else { return nil }
+        // Under the lock, by what is on disk now: two pages that begin at once are one start. A second
+        // one would count as the first having failed.
+        return try state.withLock { (state) throws(StoreError) -> BootReport? in
+            guard Self.isDue(try versions.lifecycle(), state) else { return nil }
+            let report = try versions.boot()
+            let isKnownGood = try versions.lifecycle().knownGood.contains(report.version)
             state.hasBooted = true
             state.start =
                 isKnownGood
@@ -52,8 +53,18 @@ final class StartupWatch: Sendable {
                 : Start(
                     version: report.version, token: report.token, left: allowed,
                     runsSince: state.isForeground ? now : nil)
+            return report
         }
-        return report
+    }
+
+    private static func isDue(_ lifecycle: Lifecycle, _ state: State) -> Bool {
+        if lifecycle.pending == nil {
+            guard let current = lifecycle.current else { return false }
+            // A start that is being watched is settled first.
+            if state.start?.version == current { return false }
+            return !state.hasBooted || !lifecycle.knownGood.contains(current)
+        }
+        return state.start == nil || state.start?.version != lifecycle.current
     }
 
     /// A page says that its version has started well.
