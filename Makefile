@@ -13,11 +13,11 @@ release += -Xswiftc -static-executable -Xlinker -s
 endif
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* Benchmarks/run)
+scripts := $(wildcard scripts/* .ci/* Benchmarks/run Tests/Browser/run)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: run test check fmt bench setup build clean help
+.PHONY: run test check fmt bench browser setup build clean help
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -45,6 +45,11 @@ bench: ## build, then measure against other tools
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory build
 	Benchmarks/run
+
+browser: ## build, then prove the server with a real Chromium, wget, aria2 and nginx
+	@scripts/setup browser
+	@$(MAKE) --no-print-directory build
+	Tests/Browser/run
 
 setup: ## install what building and testing need
 	@scripts/setup

@@ -55,6 +55,9 @@ let package = Package(
         .target(
             name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
             path: "Tests/StorageTestSupport", swiftSettings: settings),
+        .executableTarget(
+            name: "BridgeEcho", dependencies: ["ServeFromCAS", "VersionTree", "CASStore"],
+            path: "Tests/Browser/BridgeEcho", swiftSettings: settings),
         .testTarget(
             name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
         .testTarget(

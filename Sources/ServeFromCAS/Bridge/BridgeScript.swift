@@ -5,17 +5,35 @@ package enum BridgeScript {
     /// The address of the script.
     package static let path = "/_castree/bridge.js"
 
-    /// What is served: the script without its comments and its indentation.
+    /// What is served: the script without its comments, its indentation, and the spaces around
+    /// punctuation.
     package static let bytes: [UInt8] = {
         var result: [UInt8] = []
         for line in text.utf8.split(separator: 10) {
             let code = line.drop { $0 == 32 }
             if code.isEmpty || code.starts(with: [47, 47]) { continue }
-            result += code
+            appendTightly(Array(code), to: &result)
             result.append(10)
         }
         return result
     }()
+
+    /// Appends a line; spaces within quotes, and beside `+`, `-` and `/`, mean something and stay.
+    private static func appendTightly(_ code: [UInt8], to result: inout [UInt8]) {
+        let punctuation = Array("=<>?:,;{}()[]|&*!".utf8)
+        var quote: UInt8?
+        for (index, byte) in code.enumerated() {
+            if let open = quote {
+                if byte == open { quote = nil }
+            } else if byte == 39 || byte == 96 {
+                quote = byte
+            } else if byte == 32 {
+                if index > 0, punctuation.contains(code[index - 1]) { continue }
+                if index + 1 < code.count, punctuation.contains(code[index + 1]) { continue }
+            }
+            result.append(byte)
+        }
+    }
 
     /// The script as it is written.
     package static let text = #"""
@@ -176,8 +194,8 @@ package enum BridgeScript {
             let isPosting = false;
             here.transport = 'poll';
             here.drop = () => {
-              // Nothing gets through, so it may not be the WebSocket's fault.
-              if (!here.isOpen) misses = 1;
+              // Nothing gets through for long, so it may not be the WebSocket's fault.
+              if (failures > 3) misses = 1;
               abort.abort();
             };
             const request = async (query, body) => {

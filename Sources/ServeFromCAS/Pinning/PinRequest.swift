@@ -14,11 +14,14 @@ package struct PinRequest: Sendable, Hashable {
     package var cookie: PinCookie?
     /// The connection it came on.
     package var connection: UInt64
+    /// Which client hints it carries; see ``PageLabel``.
+    package var hints: UInt8
 
     package init(
         load: RequestHead.Load, isReload: Bool = false, path: [UInt8], referrer: [UInt8]? = nil,
-        cookie: PinCookie? = nil, connection: UInt64 = 0
+        cookie: PinCookie? = nil, connection: UInt64 = 0, hints: UInt8 = 0
     ) {
+        self.hints = hints
         self.load = load
         self.isReload = isReload
         self.path = path
@@ -33,6 +36,7 @@ package struct PinRequest: Sendable, Hashable {
     ///   port in it: `castree_page_12345`.
     package init(_ request: borrowing RequestHead, cookieName: String, connection: UInt64) {
         load = request.load
+        hints = PageLabel.hints(of: request)
         isReload = request.isReload
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)
@@ -81,22 +85,32 @@ package struct PinRequest: Sendable, Hashable {
     }
 }
 
-/// What the pins' cookie holds: `<browser>.<version>`.
+/// What the pins' cookie holds: `<browser>.<version>`, or `<browser>-<label>.<version>`.
 package struct PinCookie: Sendable, Hashable {
     /// Tells one browser profile from another: 16 to 64 letters and digits, random.
     package var browser: String
     /// The version of the newest page it was given.
     package var version: VersionName
+    /// The label of that version's pages there.
+    package var label: PageLabel?
 
-    package init(browser: String, version: VersionName) {
+    package init(browser: String, version: VersionName, label: PageLabel? = nil) {
         self.browser = browser
         self.version = version
+        self.label = label
     }
 
     /// Reads a cookie's value; `nil` if it is not one of ours.
     init?(_ value: ArraySlice<UInt8>) {
         guard let dot = value.firstIndex(of: 46) else { return nil }
-        let browser = value[..<dot]
+        var browser = value[..<dot]
+        if let dash = browser.lastIndex(of: 45) {
+            guard browser.distance(from: dash, to: dot) == 2,
+                let label = PageLabel.all.first(where: { $0.hints + 48 == browser[dash + 1] })
+            else { return nil }
+            self.label = label
+            browser = browser[..<dash]
+        }
         guard browser.count >= 16, browser.count <= 64,
             browser.allSatisfy({ $0 != 46 && CookieText.isPlain($0) })
         else { return nil }
@@ -111,6 +125,7 @@ package struct PinCookie: Sendable, Hashable {
     ///
     /// It lasts as long as the browser runs: after that there are no pages.
     package func setCookie(_ name: String) -> String {
-        "\(name)=\(browser).\(version); Path=/; HttpOnly; SameSite=Strict"
+        let mark = label.map { "-\($0.hints)" } ?? ""
+        return "\(name)=\(browser)\(mark).\(version); Path=/; HttpOnly; SameSite=Strict"
     }
 }

@@ -23,7 +23,7 @@ extension PinTable {
         if let held = connections[connection], held.browser == browser, held.load == number {
             return
         }
-        detach(connection, now) { _ in }
+        detach(connection, now)
         var isThere = false
         change(browser, number) { load in
             load.connections += 1
@@ -34,30 +34,18 @@ extension PinTable {
 
     /// A connection has ended: its page counts for the grace from now on.
     package mutating func close(connection: UInt64, now: Duration) {
-        detach(connection, now) { _ in }
+        detach(connection, now)
     }
 
-    /// The connection that a page holds as long as it lives has ended (a WebSocket of the bridge):
-    /// one page less, and no doubt about it.
-    package mutating func leave(connection: UInt64, now: Duration) {
-        detach(connection, now) { load in
-            load.pages -= 1
-            if load.pages == 0 { load.isOver = true }
-        }
-    }
-
-    private mutating func detach(
-        _ connection: UInt64, _ now: Duration, _ also: (inout Load) -> Void
-    ) {
+    private mutating func detach(_ connection: UInt64, _ now: Duration) {
         guard let held = connections.removeValue(forKey: connection) else { return }
         change(held.browser, held.load) { load in
             load.connections -= 1
             load.usedAt = max(load.usedAt, now)
-            also(&load)
         }
     }
 
-    private mutating func change(
+    mutating func change(
         _ name: String, _ number: UInt64, _ body: (inout Load) -> Void
     ) {
         guard var browser = browsers[name],
@@ -72,7 +60,7 @@ extension PinTable {
         for (name, browser) in browsers {
             var rest = browser
             rest.loads.removeAll { !isHeld($0, now) }
-            browsers[name] = rest.loads.isEmpty ? nil : rest
+            browsers[name] = rest.loads.isEmpty && rest.labels.isEmpty ? nil : rest
         }
     }
 

@@ -11,6 +11,8 @@ package import VersionTree
 /// address, which its scripts may change, or the script or style that asks. So the answer is found by
 /// exclusion:
 ///
+/// 0. A request with a ``PageLabel`` is of the version that has the label in its browser. In browsers of
+///    the Chromium family that is every request but those of workers; the rest is for the others.
 /// 1. The cookie names the browser. If all its live loads are of one version, it is that one. This is
 ///    every case but two tabs, or one that has just gone on, on both sides of a switch.
 /// 2. A script or style as Referer excludes the versions that do not have it.
@@ -19,7 +21,9 @@ package import VersionTree
 /// 4. Else there is doubt. Where the versions agree about the path, all is well; where they differ the
 ///    caller refuses with ``refusal(_:)``: a request that fails is seen, a mixed page is not.
 ///
-/// A reload ends the load it replaces when only one page stood at that path. A frame is part of what a
+/// A reload ends the load it replaces when only one page stood at that path. A page with the bridge
+/// says itself when it goes, and until then holds its load by its session, however often its
+/// connection breaks. A frame is part of what a
 /// person sees as one page: it gets the version of the page around it; so does a page fetched ahead,
 /// since its visit sends no navigation. After a restart of the server the cookie alone says the
 /// version.
@@ -30,9 +34,10 @@ package import VersionTree
 /// one is open in the same browser, it may then get the newer one's files. A page that holds a
 /// connection, as the bridge does, is never taken for closed. A service worker answers as it likes.
 ///
-/// **The price.** A tab that goes on across a switch, without a reload, looks like two tabs. Until the
-/// grace of its old page is over, what its new page asks for late, and differs, and has no hashed name,
-/// is refused.
+/// **The price.** A tab without the bridge that goes on across a switch, without a reload, looks like
+/// two tabs. Until the grace of its old page is over, what its new page asks for late, and differs, and
+/// has no hashed name, is refused. The Referer of the navigation would not help: it is the same when the
+/// link was opened in another tab.
 package struct PinTable: Sendable {
     /// How much is remembered, and how long.
     package struct Limits: Sendable, Hashable {
@@ -52,8 +57,8 @@ package struct PinTable: Sendable {
 
     /// What a request gets.
     package enum Decision: Sendable, Hashable {
-        /// This version; set the cookie if there is one.
-        case serve(VersionName, cookie: PinCookie?)
+        /// This version; set the cookie if there is one; label the page if it is one.
+        case serve(VersionName, cookie: PinCookie?, label: PageLabel?)
         /// The first if all of them agree (``agree(_:on:)``), else ``refusal(_:)``.
         case doubt([VersionName])
     }
@@ -69,7 +74,11 @@ package struct PinTable: Sendable {
         var begunAt: Duration
         // How many navigations it stands for: pages of one path and version.
         var pages = 1
+        // How many of those have a session of the bridge.
+        var sessions = 0
         var connections = 0
+        // The load of the page that a frame is in.
+        var parent: UInt64?
         // Its page is gone; what is under way still counts.
         var isOver = false
     }
@@ -78,12 +87,24 @@ package struct PinTable: Sendable {
         var loads: [Load] = []
         var hasShownCookie = false
         var usedAt: Duration
+        // The labels given to pages, the oldest first; kept longer than the loads, since a page may come
+        // back from the browser's history without asking for itself.
+        var labels: [(label: PageLabel, version: VersionName)] = []
+    }
+
+    /// The page of a session of the bridge.
+    struct Holder: Sendable {
+        var browser: String
+        var load: UInt64
+        var path: [UInt8]
+        var version: VersionName
     }
 
     let limits: Limits
+    var sessions: [String: Holder] = [:]
     var browsers: [String: Browser] = [:]
     var connections: [UInt64: (browser: String, load: UInt64)] = [:]
-    private var nextLoad: UInt64 = 0
+    var nextLoad: UInt64 = 0
 
     package init(limits: Limits = Limits()) { self.limits = limits }
 
@@ -104,18 +125,31 @@ package struct PinTable: Sendable {
         if isPage {
             let browser = request.cookie?.browser ?? newBrowser()
             begin(request, browser, current, now)
-            let cookie = PinCookie(browser: browser, version: current)
-            return .serve(current, cookie: cookie == request.cookie ? nil : cookie)
+            if let cookie = request.cookie { recall(cookie, now) }
+            let label = request.canBeLabelled ? label(for: current, browser, now) : nil
+            let cookie = PinCookie(browser: browser, version: current, label: label)
+            return .serve(
+                current, cookie: cookie == request.cookie ? nil : cookie, label: label)
         }
         guard let cookie = request.cookie else {
             return withoutCookie(request, current, now, contains)
+        }
+        recall(cookie, now)
+        if let label = request.label, let browser = browsers[cookie.browser],
+            !browser.labels.isEmpty
+        {
+            // A page of whose label nothing is known is of no version that is.
+            guard let version = browser.labels.first(where: { $0.label == label })?.version else {
+                return .doubt([])
+            }
+            return serve(request, cookie.browser, version, label, now)
         }
         guard var browser = browsers[cookie.browser],
             browser.loads.contains(where: { isLive($0, now) })
         else {
             // Forgotten, or the server was started anew: the cookie remembers.
             note(request, cookie.browser, cookie.version, now)
-            return .serve(cookie.version, cookie: nil)
+            return .serve(cookie.version, cookie: nil, label: request.label)
         }
         browser.hasShownCookie = true
         browser.usedAt = now
@@ -133,8 +167,10 @@ package struct PinTable: Sendable {
             }
             browsers[cookie.browser] = browser
             attach(request.connection, cookie.browser, number, now)
-            if request.load == .frame { note(request, cookie.browser, newest.version, now) }
-            return .serve(newest.version, cookie: nil)
+            if request.load == .frame {
+                note(request, cookie.browser, newest.version, now, parent: number)
+            }
+            return .serve(newest.version, cookie: nil, label: nil)
         }
         browsers[cookie.browser] = browser
         return .doubt(versions)
@@ -164,13 +200,13 @@ package struct PinTable: Sendable {
         _ request: PinRequest, _ current: VersionName, _ now: Duration,
         _ contains: (VersionName, [UInt8]) -> Bool
     ) -> Decision {
-        guard request.referrer != nil else { return .serve(current, cookie: nil) }
+        guard request.referrer != nil else { return .serve(current, cookie: nil, label: nil) }
         var live: [Load] = []
         for browser in browsers.values { live += browser.loads.filter { isLive($0, now) } }
         live.sort { $0.number < $1.number }
         let versions = Self.versions(Self.possible(live, request, contains))
         if versions.count > 1 { return .doubt(versions) }
-        return .serve(versions.first ?? current, cookie: nil)
+        return .serve(versions.first ?? current, cookie: nil, label: nil)
     }
 
     /// The loads that a request can be of.
@@ -206,6 +242,7 @@ package struct PinTable: Sendable {
             }
             if there.count == 1, browser.loads[there[0]].pages == 1 {
                 browser.loads[there[0]].isOver = true
+                browser.endFrames(of: browser.loads[there[0]].number)
                 browsers[name] = browser
             }
         }
@@ -213,8 +250,9 @@ package struct PinTable: Sendable {
     }
 
     /// Makes the load of a path and version the newest one; makes it if it is not there.
-    private mutating func note(
-        _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
+    mutating func note(
+        _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration,
+        parent: UInt64? = nil
     ) {
         var browser = browsers[name] ?? Browser(usedAt: now)
         browser.usedAt = now
@@ -224,6 +262,7 @@ package struct PinTable: Sendable {
         nextLoad += 1
         var load = Load(
             number: nextLoad, path: path, version: version, usedAt: now, askedAt: now, begunAt: now)
+        load.parent = parent
         let same = browser.loads.firstIndex {
             isLive($0, now) && $0.version == version && $0.path == path
         }
@@ -231,6 +270,7 @@ package struct PinTable: Sendable {
             let old = browser.loads.remove(at: same)
             load.number = old.number
             load.pages = min(old.pages + 1, 1_000_000)
+            load.sessions = old.sessions
             load.connections = old.connections
         }
         browser.loads.append(load)
@@ -244,7 +284,7 @@ package struct PinTable: Sendable {
         if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
     }
 
-    private mutating func makeRoom(keeping name: String, _ now: Duration) {
+    mutating func makeRoom(keeping name: String, _ now: Duration) {
         expire(now: now)
         guard browsers.count > limits.browsers else { return }
         let others = browsers.filter { $0.key != name }

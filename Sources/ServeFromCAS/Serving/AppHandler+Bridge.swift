@@ -11,11 +11,24 @@ extension AppHandler {
                 PlainAnswer.response(
                     403, "Only this server's pages use the bridge.", method: head.method))
         }
-        // A page that talks lives, and so does its version.
-        if PinRequest.isOfPage(head) { _ = version(of: head, exchange) }
+        holdPage(of: head, exchange)
         guard head.method == .post else { return answerBridge(head, [], exchange) }
         return .collectBody(limit: Bridge.postByteCountMax) { head, body, exchange in
             self.answerBridge(head, body, exchange)
+        }
+    }
+
+    /// A page that talks lives, and so does its version.
+    private func holdPage(of head: RequestHead, _ exchange: Exchange) {
+        let session = BridgeQuery(head).session?.description
+        if let session, pins.withLock({ $0.knows(session: session) }) {
+            // Known without guessing.
+        } else if PinRequest.isOfPage(head) {
+            _ = version(of: head, exchange)
+        }
+        guard let session, bridge.knowsSession(of: head) else { return }
+        pins.withLock {
+            $0.hold(session: session, connection: exchange.connection.raw, now: SystemClock.now)
         }
     }
 

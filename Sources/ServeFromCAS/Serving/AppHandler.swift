@@ -154,9 +154,13 @@ final class AppHandler: RequestHandler {
                 contains: { version, path in self.contains(version, path) })
         }
         switch decision {
-        case .serve(let version, let cookie):
+        case .serve(let version, let cookie, let label):
             guard let entry = open(version) else { return Self.gone(head.method) }
             var response = respond(head, entry, state)
+            if request.load != .subresource, label != nil || request.hints == 7 {
+                // On a 304, too: the stored response may have another.
+                response.head.add("Permissions-Policy", PageLabel.policy(label))
+            }
             if let cookie { response.head.add("Set-Cookie", cookie.setCookie(cookieName)) }
             return response
         case .doubt(let versions):
@@ -199,10 +203,13 @@ final class AppHandler: RequestHandler {
 
     /// A page that comes later learns what waits, too.
     func noteSession(_ change: BridgeSessionChange) {
-        guard case .opened(let session) = change, let pending = shelf.lifecycle.pending else {
-            return
+        switch change {
+        case .opened(let session):
+            guard let pending = shelf.lifecycle.pending else { return }
+            bridge.publish(.versionReady(version: pending), to: session)
+        case .closed(let session, _):
+            pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
         }
-        bridge.publish(.versionReady(version: pending), to: session)
     }
 
     func tellRollback(_ version: String, _ reason: String) {
@@ -236,7 +243,7 @@ final class AppHandler: RequestHandler {
                 contains: { version, path in self.contains(version, path) })
         }
         switch decision {
-        case .serve(let version, _): return version.description
+        case .serve(let version, _, _): return version.description
         case .doubt: return nil
         }
     }

@@ -5,6 +5,8 @@ final class BridgeStream: StreamHandler {
     private let handler: AppHandler
     private var link: BridgeLink
     private let connection: ConnectionID
+    /// Whether the pins know which session's connection this is.
+    private var isHolding = false
     /// Bytes that may wait in the stream before the rest waits in the session's queue.
     private static let queuedMax = 256 << 10
 
@@ -24,7 +26,14 @@ final class BridgeStream: StreamHandler {
     }
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) {
-        bytes.withUnsafeBytes { link.receive($0, now: SystemClock.now) }
+        let now = SystemClock.now
+        bytes.withUnsafeBytes { link.receive($0, now: now) }
+        if !isHolding, let session = link.session {
+            isHolding = true
+            handler.pins.withLock {
+                $0.hold(session: session.description, connection: connection.raw, now: now)
+            }
+        }
         send(stream)
     }
 
@@ -52,7 +61,8 @@ final class BridgeStream: StreamHandler {
     func closed(_ stream: Stream, failure: Int32?) {
         let now = SystemClock.now
         link.receiveEnd(now: now)
-        handler.pins.withLock { $0.leave(connection: connection.raw, now: now) }
+        // The page may live on and connect again; that it goes it says itself.
+        handler.pins.withLock { $0.close(connection: connection.raw, now: now) }
     }
 
     private func pump(_ stream: Stream) {

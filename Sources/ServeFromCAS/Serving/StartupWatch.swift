@@ -36,19 +36,18 @@ final class StartupWatch: Sendable {
 
     /// A page is about to be loaded: starts what waits to be started.
     ///
+    /// That is a pending version; and one that `activate` made current, here or in another process,
+    /// and that nobody has vouched for.
+    ///
     /// - Returns: what was rolled back because it had been started before and never confirmed.
     func pageBegins(_ lifecycle: Lifecycle, now: Duration) throws(StoreError) -> BootReport? {
-        let isDue = state.withLock { state in
-            // A start that is being watched is settled first.
-            if let start = state.start, start.version == lifecycle.current, start.left != nil {
-                return false
-            }
-            return state.booted == nil || lifecycle.pending != nil || isNew(lifecycle, state)
-        }
-        guard isDue, lifecycle.current != nil || lifecycle.pending != nil else { return nil }
-        let report = try versions.boot()
-        let isKnownGood = try versions.lifecycle().knownGood.contains(report.version)
-        state.withLock { state in
+        guard state.withLock({ Self.isDue(lifecycle, $0) }) else { return nil }
+        // Under the lock, by what is on disk now: two pages that begin at once are one start. A second
+        // one would count as the first having failed.
+        return try state.withLock { (state) throws(StoreError) -> BootReport? in
+            guard Self.isDue(try versions.lifecycle(), state) else { return nil }
+            let report = try versions.boot()
+            let isKnownGood = try versions.lifecycle().knownGood.contains(report.version)
             state.booted = report.version
             state.start =
                 isKnownGood
@@ -56,12 +55,21 @@ final class StartupWatch: Sendable {
                 : Start(
                     version: report.version, token: report.token, left: allowed,
                     runsSince: state.isForeground ? now : nil)
+            return report
         }
-        return report
+    }
+
+    private static func isDue(_ lifecycle: Lifecycle, _ state: State) -> Bool {
+        guard lifecycle.current != nil || lifecycle.pending != nil else { return false }
+        // A start that is being watched is settled first.
+        if let start = state.start, start.version == lifecycle.current, start.left != nil {
+            return false
+        }
+        return state.booted == nil || lifecycle.pending != nil || isNew(lifecycle, state)
     }
 
     /// Whether somebody has made a version current that nobody has started or vouched for yet.
-    private func isNew(_ lifecycle: Lifecycle, _ state: State) -> Bool {
+    private static func isNew(_ lifecycle: Lifecycle, _ state: State) -> Bool {
         guard let current = lifecycle.current, current != state.booted else { return false }
         return lifecycle.boot?.version != current && !lifecycle.knownGood.contains(current)
     }

@@ -41,7 +41,7 @@ struct PinTableTests {
                 referrer: referrer.map { Array($0.utf8) },
                 cookie: browser.cookie, connection: connection ?? browser.connection)
             switch ask(request) {
-            case .serve(let version, let cookie):
+            case .serve(let version, let cookie, _):
                 #expect(cookie == nil, "only pages set it")
                 return version.description
             case .doubt(let versions):
@@ -60,7 +60,7 @@ struct PinTableTests {
                 referrer: referrer.map { Array($0.utf8) }, cookie: browser.cookie,
                 connection: connection ?? browser.connection)
             switch ask(request) {
-            case .serve(let version, let cookie):
+            case .serve(let version, let cookie, _):
                 browser.cookie = cookie ?? browser.cookie
                 return version.description
             case .doubt: return "doubt"
@@ -198,17 +198,20 @@ struct PinTableTests {
         #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
     }
 
-    @Test("know that a page is gone when the connection it held ends")
+    @Test("know that a page is gone when its session of the bridge ends")
     func leaving() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser, connection: 1)
         #expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9) == "A")
+        server.table.hold(session: "s", connection: 9, now: server.now)
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
-        server.table.leave(connection: 9, now: server.now)
+        server.table.leave(session: "s", now: server.now)
+        server.table.close(connection: 9, now: server.now)
         server.wait(10)
         #expect(server.get("/late.js", by: browser, from: "/", connection: 2) == "B")
+        #expect(server.pinned == ["A", "B"], "what the old page has under way still counts")
     }
 
     @Test("give a frame the version of the page around it")

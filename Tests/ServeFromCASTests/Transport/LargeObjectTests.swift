@@ -1,8 +1,15 @@
 import CASStore
 import StorageTestSupport
 import Testing
+import VersionTree
 
 @testable import ServeFromCAS
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 @Suite("A large object")
 struct LargeObjectTests {
@@ -67,6 +74,62 @@ struct LargeObjectTests {
         #expect(client.response()?.status == 500)
     }
 
+    @Test(
+        "with a flipped bit is not served the first time either, even with its old times",
+        arguments: ["/large", "/huge"])
+    func flippedBefore(_ path: String) throws {
+        let server = try TestServer()
+        try Damage.keepingTimes(of: server.file(path)) {
+            try Damage.flip(server.file(path), at: 500_000)
+        }
+        let client = try server.client()
+        client.send(get(path))
+        #expect(client.response()?.status == 500)
+        #expect(server.damageSink.all.map(\.code) == [.damagedObject])
+        // Told each time, and other content is served.
+        let other = try server.client()
+        other.send(get("/small") + get(path))
+        #expect(other.response()?.has(server.objects["/small"]) == true)
+        #expect(other.response()?.status == 500)
+        #expect(server.damageSink.all.count == 2)
+    }
+
+    @Test("that is too large to verify in passing is verified elsewhere, once for all who wait")
+    func verifiedElsewhere() throws {
+        let store = try TemporaryStore()
+        let lease = try store.versions.store.makeLease()
+        let bytes = [UInt8](repeating: 7, count: 3 << 20)
+        let id = try store.versions.store.put(bytes, protectedBy: lease)
+        let cache = ContentCache(store.versions.store)
+        guard case .unverified(let open) = try cache.content(of: id, size: 3 << 20) else {
+            Issue.record("it was verified in passing")
+            return
+        }
+        let calls = Sink<Int>()
+        for number in 0..<10 { cache.verify(open) { calls.add(number) } }
+        while calls.all.count < 10 { sched_yield() }
+        guard case .file = try cache.content(of: id, size: 3 << 20) else {
+            Issue.record("it is not known as verified")
+            return
+        }
+    }
+
+    @Test("is served again once a sound file stands in the place of a damaged one")
+    func repaired() throws {
+        let server = try TestServer()
+        let sound = try #require(server.objects["/large"])
+        try Damage.flip(server.file("/large"), at: 500_000)
+        let client = try server.client()
+        client.send(get("/large"))
+        #expect(client.response()?.status == 500)
+        Damage.remove(server.file("/large"))
+        let lease = try server.store.versions.store.makeLease()
+        _ = try server.store.versions.store.put(sound, protectedBy: lease)
+        let other = try server.client()
+        other.send(get("/large"))
+        #expect(other.response()?.has(sound) == true)
+    }
+
     @Test("is served on when only its links change")
     func linked() throws {
         let server = try TestServer()
@@ -82,6 +145,9 @@ struct LargeObjectTests {
     @Test("that gets shorter while it is sent is cut, never made up")
     func shortened() throws {
         let server = try TestServer()
+        let before = try server.client()
+        before.send(get("/huge"))
+        #expect(before.response()?.status == 200)
         let client = try server.client()
         client.send(get("/huge"))
         // The client reads nothing, so most of the object is still in the file.

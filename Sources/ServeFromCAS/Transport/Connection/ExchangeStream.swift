@@ -158,7 +158,11 @@ package final class ExchangeStream {
         }
         if hasBody { connection.keepsAlive = false }
         connection.phase = .head
-        connection.write(response, isHead: head.method == .head)
+        guard connection.write(response, isHead: head.method == .head) == nil else {
+            // An object is no answer to a failure; there is no time to verify one here.
+            connection.stream.close()
+            return
+        }
         connection.endStreaming()
     }
 

@@ -15,23 +15,31 @@ extension HTTPConnection {
         case bytes([UInt8])
         case memory([UInt8], Range<Int>)
         case file(OpenObject, Range<Int64>)
+        /// It must be read first; another thread does that.
+        case unverified(OpenObject)
     }
 
     /// Writes a response.
     ///
     /// The objects come first: if one fails, nothing of the response is sent.
-    func write(_ response: Response, isHead: Bool) {
+    /// - Returns: an object that has to be verified first; then nothing was done.
+    func write(_ response: Response, isHead: Bool) -> OpenObject? {
         do throws(StoreError) {
             switch response.body {
             case .none:
                 writeHead(response.head)
             case .piece(let piece):
                 let ready = try ready(piece)
+                if case .unverified(let object) = ready { return object }
                 writeHead(response.head)
                 write(ready)
             case .pieces(let pieces):
                 var all: [Ready] = []
-                for piece in pieces { all.append(try ready(piece)) }
+                for piece in pieces {
+                    let ready = try ready(piece)
+                    if case .unverified(let object) = ready { return object }
+                    all.append(ready)
+                }
                 writeHead(response.head)
                 for ready in all { write(ready) }
             }
@@ -41,9 +49,10 @@ extension HTTPConnection {
             refuse(
                 RequestFailure(500, "the content is not sound in the store; it is not served"),
                 isHead: isHead)
-            return
+            return nil
         }
         if !keepsAlive { finishAfterOutput() }
+        return nil
     }
 
     private func ready(_ piece: Response.Piece) throws(StoreError) -> Ready {
@@ -54,6 +63,7 @@ extension HTTPConnection {
             case .memory(let bytes):
                 return .memory(bytes, Int(range.lowerBound)..<Int(range.upperBound))
             case .file(let open): return .file(open, range)
+            case .unverified(let open): return .unverified(open)
             }
         }
     }
@@ -66,6 +76,7 @@ extension HTTPConnection {
             log?.byteCount += range.upperBound - range.lowerBound
             flush(more: true)
             stream.send(object, range)
+        case .unverified: break  // Never gets here: nothing is written before all is verified.
         }
     }
 

@@ -56,7 +56,10 @@ extension HTTPConnection {
             }
             if dropping == nil { keepsAlive = false }
         }
-        write(response, isHead: head.method == .head)
+        if let object = write(response, isHead: head.method == .head) {
+            wait(for: object, response, head, framing)
+            return
+        }
         guard keepsAlive else { return }
         if let dropping {
             phase = .dropping(dropping)
@@ -64,6 +67,23 @@ extension HTTPConnection {
         } else {
             phase = .head
         }
+    }
+
+    /// Gives the response when another thread has read the object: others are served meanwhile.
+    private func wait(
+        for object: OpenObject, _ response: Response, _ head: RequestHead, _ framing: BodyFraming
+    ) {
+        phase = .waiting(
+            Waiting(
+                head: head, framing: framing,
+                otherwise: {
+                    PlainAnswer.response(
+                        503, "The content is still being read from a slow disk.",
+                        method: head.method, fields: [("Retry-After", "30")])
+                }, gone: nil, isVerifying: true))
+        stream.setDeadline(options.verifyingDeadline)
+        let exchange = exchange
+        context.objects.verify(object) { exchange.answer(response) }
     }
 
     private func collect(_ framing: BodyFraming, _ limit: Int, _ collecting: Collecting) {

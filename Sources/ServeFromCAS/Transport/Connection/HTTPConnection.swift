@@ -28,6 +28,9 @@ final class HTTPConnection: StreamHandler {
         var framing: BodyFraming
         var otherwise: () -> Response
         var gone: (@Sendable () -> Void)?
+        /// The response is there, and only its object is being read: it goes to a client that has
+        /// closed its sending side, too, as any response does.
+        var isVerifying = false
     }
 
     /// A parser in the middle of a head that comes in pieces.
@@ -96,6 +99,7 @@ final class HTTPConnection: StreamHandler {
     func receivedEnd(on stream: Stream) {
         hasEnded = true
         switch phase {
+        case .waiting(let waiting) where waiting.isVerifying: stream.pauseReading()
         case .waiting(let waiting):
             phase = .ending
             waiting.gone?()
@@ -113,6 +117,7 @@ final class HTTPConnection: StreamHandler {
     func endNoticed(on stream: Stream) {
         // Nobody reads a late answer; what is being sent is only known to be lost when it fails.
         switch phase {
+        case .waiting(let waiting) where waiting.isVerifying: stream.pauseReading()
         case .waiting: stream.close()
         case .streaming(let exchange): exchange.endNoticed()
         default: break
@@ -254,6 +259,11 @@ final class HTTPConnection: StreamHandler {
         switch phase {
         case .head:
             if loop.isStopping, partial == nil {
+                stream.finish()
+                return
+            }
+            if hasEnded {
+                phase = .ending
                 stream.finish()
                 return
             }

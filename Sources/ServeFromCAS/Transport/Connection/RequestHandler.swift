@@ -92,6 +92,8 @@ package struct ConnectionOptions: Sendable {
     package var progressWindow: Int64 = 10_000
     /// What must have moved in a window.
     package var minimumProgress: Int64 = 4096
+    /// Reading a large object for the first time.
+    package var verifyingDeadline: Int64 = 600_000
     /// Bytes of a body that nobody wants and that is still read, to keep the connection.
     package var droppedBodyLimit = 64 << 10
     /// Bytes in memory that may wait for a client before no more are made.

@@ -5,8 +5,14 @@ import Synchronization
 /// are kept open.
 ///
 /// A small object's bytes are verified against its address when they enter memory. A large object's
-/// file is looked at again before each use: when anything but its links has changed, it is read and
-/// verified before it is served again.
+/// file is read and verified before it is served for the first time, and again when its size, its
+/// times or the file itself have changed since; fstat(2) says so before each use. Up to
+/// ``Limits/verifiedAtOnce`` bytes that happens in passing, larger ones are read on another thread.
+/// A file that does not match stays refused, without being read again, until it changes.
+///
+/// **Limits.** Bytes that change without the file's times changing are not noticed once the object has
+/// been verified: a failing disk or RAM, a write to the device beneath the file system. Nor is a write
+/// within the moment between the look and the sending. `castree fsck` reads everything.
 package final class ContentCache: ObjectSource {
     package struct Limits: Sendable {
         /// Objects up to this many bytes are kept in memory.
@@ -15,6 +21,10 @@ package final class ContentCache: ObjectSource {
         package var memory = 16 << 20
         /// Files kept open.
         package var openFiles = 128
+        /// Objects up to this many bytes are verified on the thread that asks: about a millisecond.
+        package var verifiedAtOnce = 1 << 20
+        /// Large objects of which is remembered how they were found.
+        package var verdicts = 16_384
 
         package init() {}
     }
@@ -22,11 +32,21 @@ package final class ContentCache: ObjectSource {
     private struct State {
         var small: RecentlyUsed<[UInt8]>
         var large: RecentlyUsed<OpenObject>
+        var verdicts: RecentlyUsed<Verdict>
+    }
+
+    /// What reading a file has shown.
+    private struct Verdict: Sendable {
+        /// What the file was before it was read.
+        var status: FileStatus
+        /// `nil`: the bytes match.
+        var failure: StoreError?
     }
 
     private let store: Store
     private let limits: Limits
     private let state: Mutex<State>
+    private let verifying = VerifyingQueue()
 
     package init(_ store: Store, limits: Limits = Limits()) {
         self.store = store
@@ -34,12 +54,13 @@ package final class ContentCache: ObjectSource {
         state = Mutex(
             State(
                 small: RecentlyUsed(limit: limits.memory),
-                large: RecentlyUsed(limit: limits.openFiles)))
+                large: RecentlyUsed(limit: limits.openFiles),
+                verdicts: RecentlyUsed(limit: limits.verdicts)))
     }
 
     package func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent {
         size <= Int64(limits.smallByteCount)
-            ? .memory(try small(object, size)) : .file(try large(object, size))
+            ? .memory(try small(object, size)) : try large(object, size)
     }
 
     private func small(_ object: ObjectID, _ size: Int64) throws(StoreError) -> [UInt8] {
@@ -57,25 +78,68 @@ package final class ContentCache: ObjectSource {
         return bytes
     }
 
-    private func large(_ object: ObjectID, _ size: Int64) throws(StoreError) -> OpenObject {
+    private func large(_ object: ObjectID, _ size: Int64) throws(StoreError) -> ObjectContent {
         if let open = state.withLock({ $0.large.value(of: object) }) {
             let status = try open.currentStatus()
-            if status == open.status, status.byteCount == size { return open }
-            state.withLock { $0.large.remove(object) }
-            return try reopen(object, size, verifying: true)
+            if let verdict = verdict(on: object, status) { return try content(open, verdict, size) }
         }
-        return try reopen(object, size, verifying: false)
+        // Not open yet, or changed: what stands in its place now counts.
+        guard let reader = try store.open(object) else { throw missing(object) }
+        let open = OpenObject(reader)
+        state.withLock { $0.large.insert(object, open, cost: 1) }
+        let status = try open.currentStatus()
+        if let verdict = verdict(on: object, status) { return try content(open, verdict, size) }
+        guard status.byteCount == size else { throw otherSize(object, size) }
+        guard size <= Int64(limits.verifiedAtOnce) else { return .unverified(open) }
+        return try content(open, inspect(open, status), size)
     }
 
-    private func reopen(
-        _ object: ObjectID, _ size: Int64, verifying: Bool
-    ) throws(StoreError) -> OpenObject {
-        guard let reader = try store.open(object) else { throw missing(object) }
-        let open = try OpenObject(reader)
-        guard open.byteCount == size else { throw otherSize(object, size) }
-        if verifying { try open.verify() }
-        state.withLock { $0.large.insert(object, open, cost: 1) }
-        return open
+    private func verdict(on object: ObjectID, _ status: FileStatus) -> Verdict? {
+        guard let verdict = state.withLock({ $0.verdicts.value(of: object) }),
+            verdict.status.isUnchanged(since: status)
+        else { return nil }
+        return verdict
+    }
+
+    private func content(
+        _ open: OpenObject, _ verdict: Verdict, _ size: Int64
+    ) throws(StoreError) -> ObjectContent {
+        guard let failure = verdict.failure else {
+            guard verdict.status.byteCount == size else { throw otherSize(open.address, size) }
+            return .file(open)
+        }
+        state.withLock { state in
+            // A sound file may take the place of this one.
+            state.large.remove(open.address)
+            // A disk that failed is asked again the next time.
+            if failure.code != .damagedObject { state.verdicts.remove(open.address) }
+        }
+        throw failure
+    }
+
+    package func verify(_ object: OpenObject, then: @escaping @Sendable () -> Void) {
+        verifying.add(
+            object,
+            run: { open in
+                // A file without a status: `content` meets the same error, and tells it.
+                guard let status = try? open.currentStatus() else { return }
+                _ = self.inspect(open, status)
+            }, then: then)
+    }
+
+    /// Reads a file whose status was just taken, and notes how it was found.
+    ///
+    /// What is written meanwhile gives the file another status, which the verdict is not about.
+    private func inspect(_ open: OpenObject, _ status: FileStatus) -> Verdict {
+        var verdict = Verdict(status: status, failure: nil)
+        do throws(StoreError) {
+            try open.verify()
+        } catch {
+            verdict.failure = error
+        }
+        let noted = verdict
+        state.withLock { $0.verdicts.insert(open.address, noted, cost: 1) }
+        return noted
     }
 
     private func missing(_ object: ObjectID) -> StoreError {

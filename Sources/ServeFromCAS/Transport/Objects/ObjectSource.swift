@@ -6,30 +6,30 @@ package protocol ObjectSource: Sendable {
     ///
     /// - Throws: `.missingObject`, `.damagedObject`, `.io`. Nothing of the object may be sent then.
     func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent
+    /// Reads an object that ``ObjectContent/unverified(_:)`` gave, on another thread, and calls `then`
+    /// there; what `content` says of it after that is the outcome.
+    func verify(_ object: OpenObject, then: @escaping @Sendable () -> Void)
 }
 
 /// The content of an object, ready to be sent.
 package enum ObjectContent: Sendable {
     /// All of it, verified against its address.
     case memory([UInt8])
-    /// Its file.
+    /// Its file, unchanged since it was verified.
     case file(OpenObject)
+    /// Its file, which nobody has verified as it is now, and which is too large to do so in passing.
+    case unverified(OpenObject)
 }
 
 /// An object's open file, shared by all that send from it.
 package final class OpenObject: Sendable {
     private let reader: ObjectReader
-    /// What the file was when it was opened.
-    let status: FileStatus
 
-    init(_ reader: consuming ObjectReader) throws(StoreError) {
-        let status = try POSIXFileSystem().status(reader.file.raw)
-        self.reader = reader
-        self.status = status
-    }
+    init(_ reader: consuming ObjectReader) { self.reader = reader }
 
     package var address: ObjectID { reader.address }
-    package var byteCount: Int64 { status.byteCount }
+    /// When it was opened.
+    package var byteCount: Int64 { reader.byteCount }
     var raw: Int32 { reader.file.raw }
 
     func currentStatus() throws(StoreError) -> FileStatus {

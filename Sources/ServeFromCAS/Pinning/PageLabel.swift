@@ -1,0 +1,45 @@
+/// A mark that a browser puts on every request of a page, as the page's response told it to.
+///
+/// Browsers of the Chromium family send three short client hints with every request to this machine:
+/// Sec-CH-UA, Sec-CH-UA-Mobile, Sec-CH-UA-Platform (User-Agent Client Hints, section 3). A document's
+/// Permissions-Policy says which of them its requests may carry, and frames inherit it. So a page that
+/// is given a policy of its own is known by the hints that its requests lack. Six combinations say
+/// something; all hints or none is no mark: another browser, or a worker, whose requests carry none.
+///
+/// What a page loses is that the servers it asks do not see a hint; scripts see no difference.
+package struct PageLabel: Sendable, Hashable {
+    /// Which hints are sent, a bit each: 1 to 6.
+    let hints: UInt8
+
+    static let all: [PageLabel] = (1...6).map { PageLabel(hints: $0) }
+
+    /// The hints a request carries, as bits; 7 if all of them.
+    static func hints(of request: borrowing RequestHead) -> UInt8 {
+        var hints: UInt8 = 0
+        for field in request.fields {
+            switch field.name.count {
+            case 9 where request.matches(field.name, "sec-ch-ua"): hints |= 1
+            case 16 where request.matches(field.name, "sec-ch-ua-mobile"): hints |= 2
+            case 18 where request.matches(field.name, "sec-ch-ua-platform"): hints |= 4
+            default: continue
+            }
+        }
+        return hints
+    }
+
+    /// The value of Permissions-Policy that makes a page's requests carry a label.
+    ///
+    /// `nil` takes one away that a cached response may have: then all hints are sent.
+    package static func policy(_ label: PageLabel?) -> String {
+        let sent = label?.hints ?? 7
+        func value(_ bit: UInt8) -> String { sent & bit == 0 ? "()" : "*" }
+        return "ch-ua=\(value(1)), ch-ua-mobile=\(value(2)), ch-ua-platform=\(value(4))"
+    }
+}
+
+extension PinRequest {
+    /// The label that the request carries.
+    var label: PageLabel? { (1...6).contains(hints) ? PageLabel(hints: hints) : nil }
+    /// Whether the browser can be told to label requests.
+    var canBeLabelled: Bool { hints == 7 }
+}

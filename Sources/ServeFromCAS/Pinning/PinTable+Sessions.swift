@@ -1,0 +1,71 @@
+import VersionTree
+
+// Pages that have a session of the bridge: it names its page in every request, whichever connection
+// the request comes on, and ends when the page goes.
+extension PinTable {
+    /// A session uses a connection: its page's load is held by it.
+    ///
+    /// The first time, the load is the one that the connection's last request was taken for, or another
+    /// of that version whose pages have not all sessions yet: which of them is all one, since they are
+    /// of one version.
+    package mutating func hold(session: String, connection: UInt64, now: Duration) {
+        guard let holder = sessions[session] ?? begin(session, connection, now) else { return }
+        if !isThere(holder) { revive(session, holder, now) }
+        guard let held = sessions[session] else { return }
+        change(held.browser, held.load) { $0.usedAt = max($0.usedAt, now) }
+        attach(connection, held.browser, held.load, now)
+    }
+
+    /// Whether a session's page is known.
+    package func knows(session: String) -> Bool { sessions[session] != nil }
+
+    /// A session has ended: one page less, and no doubt about it.
+    package mutating func leave(session: String, now: Duration) {
+        guard let holder = sessions.removeValue(forKey: session) else { return }
+        var isOver = false
+        change(holder.browser, holder.load) { load in
+            load.pages -= 1
+            load.sessions -= 1
+            load.usedAt = max(load.usedAt, now)
+            if load.pages <= 0, !load.isOver { load.isOver = true; isOver = true }
+        }
+        if isOver { browsers[holder.browser]?.endFrames(of: holder.load) }
+    }
+
+    private mutating func begin(
+        _ session: String, _ connection: UInt64, _ now: Duration
+    ) -> Holder? {
+        guard let held = connections[connection], let browser = browsers[held.browser],
+            let version = browser.loads.first(where: { $0.number == held.load })?.version
+        else { return nil }
+        let free = browser.loads.filter {
+            $0.version == version && $0.sessions < $0.pages && isLive($0, now)
+        }
+        guard let load = free.first(where: { $0.number == held.load }) ?? free.last else {
+            return nil
+        }
+        change(held.browser, load.number) { $0.sessions += 1 }
+        let holder = Holder(
+            browser: held.browser, load: load.number, path: load.path, version: version)
+        sessions[session] = holder
+        return holder
+    }
+
+    private func isThere(_ holder: Holder) -> Bool {
+        browsers[holder.browser]?.loads.contains { $0.number == holder.load } ?? false
+    }
+
+    /// A page that was silent for longer than the grace is back (a machine that slept, a page from the
+    /// back/forward cache): its load is a load again, the oldest.
+    private mutating func revive(_ session: String, _ holder: Holder, _ now: Duration) {
+        var browser = browsers[holder.browser] ?? Browser(usedAt: now)
+        nextLoad += 1
+        var load = Load(
+            number: nextLoad, path: holder.path, version: holder.version, usedAt: now,
+            askedAt: now - limits.grace, begunAt: now - limits.loadingMax - .seconds(1))
+        load.sessions = 1
+        browser.loads.insert(load, at: 0)
+        browsers[holder.browser] = browser
+        sessions[session]?.load = load.number
+    }
+}

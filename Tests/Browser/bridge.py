@@ -1,0 +1,174 @@
+"""The bridge in a real browser: nothing lost, nothing twice, order kept, on a bad connection too."""
+
+import time
+
+from place import Relay, Repeating, demand
+
+MESSAGES = 1000
+PAGE = """<!doctype html><title>Bridge %s</title><h1>%s</h1>
+<script src="/_castree/bridge.js"></script><script>
+const version = '%s', got = [], events = [], transports = [];
+const total = %d;
+const { bridge } = castree;
+const show = x => typeof x === 'string' ? x : 'bytes ' + new TextDecoder().decode(x);
+bridge.addEventListener('message', ({ detail }) => got.push(show(detail)));
+bridge.addEventListener('open', ({ detail }) => transports.push(detail.transport + (detail.resumed ? '+' : '')));
+for (const name of ['version-ready', 'rolled-back', 'progress'])
+  bridge.addEventListener(name, ({ detail }) => events.push([name, detail]));
+const pause = time => new Promise(done => setTimeout(done, time));
+// Every tenth message is binary; some are long; they leave in spurts.
+const text = n => 'message ' + n + (n %% 50 ? '' : ' ' + 'x'.repeat(20000));
+const talk = async () => {
+  for (let n = 1; n <= total;) {
+    try {
+      bridge.send(n %% 10 ? text(n) : new TextEncoder().encode(text(n)));
+      n++;
+    } catch (error) { await pause(50); }
+    if (n %% 20 === 0) await pause(100);
+  }
+  return true;
+};
+const wanted = () => {
+  const list = [];
+  for (let n = 1; n <= total; n++) list.push((n %% 10 ? '' : 'bytes ') + text(n));
+  return list;
+};
+const verdict = () => {
+  const list = wanted();
+  const wrong = got.findIndex((x, n) => x !== list[n]);
+  if (wrong >= 0) return 'at ' + (wrong + 1) + ' came ' + got[wrong].slice(0, 40);
+  return got.length === list.length ? '' : 'only ' + got.length + ' came';
+};
+</script>"""
+
+
+def site(version):
+    return {"index.html": PAGE % (version, version, version, MESSAGES)}
+
+
+def checks(suite):
+    suite.check(
+        "bridge-socket",
+        f"{MESSAGES} messages go both ways over a WebSocket that is cut again and again.",
+        lambda suite: both_ways(suite, blocked=False))
+    suite.check(
+        "bridge-poll",
+        f"{MESSAGES} messages go both ways over requests, WebSockets refused, connections cut.",
+        lambda suite: both_ways(suite, blocked=True))
+    suite.check(
+        "bridge-blocked",
+        "Where WebSockets are refused the bridge takes to requests within two seconds, uncut.",
+        refused)
+    suite.check(
+        "bridge-events", "A page learns of a version that is ready, and confirms it.", events)
+    suite.check(
+        "bridge-rollback",
+        "A version that never confirms is rolled back: the page is told, the next one is the old.",
+        rollback)
+
+
+def through(relay, server):
+    """The option by which the browser reaches the server's own address through a relay."""
+    return f"--host-resolver-rules=MAP localhost:{server.port} 127.0.0.1:{relay.port}"
+
+
+def both_ways(suite, blocked):
+    store = suite.store()
+    store.add("v1", site("v1"), activate=True)
+    with store.serve_echo() as server:
+        relay = Relay(server.port, refuses_upgrade=blocked)
+        with suite.browser(through(relay, server)) as browser:
+            tab = browser.tab()
+            tab.go(server.url)
+            demand(relay.connection_count > 0, "the browser does not go through the relay")
+            cutting = Repeating(lambda: relay.cut(0.7), 0.02, 0.2)
+            began = time.monotonic()
+            tab.run("talk()", within=120)
+            deadline = began + 180
+            while tab.run("got.length") < MESSAGES and time.monotonic() < deadline:
+                time.sleep(0.2)
+            cutting.stop()
+            took = time.monotonic() - began
+            opened = tab.run("transports")
+            suite.say(
+                f"{took:.1f} s, {relay.cut_count} connections cut, the link was opened {len(opened)} "
+                f"times ({', '.join(sorted(set(opened)))})")
+            # Anything that came twice would come now.
+            time.sleep(1)
+            verdict = tab.run("verdict()")
+            demand(verdict == "", f"the echo is not what was sent: {verdict}")
+            demand(relay.cut_count >= 10, f"only {relay.cut_count} connections were cut")
+            wanted = "poll" if blocked else "websocket"
+            demand(any(each.startswith(wanted) for each in opened), f"never over {wanted}: {opened}")
+            demand(
+                not any(each.startswith("poll" if not blocked else "websocket") for each in opened)
+                or not blocked, f"a WebSocket through a relay that refuses them: {opened}")
+            demand(
+                sum(not each.endswith("+") for each in opened) == 1,
+                f"the session was not kept: {opened}")
+        relay.close()
+
+
+def refused(suite):
+    store = suite.store()
+    store.add("v1", site("v1"), activate=True)
+    with store.serve_echo() as server:
+        relay = Relay(server.port, refuses_upgrade=True)
+        with suite.browser(through(relay, server)) as browser:
+            tab = browser.tab()
+            began = time.monotonic()
+            tab.go(server.url)
+            tab.wait("transports.length", within=20)
+            took = time.monotonic() - began
+            began = time.monotonic()
+            tab.run("talk()", within=60)
+            tab.wait("got.length === total", within=60)
+            suite.say(
+                f"open after {took:.2f} s and {relay.refused_count} refusals; {MESSAGES} messages there "
+                f"and back in {time.monotonic() - began:.2f} s")
+            demand(tab.run("verdict()") == "", "the echo is not what was sent")
+            demand(took < 2, f"it took {took:.1f} s")
+        relay.close()
+
+
+def events(suite):
+    store = suite.store()
+    store.add("v1", site("v1"), activate=True)
+    with store.serve("--confirm-within", "30s") as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        demand(tab.run("castree.confirm()") is True, "confirm() of the first version is not true")
+        tab.wait("transports.length")
+        store.add("v2", site("v2"), activate=True)
+        tab.wait("events.length")
+        demand(
+            tab.run("events") == [["version-ready", {"version": "v2"}]],
+            f"the page heard {tab.run('events')}")
+        demand(tab.run("version") == "v1", "the page changed by itself")
+        tab.reload()
+        demand(tab.run("version") == "v2", "the next navigation does not show the new version")
+        demand(tab.run("castree.confirm()") is True, "confirm() of the new version is not true")
+        lifecycle = store("lifecycle")
+        suite.say("castree lifecycle: " + " | ".join(lifecycle.split("\n")[:4]))
+
+
+def rollback(suite):
+    store = suite.store()
+    store.add("v1", site("v1"), activate=True)
+    with store.serve("--confirm-within", "2s") as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        demand(tab.run("castree.confirm()") is True, "confirm() of the first version is not true")
+        store.add("v2", site("v2"), activate=True)
+        tab.reload()
+        demand(tab.run("version") == "v2", "the next navigation does not show the new version")
+        tab.wait("transports.length")
+        tab.wait("events.some(([name]) => name === 'rolled-back')", within=10)
+        heard = [detail for name, detail in tab.run("events") if name == "rolled-back"]
+        suite.say(f"the page heard: {heard[0]['reason']}")
+        demand([each["version"] for each in heard] == ["v2"], f"the page heard {heard}")
+        demand(server.said("rolled back"), "nothing on stderr")
+        tab.reload()
+        demand(tab.run("version") == "v1", "the next navigation does not show the old version")
+        demand(
+            tab.run("castree.confirm()") is True, "the old version is not known good any more")

@@ -1,0 +1,189 @@
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+@Suite("A page's label")
+struct PageLabelTests {
+    /// A browser that sends the hints of a page's label, and a server with versions.
+    struct Browser {
+        var table = PinTable()
+        var now = Duration.zero
+        var current: VersionName
+        var cookie: PinCookie?
+
+        /// Goes to a page; its label.
+        mutating func go(_ path: String = "/", isReload: Bool = false) -> PageLabel? {
+            let request = PinRequest(
+                load: .page, isReload: isReload, path: Array(path.utf8), cookie: cookie,
+                connection: 1, hints: 7)
+            guard case .serve(let version, let cookie, let label) = ask(request) else { return nil }
+            #expect(version == current)
+            self.cookie = cookie ?? self.cookie
+            return label
+        }
+
+        mutating func ask(_ request: PinRequest) -> PinTable.Decision {
+            table.decide(
+                request, current: current, now: now, newBrowser: "browser-number-one",
+                contains: { _, _ in true })
+        }
+
+        /// Asks for a page's file, with the hints that the label leaves; the version or `doubt`.
+        mutating func get(_ label: PageLabel?, load: RequestHead.Load = .subresource) -> String {
+            let request = PinRequest(
+                load: load, path: Array("/late.js".utf8), referrer: Array("/".utf8),
+                cookie: cookie, connection: 1, hints: label?.hints ?? 0)
+            switch ask(request) {
+            case .serve(let version, _, _): return version.description
+            case .doubt: return "doubt"
+            }
+        }
+    }
+
+    private func browser() throws -> Browser { Browser(current: try VersionName("A")) }
+
+    @Test("tells two tabs apart, while the newer loads and ever after")
+    func twoTabs() throws {
+        var browser = try browser()
+        let old = browser.go()
+        browser.current = try VersionName("B")
+        let new = browser.go()
+        #expect(old != nil && new != nil && old != new)
+        for seconds in [0, 1, 5, 59, 3600] {
+            browser.now += .seconds(seconds)
+            #expect(browser.get(old) == "A")
+            #expect(browser.get(new) == "B")
+            #expect(browser.get(old, load: .frame) == "A")
+        }
+    }
+
+    @Test("lets a tab go on across a switch without a refusal")
+    func navigating() throws {
+        var browser = try browser()
+        let names = [try VersionName("A"), try VersionName("B")]
+        for round in 0..<200 {
+            browser.current = names[round % 2]
+            let label = browser.go(round % 3 == 0 ? "/" : "/other")
+            browser.now += .seconds(5)
+            #expect(browser.get(label) == browser.current.description)
+        }
+    }
+
+    @Test("is the same for all pages of a version in a browser")
+    func same() throws {
+        var browser = try browser()
+        let first = browser.go()
+        browser.current = try VersionName("B")
+        _ = browser.go()
+        browser.current = try VersionName("A")
+        #expect(browser.go("/other") == first)
+    }
+
+    @Test("knows a page that comes back from the history long after, without asking for itself")
+    func history() throws {
+        var browser = try browser()
+        let old = browser.go()
+        browser.current = try VersionName("B")
+        let new = browser.go()
+        browser.now += .seconds(7200)
+        browser.table.close(connection: 1, now: .zero)
+        browser.table.expire(now: browser.now)
+        #expect(browser.get(old) == "A")
+        #expect(browser.get(new) == "B")
+        #expect(browser.table.pinned(now: browser.now).map(\.description) == ["A", "B"])
+    }
+
+    @Test(
+        "outlives a restart of the server by the cookie: what is not known is refused, never mixed")
+    func restarted() throws {
+        var browser = try browser()
+        let old = browser.go()
+        browser.current = try VersionName("B")
+        let new = browser.go()
+        browser.table = PinTable()
+        #expect(browser.get(old) == "doubt")
+        #expect(browser.get(new) == "B")
+        browser.table = PinTable()
+        browser.current = try VersionName("C")
+        let newest = browser.go()
+        #expect(Set([old, new, newest]).count == 3)
+        #expect(browser.get(new) == "B")
+        #expect(browser.get(newest) == "C")
+        #expect(browser.get(old) == "doubt")
+    }
+
+    @Test("that was never given is of no version")
+    func unknown() throws {
+        var browser = try browser()
+        let label = browser.go()
+        let other = PageLabel.all.first { $0 != label }
+        #expect(browser.get(other) == "doubt")
+    }
+
+    @Test("is given to a seventh version only when one of the six is gone")
+    func seven() throws {
+        var browser = try browser()
+        var labels: [PageLabel?] = []
+        for name in ["A", "B", "C", "D", "E", "F"] {
+            browser.current = try VersionName(name)
+            labels.append(browser.go())
+        }
+        #expect(Set(labels.compactMap { $0 }).count == 6)
+        browser.current = try VersionName("G")
+        #expect(browser.go() == nil)
+        browser.now += .seconds(61)
+        browser.table.close(connection: 1, now: .zero)
+        browser.current = try VersionName("H")
+        #expect(browser.go() == labels[0])
+        #expect(browser.get(labels[0]) == "H")
+        #expect(browser.get(labels[5]) == "F")
+    }
+
+    @Test("is not given to browsers that send no hints, nor read from all or none")
+    func others() throws {
+        var browser = try browser()
+        for hints: UInt8 in [0, 1, 6] {
+            let request = PinRequest(load: .page, path: [47], hints: hints)
+            guard case .serve(_, _, let label) = browser.ask(request) else {
+                Issue.record("no page")
+                return
+            }
+            #expect(label == nil)
+        }
+        #expect(PageLabel.all.count == 6)
+    }
+
+    @Test("is part of the cookie")
+    func cookie() throws {
+        for label in PageLabel.all {
+            let cookie = PinCookie(
+                browser: "0123456789abcdef", version: try VersionName("1.2-3"), label: label)
+            let text = String(cookie.setCookie("c").prefix { $0 != ";" })
+            let head = try RequestHead(method: "GET", target: "/", fields: [("Cookie", text)])
+            #expect(PinRequest(head, cookieName: "c", connection: 1).cookie == cookie)
+        }
+        for text in ["0123456789abcdef-7.v", "0123456789abcdef-.v", "0123456789abcdef-12.v"] {
+            let head = try RequestHead(
+                method: "GET", target: "/", fields: [("Cookie", "c=" + text)])
+            #expect(PinRequest(head, cookieName: "c", connection: 1).cookie == nil)
+        }
+    }
+
+    @Test("is read from the hints, and written as a policy that switches the others off")
+    func text() throws {
+        let fields = [
+            ("Sec-CH-UA", "\"x\";v=\"1\""), ("Sec-CH-UA-Mobile", "?0"),
+            ("Sec-CH-UA-Platform", "\"Linux\""),
+        ]
+        for hints in 0..<8 {
+            let sent = fields.enumerated().filter { hints & 1 << $0.offset != 0 }.map(\.element)
+            let head = try RequestHead(method: "GET", target: "/a.js", fields: sent)
+            #expect(PageLabel.hints(of: head) == UInt8(hints))
+        }
+        #expect(
+            PageLabel.policy(PageLabel(hints: 2))
+                == "ch-ua=(), ch-ua-mobile=*, ch-ua-platform=()")
+        #expect(PageLabel.policy(nil) == "ch-ua=*, ch-ua-mobile=*, ch-ua-platform=*")
+    }
+}
