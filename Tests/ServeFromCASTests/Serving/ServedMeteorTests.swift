@@ -54,7 +54,7 @@ struct ServedMeteorTests {
         [
             Row(
                 number: 1, title: "the page's object is defined", target: "/_castree/bridge.js",
-                body: "window.castree = {"),
+                body: "window.castree={"),
             Row(number: 2, title: "/ is index.html", target: "/", field: index, body: title),
             Row(
                 number: 3, title: "a file by the URL of the manifest", target: "/some-file",
