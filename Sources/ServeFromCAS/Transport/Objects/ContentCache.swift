@@ -1,28 +1,44 @@
 package import CASStore
 import Synchronization
 
-/// The objects of a store, as a server sends them: small ones from memory, large ones from files that
-/// are kept open.
+/// The objects of a store, as a server sends them: a few small ones from memory, all others from files
+/// that are kept open.
 ///
-/// A small object's bytes are verified against its address when they enter memory. A large object's
-/// file is looked at again before each use: when anything but its links has changed, it is read and
-/// verified before it is served again.
+/// Bytes are verified against their address when they enter memory, and those of objects up to 32 KB
+/// when their file is opened. An open file is looked at again before each use: when anything about it has changed, it is read and verified
+/// before it is served again.
 package final class ContentCache: ObjectSource {
     package struct Limits: Sendable {
         /// Objects up to this many bytes are kept in memory.
         package var smallByteCount = 32 << 10
+        /// Objects up to this many bytes are read and verified when their file is opened.
+        package var verifiedByteCount = 32 << 10
         /// Bytes of all objects in memory.
-        package var memory = 16 << 20
+        package var memory: Int
         /// Files kept open.
-        package var openFiles = 128
+        package var openFiles: Int
 
-        package init() {}
+        /// What suits the process: half of the files that it may have open, and where those are few
+        /// more memory instead.
+        package init() {
+            openFiles = min(16_384, max(32, FileLimit.current / 2))
+            memory = openFiles >= 4096 ? 512 << 10 : 16 << 20
+        }
     }
 
     private struct State {
         var small: RecentlyUsed<[UInt8]>
-        var large: RecentlyUsed<OpenObject>
+        var files: RecentlyUsed<OpenObject>
+        /// Counts small objects that were not in memory.
+        var missed = 0
     }
+
+    /// When memory is full, one of so many objects that are asked for and not in it gets in.
+    ///
+    /// A site larger than the memory would else read and verify something for every request.
+    private static let rarity = 32
+    /// What an entry costs beside its bytes: the array's header, the node, the table's slot.
+    private static let overhead = 160
 
     private let store: Store
     private let limits: Limits
@@ -34,34 +50,68 @@ package final class ContentCache: ObjectSource {
         state = Mutex(
             State(
                 small: RecentlyUsed(limit: limits.memory),
-                large: RecentlyUsed(limit: limits.openFiles)))
+                files: RecentlyUsed(limit: limits.openFiles)))
     }
 
     package func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent {
         size <= Int64(limits.smallByteCount)
-            ? .memory(try small(object, size)) : .file(try large(object, size))
+            ? try small(object, size) : .file(try large(object, size))
     }
 
-    private func small(_ object: ObjectID, _ size: Int64) throws(StoreError) -> [UInt8] {
-        if let bytes = state.withLock({ $0.small.value(of: object) }) {
+    private enum Known {
+        case bytes([UInt8])
+        case file(OpenObject, mayEnter: Bool)
+        case nothing
+    }
+
+    private func small(_ object: ObjectID, _ size: Int64) throws(StoreError) -> ObjectContent {
+        switch known(object, size) {
+        case .bytes(let bytes):
             guard bytes.count == Int(size) else { throw otherSize(object, size) }
-            return bytes
+            return .memory(bytes)
+        case .file(let open, let mayEnter):
+            guard !mayEnter, open.byteCount == size, open.status == (try open.currentStatus())
+            else { break }
+            return .file(open)
+        case .nothing: break
         }
         // Two threads may read the same object; both reads are right, and no lock is held.
-        guard let bytes = try store.read(object, limit: limits.smallByteCount) else {
-            throw missing(object)
+        guard let reader = try store.open(object) else { throw missing(object) }
+        let open = try OpenObject(reader)
+        guard open.byteCount == size else { throw otherSize(object, size) }
+        let bytes = try open.bytes()
+        keep(object, open, bytes)
+        return .memory(bytes)
+    }
+
+    private func known(_ object: ObjectID, _ size: Int64) -> Known {
+        state.withLock { state in
+            if let bytes = state.small.value(of: object) { return .bytes(bytes) }
+            state.missed &+= 1
+            guard let open = state.files.value(of: object) else { return .nothing }
+            let mayEnter =
+                state.missed % Self.rarity == 0 || state.small.hasRoom(Int(size) + Self.overhead)
+            return .file(open, mayEnter: mayEnter)
         }
-        guard bytes.count == Int(size) else { throw otherSize(object, size) }
-        // What an entry costs beside its bytes: the array's header, the node, the table's slot.
-        state.withLock { $0.small.insert(object, bytes, cost: bytes.count + 160) }
-        return bytes
+    }
+
+    private func keep(_ object: ObjectID, _ open: OpenObject, _ bytes: [UInt8]) {
+        let cost = bytes.count + Self.overhead
+        state.withLock { state in
+            if state.small.hasRoom(cost) || state.missed % Self.rarity == 0 {
+                state.files.remove(object)
+                state.small.insert(object, bytes, cost: cost)
+            } else {
+                state.files.insert(object, open, cost: 1)
+            }
+        }
     }
 
     private func large(_ object: ObjectID, _ size: Int64) throws(StoreError) -> OpenObject {
-        if let open = state.withLock({ $0.large.value(of: object) }) {
+        if let open = state.withLock({ $0.files.value(of: object) }) {
             let status = try open.currentStatus()
             if status == open.status, status.byteCount == size { return open }
-            state.withLock { $0.large.remove(object) }
+            state.withLock { $0.files.remove(object) }
             return try reopen(object, size, verifying: true)
         }
         return try reopen(object, size, verifying: false)
@@ -73,8 +123,12 @@ package final class ContentCache: ObjectSource {
         guard let reader = try store.open(object) else { throw missing(object) }
         let open = try OpenObject(reader)
         guard open.byteCount == size else { throw otherSize(object, size) }
-        if verifying { try open.verify() }
-        state.withLock { $0.large.insert(object, open, cost: 1) }
+        if size <= Int64(limits.verifiedByteCount) {
+            _ = try open.bytes()
+        } else if verifying {
+            try open.verify()
+        }
+        state.withLock { $0.files.insert(object, open, cost: 1) }
         return open
     }
 
