@@ -13,11 +13,11 @@ release += -Xswiftc -static-executable -Xlinker -s
 endif
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* Benchmarks/run Tests/Browser/run)
+scripts := $(wildcard scripts/* .ci/* Benchmarks/run Benchmarks/serve Tests/Browser/run)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: run test check fmt bench browser setup build clean help
+.PHONY: run test check fmt bench bench-serve browser setup build clean help
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -51,6 +51,12 @@ browser: ## build, then prove the server with a real Chromium, wget, aria2 and n
 	@$(MAKE) --no-print-directory build
 	Tests/Browser/run
 
+bench-serve: ## build, then measure the server against nginx
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	$(SWIFT) build $(release) --product Echo
+	Benchmarks/serve
+
 setup: ## install what building and testing need
 	@scripts/setup
 
@@ -61,5 +67,5 @@ clean: ## remove what building made; downloads and the demo store stay
 	rm -rf .build
 
 help: ## list these words
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | \
-	    while IFS='|' read -r word meaning; do printf '  make %-7s %s\n' "$$word" "$$meaning"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | \
+	    while IFS='|' read -r word meaning; do printf '  make %-11s %s\n' "$$word" "$$meaning"; done

@@ -5,6 +5,7 @@ import platform
 import shutil
 import subprocess
 from pathlib import Path
+from statistics import median
 
 from .rows import MIB, HighestMemoryRow, Key, Results, Row, Verdict
 from .scratch import file_system
@@ -29,6 +30,30 @@ def write_report(rows: list, verdicts: list[Verdict], results: Results, settings
               "- `castree --store STORE init`, `ostree --repo=REPOSITORY init --mode=bare-user-only`",
               "- `sync` before every timed run", f"- raw programs: `{' '.join(COMPILE)}`", ""]
     return "\n".join(lines)
+
+
+def serving_report(rows: list, settings: dict[str, str], machine: dict[str, str]) -> str:
+    """The report of `Benchmarks/serve`."""
+    lines = ["# Benchmarks of the server", ""]
+    lines += [f"- {name}: {text}" for name, text in {**settings, **machine}.items()]
+    lines += ["", "Medians over the rounds, in brackets the lowest and highest; the value is the median of the "
+              "rounds' ratios. CPU is that of all threads and processes of the server, in seconds for 100,000 "
+              "requests.", ""]
+    lines += _table(["row", "work", "unit", "castree", "against", "peer", "value", "limit", "verdict"],
+                    [[row.id, row.work, row.unit, _spread(row.ours), row.peer, _spread(row.theirs),
+                      f"**{row.value:.3f}** ({min(row.ratios):.3f}–{max(row.ratios):.3f})" if row.ratios else "",
+                      "" if row.limit is None else f"{row.limit:g}", row.verdict] for row in rows])
+    return "\n".join([*lines, ""])
+
+
+def _spread(values: list[float]) -> str:
+    return f"{median(values):.3f} ({min(values):.3f}–{max(values):.3f})" if values else ""
+
+
+def describe_servers() -> dict[str, str]:
+    nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip()
+    wrk = subprocess.run(["wrk", "-v"], capture_output=True, text=True).stdout.splitlines()[:1]
+    return {"server peers": "; ".join([nginx.removeprefix("nginx version: "), *wrk])}
 
 
 def _table(head: list[str], body: list[list[str]]) -> list[str]:

@@ -15,6 +15,14 @@ extension ArraySlice<UInt8> {
         return true
     }
 
+    /// Whether the text has these bytes.
+    @inline(__always)
+    func isEqual(to other: [UInt8]) -> Bool {
+        withUnsafeBufferPointer { left in
+            other.withUnsafeBufferPointer { areEqual(left, $0) }
+        }
+    }
+
     /// The text without the white space around it (RFC 9110, section 5.6.3).
     func trimmed() -> FieldText {
         var text = self

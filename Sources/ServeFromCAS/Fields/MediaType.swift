@@ -25,19 +25,36 @@ struct MediaType: Sendable, Equatable {
 
     /// The type of a path by its last component's ending, in any case; `nil` if it is not known.
     static func known(_ path: some BidirectionalCollection<UInt8>) -> MediaType? {
-        var ending: [UInt8] = []
+        var count = 0
+        var word: UInt64 = 0
         for byte in path.reversed() {
-            if byte == 47 || ending.count > endingMax { return nil }
-            if byte == 46 {
-                ending.reverse()
-                return table[String(decoding: ending, as: UTF8.self)]
-            }
-            ending.append(FieldText.lowercased(byte))
+            if byte == 46 { return count <= 8 ? short[word] : long(path, count) }
+            if byte == 47 || byte == 0 || count > endingMax { return nil }
+            if count < 8 { word |= UInt64(FieldText.lowercased(byte)) << (8 * UInt64(count)) }
+            count += 1
         }
         return nil
     }
 
     private static let endingMax = 12
+
+    private static func long(
+        _ path: some BidirectionalCollection<UInt8>, _ count: Int
+    ) -> MediaType? {
+        let ending = path.suffix(count).map { FieldText.lowercased($0) }
+        return table[String(decoding: ending, as: UTF8.self)]
+    }
+
+    /// The endings of up to eight bytes, as numbers with the last byte lowest: no string is made.
+    private static let short: [UInt64: MediaType] = {
+        var short: [UInt64: MediaType] = [:]
+        for (ending, type) in table where ending.utf8.count <= 8 {
+            var word: UInt64 = 0
+            for byte in ending.utf8 { word = word << 8 | UInt64(byte) }
+            short[word] = type
+        }
+        return short
+    }()
 
     private static let table: [String: MediaType] = {
         var table: [String: MediaType] = [:]

@@ -31,6 +31,37 @@ public struct ResponseHead: Sendable, Hashable {
         bytes.append(contentsOf: [13, 10])
     }
 
+    /// Adds a field whose value is bytes; the same holds for them.
+    mutating func add(_ name: StaticString, _ value: [UInt8]) {
+        append(name)
+        bytes.append(contentsOf: value)
+        bytes.append(13)
+        bytes.append(10)
+    }
+
+    /// Adds a field whose value is a number, not negative.
+    mutating func add(_ name: StaticString, _ value: Int64) {
+        append(name)
+        let start = bytes.count
+        var rest = UInt64(max(0, value))
+        repeat {
+            bytes.append(48 + UInt8(rest % 10))
+            rest /= 10
+        } while rest > 0
+        bytes[start...].reverse()
+        bytes.append(13)
+        bytes.append(10)
+    }
+
+    private mutating func append(_ name: StaticString) {
+        name.withUTF8Buffer { bytes.append(contentsOf: $0) }
+        bytes.append(58)
+        bytes.append(32)
+    }
+
+    /// Makes room for fields that are about to be added.
+    mutating func reserve(_ byteCount: Int) { bytes.reserveCapacity(bytes.count + byteCount) }
+
     /// The values of a field, in order; for callers that are not sockets, and for tests.
     public func values(_ name: String) -> [String] {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)

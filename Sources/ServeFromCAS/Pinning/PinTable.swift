@@ -144,15 +144,26 @@ package struct PinTable: Sendable {
             }
             return serve(request, cookie.browser, version, label, now)
         }
-        guard var browser = browsers[cookie.browser],
-            browser.loads.contains(where: { isLive($0, now) })
+        guard let place = browsers.index(forKey: cookie.browser),
+            browsers.values[place].loads.contains(where: { isLive($0, now) })
         else {
             // Forgotten, or the server was started anew: the cookie remembers.
             note(request, cookie.browser, cookie.version, now)
             return .serve(cookie.version, cookie: nil, label: request.label)
         }
-        browser.hasShownCookie = true
-        browser.usedAt = now
+        browsers.values[place].hasShownCookie = true
+        browsers.values[place].usedAt = now
+        if request.load != .frame, let load = onlyVersion(at: place, request, now) {
+            browsers.values[place].loads[load].usedAt = now
+            browsers.values[place].loads[load].askedAt = now
+            let (number, version) = (
+                browsers.values[place].loads[load].number,
+                browsers.values[place].loads[load].version
+            )
+            attach(request.connection, cookie.browser, number, now)
+            return .serve(version, cookie: nil, label: request.label)
+        }
+        var browser = browsers.values[place]
         let live = browser.loads.indices.filter { isLive(browser.loads[$0], now) }
         let possible = Self.possible(live.map { browser.loads[$0] }, request, contains)
         let versions = Self.versions(possible)
@@ -174,6 +185,26 @@ package struct PinTable: Sendable {
         }
         browsers[cookie.browser] = browser
         return .doubt(versions)
+    }
+
+    /// Where the load stands that a request is of, if a browser's live loads are all of one version.
+    ///
+    /// Nearly every request of a page; nothing is copied for it.
+    private func onlyVersion(
+        at place: Dictionary<String, Browser>.Index, _ request: PinRequest, _ now: Duration
+    ) -> Int? {
+        var (newest, own) = (-1, -1)
+        for index in browsers.values[place].loads.indices {
+            let load = browsers.values[place].loads[index]
+            guard isLive(load, now) else { continue }
+            if newest >= 0, load.version != browsers.values[place].loads[newest].version {
+                return nil
+            }
+            newest = index
+            if load.path == request.referrer { own = index }
+        }
+        if own >= 0 { return own }
+        return newest >= 0 ? newest : nil
     }
 
     /// Whether a request gets the same bytes of all these versions.

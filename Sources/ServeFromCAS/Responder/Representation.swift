@@ -21,7 +21,10 @@ struct Representation {
         if resource.label >= 0 {
             tag.append(contentsOf: site.labels[Int(resource.label)].utf8)
         } else {
-            tag.append(contentsOf: resource.address.description.utf8)
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { digits in
+                if let start = digits.baseAddress { resource.address.writeDigits(to: start) }
+                tag.append(contentsOf: digits)
+            }
         }
         tag.append(34)
         return tag
@@ -36,8 +39,9 @@ struct Representation {
     /// The head of 200.
     func whole() -> ResponseHead {
         var head = site.heads.whole(isImmutable: isImmutable)
+        head.reserve(160)
         describe(&head, contentType)
-        head.add("Content-Length", String(resource.byteCount))
+        head.add("Content-Length", resource.byteCount)
         return head
     }
 
@@ -57,7 +61,7 @@ struct Representation {
     }
 
     private func identify(_ head: inout ResponseHead) {
-        head.add("ETag", String(decoding: tag, as: UTF8.self))
+        head.add("ETag", tag)
         if site.resources[Int(base)].variants >= 0 { head.add("Vary", "Accept-Encoding") }
     }
 

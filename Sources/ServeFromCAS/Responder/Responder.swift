@@ -9,8 +9,8 @@ public struct Responder: Sendable {
 
     /// Makes a responder.
     ///
-    /// - Parameter headCountMax: how many prepared heads are kept, about 1 KB each.
-    public init(site: Site, headCountMax: Int = 16_384) {
+    /// - Parameter headCountMax: how many prepared heads are kept, about half a KB each.
+    public init(site: Site, headCountMax: Int = 512) {
         self.site = site
         cache = HeadCache(countMax: min(headCountMax, max(16, site.table.count)))
     }

@@ -26,7 +26,7 @@ final class AppHandler: RequestHandler {
     /// `@unchecked Sendable`: a loop's requests are answered on its own thread only.
     private final class LoopState: @unchecked Sendable {
         var generation = -1
-        var current: Responder?
+        @exclusivity(unchecked) var current: Responder?
         /// Of versions that are not current.
         var others: [VersionName: Responder] = [:]
         /// The Host field that was allowed last; a browser sends the same with every request.
@@ -94,7 +94,7 @@ final class AppHandler: RequestHandler {
 
     private func refuseHost(_ head: borrowing RequestHead, _ state: LoopState) -> Response? {
         if head.authority == nil, let host = head.value(of: "host"),
-            head.bytes[host].elementsEqual(state.allowedHost)
+            head.bytes[host].isEqual(to: state.allowedHost)
         {
             return nil
         }
@@ -134,7 +134,7 @@ final class AppHandler: RequestHandler {
         let version = entry.site.version
         if state.others[version]?.site !== entry.site {
             if state.others.count >= 8 { state.others = [:] }
-            state.others[version] = Responder(site: entry.site, headCountMax: 4096)
+            state.others[version] = Responder(site: entry.site, headCountMax: 256)
         }
         return state.others[version]?.respond(to: head)
             ?? Responder.respond(to: head, site: entry.site)

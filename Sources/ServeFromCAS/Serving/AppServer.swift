@@ -20,6 +20,8 @@ public final class AppServer: Sendable {
     public let bridge: Bridge
     private let server: HTTPServer
     let handler: AppHandler
+    // Only this keeps it.
+    private let late: LateHandler
     private let housekeeping = Mutex<Task<Void, Never>?>(nil)
 
     /// Takes the port; requests are answered after ``start()``.
@@ -42,7 +44,7 @@ public final class AppServer: Sendable {
         let late = LateHandler()
         // Weak: the handler holds the bridge, and its pins must go with the server.
         let bridge = Bridge(limits: options.bridge) { [weak late] change in
-            late?.resolved?.noteSession(change)
+            late?.handler?.noteSession(change)
         }
         let shelf = try SiteShelf(
             versions, options.site, shell: options.shell, notice: options.notice)
@@ -61,15 +63,17 @@ public final class AppServer: Sendable {
         let notice = options.notice
         httpOptions.onDamage = { notice($0.message) }
         let objects = ContentCache(versions.store)
-        let server = try Self.bind(
+        let (server, handler) = try Self.bind(
             options.port.candidates(remembered: memory.port(for: options.port)), httpOptions,
-            objects, late)
-        let handler = AppHandler(
-            AppHandler.Parts(
-                shelf: shelf, startup: startup, bridge: bridge, pinGrace: options.pinGrace,
-                port: server.port, hosts: options.hosts, token: token, proxies: proxies,
-                workers: server.loops.count, notice: notice))
-        late.handler.withLock { $0 = handler }
+            objects
+        ) { port, loops in
+            AppHandler(
+                AppHandler.Parts(
+                    shelf: shelf, startup: startup, bridge: bridge, pinGrace: options.pinGrace,
+                    port: port, hosts: options.hosts, token: token, proxies: proxies,
+                    workers: loops, notice: notice))
+        }
+        late.resolve(handler)
         memory.note(options.port, server.port)
         if memory != remembered { Self.remember(memory, versions, notice) }
         let query = token.map { "?\(AppHandler.tokenName(port: server.port))=\($0)" }
@@ -78,6 +82,7 @@ public final class AppServer: Sendable {
         self.bridge = bridge
         self.server = server
         self.handler = handler
+        self.late = late
         shelf.refresh()
     }
 
@@ -94,14 +99,20 @@ public final class AppServer: Sendable {
 
     private static func bind(
         _ candidates: [UInt16], _ options: HTTPServer.Options, _ objects: ContentCache,
-        _ handler: any RequestHandler
-    ) throws(StoreError) -> HTTPServer {
+        _ make: (_ port: UInt16, _ loops: Int) -> AppHandler
+    ) throws(StoreError) -> (HTTPServer, AppHandler) {
         var options = options
         var first: StoreError?
         for port in candidates {
             options.addresses = [.loopback4(port), .loopback6(port)]
             do throws(StoreError) {
-                return try HTTPServer(options, objects: objects, handler: handler)
+                var handler: AppHandler?
+                let server = try HTTPServer(options, objects: objects) { port, loops in
+                    let made = make(port, loops)
+                    handler = made
+                    return made
+                }
+                if let handler { return (server, handler) }
             } catch {
                 guard error.code == .portInUse else { throw error }
                 first = first ?? error
@@ -150,15 +161,9 @@ public final class AppServer: Sendable {
     }
 }
 
-/// Stands for the handler while the port, which the handler needs to know, is being taken.
-private final class LateHandler: RequestHandler {
-    let handler = Mutex<AppHandler?>(nil)
-    var resolved: AppHandler? { handler.withLock { $0 } }
-
-    func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
-        resolved?.answer(head, exchange)
-            ?? .response(PlainAnswer.response(503, "The server begins.", method: head.method))
-    }
-
-    func ended(_ connection: ConnectionID) { resolved?.ended(connection) }
+/// Leads from the bridge, which is made first, to the handler.
+private final class LateHandler: Sendable {
+    private let state = Mutex<AppHandler?>(nil)
+    var handler: AppHandler? { state.withLock { $0 } }
+    func resolve(_ handler: AppHandler) { state.withLock { $0 = handler } }
 }

@@ -14,11 +14,13 @@ struct PathTable: Sendable {
     // Positions in `keys` plus one; 0 is free. The count is a power of two, at least twice the keys.
     private var slots: [UInt32]
 
-    init(capacity: Int) {
+    /// - Parameter byteCount: of all keys together; a guess does no harm.
+    init(capacity: Int, byteCount: Int = 0) {
         var count = 16
         while count < capacity * 2 { count *= 2 }
         slots = [UInt32](repeating: 0, count: count)
         keys.reserveCapacity(capacity)
+        bytes.reserveCapacity(byteCount)
     }
 
     /// The number of keys; they are numbered from 0 in the order they were added.
@@ -33,7 +35,11 @@ struct PathTable: Sendable {
     /// The number of a key; `nil` if it is not in the table.
     @inline(__always)
     func find(_ path: UnsafeBufferPointer<UInt8>) -> Int? {
-        let hash = Self.hash(path)
+        find(path, Self.hash(path))
+    }
+
+    @inline(__always)
+    private func find(_ path: UnsafeBufferPointer<UInt8>, _ hash: UInt32) -> Int? {
         var slot = Int(hash) & (slots.count - 1)
         while slots[slot] != 0 {
             let number = Int(slots[slot]) - 1
@@ -50,13 +56,13 @@ struct PathTable: Sendable {
 
     /// Adds a key and returns its number; `nil` if it is there already, or the table is full.
     mutating func insert(_ path: UnsafeBufferPointer<UInt8>) -> Int? {
-        if find(path) != nil { return nil }
+        let hash = Self.hash(path)
+        if find(path, hash) != nil { return nil }
         guard bytes.count + path.count <= Int(UInt32.max), keys.count < Int(UInt32.max) - 1 else {
             return nil
         }
         if (keys.count + 1) * 2 > slots.count { grow() }
         let number = keys.count
-        let hash = Self.hash(path)
         keys.append(Key(start: UInt32(bytes.count), length: UInt32(path.count), hash: hash))
         bytes.append(contentsOf: path)
         place(number, hash)

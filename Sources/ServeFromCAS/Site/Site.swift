@@ -37,7 +37,9 @@ public final class Site: Sendable {
         _ manifest: VersionTree.Manifest, options: SiteOptions = SiteOptions(),
         shell: VersionTree.Manifest? = nil
     ) {
-        var builder = SiteBuilder(options, capacity: manifest.count + (shell?.count ?? 0))
+        var builder = SiteBuilder(
+            options, capacity: manifest.count + (shell?.count ?? 0),
+            byteCount: manifest.pathByteCount + (shell?.pathByteCount ?? 0))
         builder.add(manifest)
         if let shell { builder.add(shell: shell) }
         builder.markImmutable()

@@ -16,20 +16,25 @@ struct SiteBuilder {
     private var isPath: [Bool] = []
     private var compressed: [(key: Int, coding: ContentCoding)] = []
 
-    init(_ options: SiteOptions, capacity: Int) {
+    init(_ options: SiteOptions, capacity: Int, byteCount: Int) {
         self.options = options
-        table = PathTable(capacity: capacity)
+        // Every path with its slash.
+        table = PathTable(capacity: capacity, byteCount: byteCount + capacity)
         resources.reserveCapacity(capacity)
         destinations.reserveCapacity(capacity)
     }
 
     mutating func add(_ manifest: VersionTree.Manifest) {
         let first = resources.count
-        for entry in manifest.entries { addResource(entry) }
-        var resource = Int32(first)
-        for entry in manifest.entries {
-            for route in entry.routes { addRoute(route, resource) }
-            resource += 1
+        let hasExtras = manifest.hasExtras
+        for position in 0..<manifest.count {
+            addResource(manifest, position, hasExtras ? manifest.extras(at: position) : nil)
+        }
+        if hasExtras {
+            for position in 0..<manifest.count {
+                guard let extras = manifest.extras(at: position) else { continue }
+                for route in extras.routes { addRoute(route, Int32(first + position)) }
+            }
         }
         let paths = addPaths(manifest, first)
         for (key, path) in paths { addAliases(path, key) }
@@ -48,17 +53,21 @@ struct SiteBuilder {
         }
     }
 
-    private mutating func addResource(_ entry: VersionTree.Manifest.Entry) {
-        var resource = Resource(address: entry.address, byteCount: entry.byteCount)
-        if options.entityTags == .label, let label = Self.label(entry) {
-            resource.label = Int32(labels.count)
-            labels.append(label)
-        }
-        if !entry.foreign.isEmpty {
-            for field in entry.foreign where field.key.utf8.elementsEqual("cacheable".utf8) {
+    private mutating func addResource(
+        _ manifest: VersionTree.Manifest, _ position: Int,
+        _ extras: VersionTree.Manifest.Extras?
+    ) {
+        var resource = Resource(
+            address: manifest.address(at: position), byteCount: manifest.byteCount(at: position))
+        if let extras {
+            if options.entityTags == .label, let label = Self.label(extras) {
+                resource.label = Int32(labels.count)
+                labels.append(label)
+            }
+            for field in extras.foreign where field.key.utf8.elementsEqual("cacheable".utf8) {
                 resource.isCacheable = field.value.asBool ?? false
             }
-            for field in entry.foreign where field.key.utf8.elementsEqual("sourceMapUrl".utf8) {
+            for field in extras.foreign where field.key.utf8.elementsEqual("sourceMapUrl".utf8) {
                 if let url = field.value.asString, url.utf8.first == 47 {
                     sourceMaps[Int32(resources.count)] = percentEncodedPath(url.utf8)
                 }
@@ -68,7 +77,7 @@ struct SiteBuilder {
     }
 
     /// What the publisher promises as an entity tag; `nil` if it cannot stand in one.
-    private static func label(_ entry: VersionTree.Manifest.Entry) -> String? {
+    private static func label(_ entry: VersionTree.Manifest.Extras) -> String? {
         for field in entry.foreign where field.key.utf8.elementsEqual("hash".utf8) {
             guard let label = field.value.asString, !label.isEmpty,
                 label.utf8.allSatisfy({ $0 == 0x21 || $0 >= 0x23 && $0 <= 0x7E })
@@ -98,10 +107,10 @@ struct SiteBuilder {
         var resource = Int32(first)
         let index = Array(options.index.utf8)
         var path: [UInt8] = []
-        for entry in manifest.entries {
+        for position in 0..<manifest.count {
             path.removeAll(keepingCapacity: true)
             path.append(47)
-            path.append(contentsOf: entry.path.description.utf8)
+            manifest.withPathBytes(at: position) { path.append(contentsOf: $0) }
             let inserted = insert(path, Destination(resource: resource), isPath: true)
             // A route of another file may stand there; its key is spelled the same.
             resources[Int(resource)].path = Int32(inserted ?? table.find(path[...]) ?? -1)

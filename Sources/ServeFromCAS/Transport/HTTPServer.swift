@@ -38,8 +38,17 @@ package final class HTTPServer: Sendable {
 
     /// Binds the addresses; requests are answered after ``start()``.
     /// - Throws: `.portInUse`, naming the port; `.permission`; `.io`.
-    package init(
+    package convenience init(
         _ options: Options = Options(), objects: any ObjectSource, handler: any RequestHandler
+    ) throws(StoreError) {
+        try self.init(options, objects: objects) { _, _ in handler }
+    }
+
+    /// As `init(_:objects:handler:)`, for a handler that has to know the port and the number of
+    /// loops.
+    package init(
+        _ options: Options, objects: any ObjectSource,
+        handler: (_ port: UInt16, _ loops: Int) -> any RequestHandler
     ) throws(StoreError) {
         let (listeners, port) = try Self.listen(options.addresses)
         var loops: [EventLoop] = []
@@ -55,7 +64,7 @@ package final class HTTPServer: Sendable {
         }
         self.port = port
         self.loops = loops
-        self.handler = handler
+        self.handler = handler(port, loops.count)
         self.objects = objects
         self.options = options
         state = Mutex(State(listeners: listeners))

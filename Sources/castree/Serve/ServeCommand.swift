@@ -63,6 +63,7 @@ extension Command {
             .flag("open", "open the page in the browser"),
         ]
     ) { invocation in
+        FileLimit.raise()
         let versions = try invocation.openStore()
         let options = try invocation.serverOptions()
         let server = try AppServer(versions, options: options)

@@ -110,7 +110,9 @@ final class ConnectionContext {
     let options: ConnectionOptions
     let log: (@Sendable (AccessRecord) -> Void)?
     /// Reads heads that come in one piece, which is nearly all.
-    var parser: RequestParser
+    ///
+    /// Of the loop's thread alone, and no call within one on it comes back to it.
+    @exclusivity(unchecked) var parser: RequestParser
 
     init(
         handler: any RequestHandler, objects: any ObjectSource, options: ConnectionOptions,

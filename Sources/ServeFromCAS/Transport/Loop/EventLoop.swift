@@ -15,13 +15,13 @@ package final class EventLoop: @unchecked Sendable {
     var dateField: [UInt8] = []
     var dateSecond: Int64 = -1
     let receiveBuffer: UnsafeMutableRawBufferPointer
-    var sendBuffer = SendBuffer(capacity: 128 << 10)
+    @exclusivity(unchecked) var sendBuffer = SendBuffer(capacity: 128 << 10)
 
     let poller: Poller
     var streams: [Stream?] = []
     var generations: [UInt32] = []
     var freeSlots: [Int] = []
-    var deadlines = DeadlineQueue()
+    @exclusivity(unchecked) var deadlines = DeadlineQueue()
     var turns: [Stream] = []
     var failures: [(Stream, Int32)] = []
     var afterCalls: [() -> Void] = []

@@ -55,7 +55,20 @@ extension Stream {
     /// When the file has become shorter meanwhile, the stream is cut: nothing is made up.
     package func send(_ object: OpenObject, _ range: Range<Int64>) {
         guard takesBytes, !range.isEmpty else { return }
-        output.append(.file(object, range: range))
+        var start = range.lowerBound
+        // Most often the system takes all of it, and nothing is queued.
+        if output.isEmpty, !isBlocked, !isConnecting {
+            let count = min(Int64(loop.options.sliceByteCount), Int64(range.count))
+            let sent = Socket.sendFile(socket, object.raw, at: start, count: Int(count))
+            if case .bytes(let sent) = sent {
+                sentByteCount += Int64(sent)
+                start += Int64(sent)
+            } else if case .blocked = sent {
+                isBlocked = true
+            }
+        }
+        guard start < range.upperBound else { return }
+        output.append(.file(object, range: start..<range.upperBound))
         owesDrained = true
         if !isBlocked, !isConnecting { flush() }
     }

@@ -1,10 +1,10 @@
 package import CASStore
 import Synchronization
 
-/// The objects of a store, as a server sends them: small ones from memory, large ones from files that
-/// are kept open.
+/// The objects of a store, as a server sends them: a few small ones from memory, all others from files
+/// that are kept open.
 ///
-/// A small object's bytes are verified against its address when they enter memory. A large object's
+/// Bytes are verified against their address when they enter memory. A
 /// file is read and verified before it is served for the first time, and again when its size, its
 /// times or the file itself have changed since; fstat(2) says so before each use. Up to
 /// ``Limits/verifiedAtOnce`` bytes that happens in passing, larger ones are read on another thread.
@@ -18,22 +18,36 @@ package final class ContentCache: ObjectSource {
         /// Objects up to this many bytes are kept in memory.
         package var smallByteCount = 32 << 10
         /// Bytes of all objects in memory.
-        package var memory = 16 << 20
+        package var memory: Int
         /// Files kept open.
-        package var openFiles = 128
+        package var openFiles: Int
         /// Objects up to this many bytes are verified on the thread that asks: about a millisecond.
         package var verifiedAtOnce = 1 << 20
-        /// Large objects of which is remembered how they were found.
+        /// Files of which is remembered how they were found.
         package var verdicts = 16_384
 
-        package init() {}
+        /// What suits the process: half of the files that it may have open, and where those are few
+        /// more memory instead.
+        package init() {
+            openFiles = min(16_384, max(32, FileLimit.current / 2))
+            memory = openFiles >= 4096 ? 512 << 10 : 16 << 20
+        }
     }
 
     private struct State {
         var small: RecentlyUsed<[UInt8]>
         var large: RecentlyUsed<OpenObject>
         var verdicts: RecentlyUsed<Verdict>
+        /// Counts small objects that were not in memory.
+        var missed = 0
     }
+
+    /// When memory is full, one of so many objects that are asked for and not in it gets in.
+    ///
+    /// A site larger than the memory would else read and verify something for every request.
+    private static let rarity = 32
+    /// What an entry costs beside its bytes: the array's header, the node, the table's slot.
+    private static let overhead = 160
 
     /// What reading a file has shown.
     private struct Verdict: Sendable {
@@ -59,22 +73,42 @@ package final class ContentCache: ObjectSource {
     }
 
     package func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent {
-        size <= Int64(limits.smallByteCount)
-            ? .memory(try small(object, size)) : try large(object, size)
+        guard size <= Int64(limits.smallByteCount) else { return try large(object, size) }
+        switch known(object, size) {
+        case .bytes(let bytes):
+            guard bytes.count == Int(size) else { throw otherSize(object, size) }
+            return .memory(bytes)
+        case .mayEnter: return .memory(try small(object, size))
+        case .stays: return try large(object, size)
+        }
+    }
+
+    /// What is known of a small object.
+    private enum Known {
+        case bytes([UInt8])
+        /// It is not in memory, and may get in.
+        case mayEnter
+        /// It stays on disk.
+        case stays
+    }
+
+    private func known(_ object: ObjectID, _ size: Int64) -> Known {
+        state.withLock { state in
+            if let bytes = state.small.value(of: object) { return .bytes(bytes) }
+            state.missed &+= 1
+            let mayEnter =
+                state.missed % Self.rarity == 0 || state.small.hasRoom(Int(size) + Self.overhead)
+            return mayEnter ? .mayEnter : .stays
+        }
     }
 
     private func small(_ object: ObjectID, _ size: Int64) throws(StoreError) -> [UInt8] {
-        if let bytes = state.withLock({ $0.small.value(of: object) }) {
-            guard bytes.count == Int(size) else { throw otherSize(object, size) }
-            return bytes
-        }
         // Two threads may read the same object; both reads are right, and no lock is held.
         guard let bytes = try store.read(object, limit: limits.smallByteCount) else {
             throw missing(object)
         }
         guard bytes.count == Int(size) else { throw otherSize(object, size) }
-        // What an entry costs beside its bytes: the array's header, the node, the table's slot.
-        state.withLock { $0.small.insert(object, bytes, cost: bytes.count + 160) }
+        state.withLock { $0.small.insert(object, bytes, cost: bytes.count + Self.overhead) }
         return bytes
     }
 
