@@ -125,13 +125,7 @@ extension Store {
         let before = try index.version(registration.name, connection)
         // Registered before with the same content: recorded anew, as some objects may be back.
         if let before { try index.removeVersion(id: before.id, connection) }
-        var recorded = registration
-        if let before {
-            recorded.manifest = before.manifest
-            recorded.ordinal = before.ordinal
-            recorded.createdAt = before.createdAt
-        }
-        let (_, absent) = try index.insertVersion(recorded, connection, stored: stored) {
+        let (_, absent) = try index.insertVersion(registration, connection, stored: stored) {
             (address) throws(StoreError) in try self.objects.contains(address)
         }
         guard absent.isEmpty || allowsMissing else {

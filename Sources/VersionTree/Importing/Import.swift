@@ -81,9 +81,10 @@ struct Import {
         try store.syncAll()
         var isNew = false
         do throws(StoreError) {
-            isNew = try writing.publish()
+            let published = try writing.publish()
+            isNew = published.isNew
             try versions.publishTree(tree, of: manifest)
-            switch try settle(registration) {
+            switch try settle(published.kept ?? registration) {
             case .settled(let completed): return completed
             case .lost: return nil
             }

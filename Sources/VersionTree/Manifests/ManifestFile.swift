@@ -4,12 +4,14 @@ import CASStore
 struct ManifestFile {
     private let versions: VersionStore
     private let manifest: Manifest
+    private let lease: String
     private let aside: String
     private let name: String
 
     init(_ versions: VersionStore, _ manifest: Manifest, lease: String) {
         self.versions = versions
         self.manifest = manifest
+        self.lease = lease
         name = StoreLayout.manifest(manifest.version.description)
         aside = ".\(name).\(lease)"
     }
@@ -46,7 +48,7 @@ struct ManifestFile {
     }
 
     /// What stands in the manifest's place.
-    private enum Standing { case same, damaged, nothing }
+    private enum Standing { case same(Manifest), damaged, nothing }
 
     /// - Throws: `.versionExists` if a manifest with other content stands there.
     private func standing() throws(StoreError) -> Standing {
@@ -61,7 +63,7 @@ struct ManifestFile {
         guard try there.contentAddress() == manifest.contentAddress() else {
             throw StoreError.versionExists(manifest.version.description)
         }
-        return .same
+        return .same(there)
     }
 
     /// Takes the manifest away again: the version could not be recorded.
@@ -72,28 +74,29 @@ struct ManifestFile {
 
     /// Puts the manifest in its place, durably: the version is registered on disk.
     ///
-    /// - Returns: whether it was not there before.
+    /// - Returns: whether it was not there before, and the registration of the older manifest that
+    ///   keeps its place, if one does: it has the same content, and its own number and time.
     /// - Throws: `.versionExists` if a manifest with other content is there.
-    func publish() throws(StoreError) -> Bool {
+    func publish() throws(StoreError) -> (isNew: Bool, kept: Registration?) {
         let fileSystem = versions.fileSystem
         while true {
             do throws(StoreError) {
                 try fileSystem.renameNew(directory, aside, to: directory, name)
                 try versions.store.sync(directory)
-                return true
+                return (true, nil)
             } catch {
                 guard error.isExisting else { throw error }
             }
             switch try standing() {
-            case .same:
+            case .same(let there):
                 // Registered before with the same content: it keeps its file.
                 try fileSystem.removeIfPresent(directory, aside)
                 try versions.store.sync(directory)
-                return false
+                return (false, try ManifestFile(versions, there, lease: lease).registration())
             case .damaged:
                 try fileSystem.rename(directory, aside, to: directory, name)
                 try versions.store.sync(directory)
-                return false
+                return (false, nil)
             case .nothing: continue  // retired between the rename and the look
             }
         }

@@ -119,16 +119,16 @@ extension VersionStore {
     ) throws(StoreError) -> Bool {
         try file.write()
         try store.syncAll()
-        let isNew = try file.publish()
+        let published = try file.publish()
         do throws(StoreError) {
             let outcome = try store.settle(
-                registration, allowsMissing: true, stored: { _ in nil },
+                published.kept ?? registration, allowsMissing: true, stored: { _ in nil },
                 cached: EmptyCollection())
             if case .settled = outcome { return true }
             return false
         } catch {
             // Not recorded, so not acknowledged. The error to report is the first.
-            if isNew { try? file.unpublish() }
+            if published.isNew { try? file.unpublish() }
             throw error
         }
     }
