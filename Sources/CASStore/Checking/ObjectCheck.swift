@@ -25,8 +25,9 @@ extension Store {
         // By the chunk's first shard: chunks end in any order, and their entries are sorted.
         let inodes = Mutex<[Int: SoundInodes]>([:])
         let store = self
-        // One transaction a chunk: as many shards as hold a few thousand objects.
-        let chunk = max(1, min(32, 256 * 2048 / max(try objectCount(), 1)))
+        // One transaction a chunk: not more than hold a few thousand objects, and few enough that no
+        // thread waits long for the last one.
+        let chunk = max(1, min(8, 256 * 2048 / max(try objectCount(), 1)))
         try Parallel.run(
             workers: Parallel.workerCount, count: shards.count, chunk: chunk, first: beside
         ) {
