@@ -44,8 +44,12 @@ package enum BridgeOrigin {
         _ claims: Claims, allowedHosts: [String] = loopbackNames, allowedOrigins: [String] = []
     ) -> Bool {
         guard let host = claims.host?.lowercased(), let name = name(of: host) else { return false }
-        guard allowedHosts.contains(where: { $0.lowercased().utf8.elementsEqual(name.utf8) })
-        else { return false }
+        // A name is good at any port, `name:port` at that one.
+        let isKnown = allowedHosts.contains { allowed in
+            let allowed = allowed.lowercased()
+            return allowed.utf8.elementsEqual(name.utf8) || allowed.utf8.elementsEqual(host.utf8)
+        }
+        guard isKnown else { return false }
         if let origin = claims.origin?.lowercased() {
             if allowedOrigins.contains(where: { $0.lowercased().utf8.elementsEqual(origin.utf8) }) {
                 return true

@@ -80,8 +80,20 @@ final class AppHandler: RequestHandler {
             case .refused(let response): return .response(response)
             }
         }
-        if isReserved(head) { return answerReserved(head, exchange) }
-        if let proxies, let answer = proxies.answer(head) { return answer }
+        if isReserved(head) {
+            let answer = answerReserved(head, exchange)
+            if case .response(let response) = answer {
+                return .response(adding(cookies, to: response))
+            }
+            return answer
+        }
+        if let proxies, let answer = proxies.answer(head) {
+            if let refusal = refuseForeign(head) { return .response(refusal) }
+            if let first = cookies.first, head.method == .get {
+                return .response(redirectWithoutToken(head, first))
+            }
+            return answer
+        }
         guard PinRequest.isOfPage(head) else {
             return .response(adding(cookies, to: respondCurrent(head, state)))
         }
@@ -103,6 +115,32 @@ final class AppHandler: RequestHandler {
             state.allowedHost = Array(head.bytes[host])
         }
         return nil
+    }
+
+    /// Refuses what another site in the same browser would have an upstream do.
+    ///
+    /// The upstream cannot see it: its Host is its own name. Reading is the browser's to forbid.
+    private func refuseForeign(_ head: RequestHead) -> Response? {
+        let isRead = [.get, .head, .options].contains(head.method)
+        let isUpgrade = head.lists("upgrade", in: "connection")
+        guard !isRead || isUpgrade else { return nil }
+        // What is no browser says neither, and is not led astray by a page.
+        guard head.value(of: "origin") != nil || head.value(of: "sec-fetch-site") != nil,
+            !isOwn(head)
+        else { return nil }
+        return PlainAnswer.response(
+            403, "Another site may not send requests through this server.", method: head.method)
+    }
+
+    /// Sends a browser that shows the token in an address to the same one without it: the cookie has
+    /// it from here on, and an upstream's answer could not set it.
+    private func redirectWithoutToken(_ head: RequestHead, _ cookie: String) -> Response {
+        var location = "/" + head.text(head.path).drop { $0 == "/" }
+        let query = head.query.map { OwnSecrets.withoutParameters(head.bytes[$0]) } ?? []
+        if !query.isEmpty { location += "?" + String(decoding: query, as: UTF8.self) }
+        return PlainAnswer.response(
+            303, "The address without the token.", method: head.method,
+            fields: [("Location", location), ("Set-Cookie", cookie)])
     }
 
     private func adding(_ cookies: [String], to response: Response) -> Response {

@@ -59,10 +59,8 @@ final class BridgeStream: StreamHandler {
     }
 
     func closed(_ stream: Stream, failure: Int32?) {
-        let now = SystemClock.now
-        link.receiveEnd(now: now)
         // The page may live on and connect again; that it goes it says itself.
-        handler.pins.withLock { $0.close(connection: connection.raw, now: now) }
+        link.receiveEnd(now: SystemClock.now)
     }
 
     private func pump(_ stream: Stream) {

@@ -24,6 +24,8 @@ final class SiteShelf: Sendable {
         /// What lifecycle.json was when it was last read.
         var status: FileStatus?
         var hasRead = false
+        /// What kept the lifecycle from being followed, so that it is told once.
+        var trouble: String?
         var lifecycle = Lifecycle()
     }
 
@@ -78,6 +80,7 @@ final class SiteShelf: Sendable {
             let before = state.withLock { state -> Lifecycle in
                 let before = state.lifecycle
                 state.hasRead = true
+                state.trouble = nil
                 state.status = status
                 state.lifecycle = lifecycle
                 let isNew = state.current?.site !== entry?.site
@@ -88,7 +91,12 @@ final class SiteShelf: Sendable {
             return before == lifecycle ? nil : (before, lifecycle)
         } catch {
             // What was served goes on being served: a page is worth more than news.
-            notice("unable to follow the lifecycle: \(error.message)")
+            let trouble = error.message
+            let isNew = state.withLock { state -> Bool in
+                defer { state.trouble = trouble }
+                return state.trouble != trouble
+            }
+            if isNew { notice("unable to follow the lifecycle: \(trouble)") }
             return nil
         }
     }

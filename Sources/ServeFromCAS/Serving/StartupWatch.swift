@@ -116,27 +116,32 @@ final class StartupWatch: Sendable {
             return start
         }
         guard let late else { return nil }
-        let lifecycle = try versions.lifecycle()
-        // Confirmed or left by somebody else meanwhile.
-        guard lifecycle.current == late.version, lifecycle.boot?.token == late.token else {
-            return nil
-        }
-        let reason = "no page confirmed that it started within \(allowedInWords)"
         do throws(StoreError) {
+            let lifecycle = try versions.lifecycle()
+            // Confirmed or left by somebody else meanwhile.
+            guard lifecycle.current == late.version, lifecycle.boot?.token == late.token else {
+                return nil
+            }
+            let reason = "no page confirmed that it started within \(allowedInWords)"
             _ = try versions.rollback(reason: reason)
+            return (late.version, reason)
         } catch {
-            if error.code == .nothingToRollBackTo { keepWaiting(late) }
+            // Without anything better to show a confirmation is welcome however late it comes; a disk
+            // that is full or failing may be better soon.
+            let isFinal = error.code == .nothingToRollBackTo
+            keepWaiting(late, left: isFinal ? nil : Self.retryPause, now)
             throw error
         }
-        return (late.version, reason)
     }
 
-    /// There is nothing better to show, so that a confirmation is welcome however late it comes.
-    private func keepWaiting(_ late: Start) {
+    private static let retryPause = Duration.seconds(5)
+
+    private func keepWaiting(_ late: Start, left: Duration?, _ now: Duration) {
         state.withLock { state in
             guard state.start == nil else { return }
             state.start = late
-            state.start?.left = nil
+            state.start?.left = left
+            state.start?.runsSince = now
         }
     }
 

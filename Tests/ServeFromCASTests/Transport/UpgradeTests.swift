@@ -18,6 +18,18 @@ private final class Shouter: StreamHandler {
     func closed(_ stream: Stream, failure: Int32?) {}
 }
 
+/// Says when its deadline has come.
+private final class Waiter: StreamHandler {
+    init(_ stream: Stream) { stream.setDeadline(1) }
+    func received(_ bytes: Span<UInt8>, on stream: Stream) {}
+    func receivedEnd(on stream: Stream) { stream.finish() }
+    func deadlineReached(on stream: Stream) {
+        stream.send(Array("late".utf8))
+        stream.finish()
+    }
+    func closed(_ stream: Stream, failure: Int32?) {}
+}
+
 /// Copies a stream into an exchange: the least a proxy can be.
 private final class Pump: StreamHandler, ExchangeStreamHandler {
     let exchange: ExchangeStream
@@ -77,6 +89,20 @@ struct UpgradeTests {
         client.send("def")
         client.send(".")
         #expect(client.readAll() == Array("ABCDEF.".utf8))
+    }
+
+    @Test("keeps the deadline that its new handler sets when it is made")
+    func deadline() throws {
+        let server = try TestServer.answering { path, _, _ in
+            guard path == "/wait" else { return nil }
+            var head = ResponseHead(101)
+            head.add("Upgrade", "wait")
+            return .upgrade(head) { stream in Waiter(stream) }
+        }
+        let client = try server.client()
+        client.send(get("/wait", "Upgrade: wait\r\nConnection: upgrade\r\n"))
+        #expect(try #require(client.response()).status == 101)
+        #expect(client.readAll() == Array("late".utf8))
     }
 
     @Test("carries a request and its answer to another server and back, with back-pressure")

@@ -19,6 +19,8 @@ extension HTTPConnection {
             append(loop.dateField)
             append(Self.connectionUpgrade)
             finishRecord(response.status)
+            // Before the new handler is made, which may set a deadline of its own.
+            stream.setDeadline(nil)
             handOver(make(stream))
         case .streaming(let make):
             let exchange = ExchangeStream(self, head, framing)
@@ -31,8 +33,9 @@ extension HTTPConnection {
     func handOver(_ handler: any StreamHandler) {
         flush()
         phase = .ending
-        stream.setDeadline(nil)
         stream.handler = handler
+        let (told, connection) = (context.handler, ConnectionID(stream.token, on: loop))
+        stream.onEnd = { told.ended(connection) }
         // The bytes after the head are given on when the current call is over; none may overtake.
         stream.pauseReading()
         let (token, loop) = (stream.token, loop)

@@ -4,7 +4,7 @@ package protocol RequestHandler: Sendable {
     ///
     /// `exchange` is only worth keeping for ``Answer/later(within:otherwise:gone:)``.
     func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer
-    /// A connection that has brought requests has ended, or was handed over by an upgrade.
+    /// A connection that has brought requests has ended, whoever had it last.
     func ended(_ connection: ConnectionID)
 }
 

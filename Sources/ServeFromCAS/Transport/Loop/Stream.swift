@@ -45,6 +45,8 @@ package final class Stream {
     package let token: Token
     /// Who is told; may be replaced at any time (an upgrade).
     package var handler: (any StreamHandler)?
+    /// Called when the stream is gone, after its handler: for whoever had it before an upgrade.
+    var onEnd: (() -> Void)?
     /// All bytes that were handed to the system so far.
     package internal(set) var sentByteCount: Int64 = 0
     /// Whether what the peer said last is still read when sending to it has failed: a server may
@@ -161,6 +163,8 @@ package final class Stream {
         let told = handler
         handler = nil
         told?.closed(self, failure: failure)
+        onEnd?()
+        onEnd = nil
     }
 
     /// Ends the stream when all that is queued has been sent.
