@@ -1,3 +1,5 @@
+import CASStore
+
 /// A moment in whole seconds, as HTTP writes it (RFC 9110, section 5.6.7).
 package struct HTTPDate: Sendable, Hashable, Comparable {
     /// Seconds since 1970-01-01 00:00:00 UTC.
@@ -20,7 +22,8 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
         let seconds = min(max(seconds, first), last)
         let days = Int((seconds - Self.modulo(seconds, 86_400)) / 86_400)
         let time = Int(Self.modulo(seconds, 86_400))
-        let (year, month, day) = Self.civil(days)
+        let date = CivilDate(daysSince1970: Int64(days))
+        let (year, month, day) = (Int(date.year), Int(date.month), Int(date.day))
         let weekday = Int(Self.modulo(Int64(days) + 4, 7))
         Self.append(Self.weekdays[weekday].prefix(3), to: &target)
         target += [44, 32]
@@ -81,19 +84,5 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
         return era * 146_097 + dayOfEra - 719_468
-    }
-
-    /// The inverse of `days`.
-    private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra =
-            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
     }
 }

@@ -7,14 +7,9 @@ package enum PlainAnswer {
         _ status: Int, _ sentence: String, method: Method,
         fields: [(name: String, value: String)] = []
     ) -> Response {
-        let body = Array((sentence + "\n").utf8)
         var head = ResponseHead(status)
         for field in fields { head.add(field.name, field.value) }
-        head.add("Content-Type", "text/plain; charset=utf-8")
-        head.add("Content-Length", String(body.count))
-        head.add("Cache-Control", "no-store")
-        head.add("X-Content-Type-Options", "nosniff")
-        return Response(head: head, body: method == .head ? .none : .piece(.bytes(body)))
+        return head.explained(sentence, method: method)
     }
 
     static let allow = "GET, HEAD, OPTIONS"
@@ -44,5 +39,18 @@ package enum PlainAnswer {
         var head = ResponseHead(204)
         head.add("Allow", allow)
         return Response(head: head)
+    }
+}
+
+extension ResponseHead {
+    /// The response with this head and a sentence as its body.
+    func explained(_ sentence: String, method: Method = .get) -> Response {
+        let body = Array((sentence + "\n").utf8)
+        var head = self
+        head.add("Content-Type", "text/plain; charset=utf-8")
+        head.add("Content-Length", String(body.count))
+        head.add("Cache-Control", "no-store")
+        head.add("X-Content-Type-Options", "nosniff")
+        return Response(head: head, body: method == .head ? .none : .piece(.bytes(body)))
     }
 }

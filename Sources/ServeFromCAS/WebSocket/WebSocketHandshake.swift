@@ -85,18 +85,6 @@ package enum WebSocketHandshake {
     }
 }
 
-extension ResponseHead {
-    /// The response with this head and a sentence as its body.
-    func explained(_ sentence: String) -> Response {
-        var head = self
-        let body = Array((sentence + "\n").utf8)
-        head.add("Content-Type", "text/plain; charset=utf-8")
-        head.add("Cache-Control", "no-store")
-        head.add("Content-Length", "\(body.count)")
-        return Response(head: head, body: .piece(.bytes(body)))
-    }
-}
-
 extension RequestHead {
     /// The elements of a field that is a list, all its lines together (RFC 9110, section 5.6.1).
     func elements(of name: StaticString) -> [String] {

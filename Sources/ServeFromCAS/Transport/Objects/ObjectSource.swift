@@ -41,21 +41,6 @@ package final class OpenObject: Sendable {
         try reader.forEachPiece { _ throws(StoreError) in }
     }
 
-    /// All of it, compared with its address; for small objects.
-    func bytes() throws(StoreError) -> [UInt8] {
-        let bytes = try reader.read(at: 0, count: Int(byteCount))
-        var hasher = try ObjectHasher()
-        let found = bytes.withUnsafeBytes { hasher.hash($0).address }
-        guard found == address else {
-            throw StoreError(
-                .damagedObject,
-                "the bytes of object \(address) do not match its address; "
-                    + "run castree fsck --repair, then add or pull the content again",
-                object: address)
-        }
-        return bytes
-    }
-
     /// The error of a file that ended before its size.
     func shortened() -> StoreError {
         StoreError(

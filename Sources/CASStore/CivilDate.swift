@@ -1,0 +1,27 @@
+/// A day of the Gregorian calendar, also before it was introduced.
+package struct CivilDate: Sendable, Hashable {
+    package let year: Int64
+    /// From 1.
+    package let month: Int64
+    /// From 1.
+    package let day: Int64
+
+    /// The day that lies so many days behind 1970-01-01.
+    ///
+    /// Years are counted from March, so that the leap day is the last; 400 of them have 146,097 days,
+    /// and five months from March or August on have 153 (Howard Hinnant, "chrono-Compatible Low-Level
+    /// Date Algorithms", civil_from_days).
+    package init(daysSince1970 days: Int64) {
+        // 719,468 days lie between 0000-03-01 and 1970-01-01.
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra =
+            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    }
+}
