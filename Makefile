@@ -7,10 +7,6 @@ debug := -Xswiftc -warnings-as-errors
 tests := --disable-xctest
 
 release := -c release -Xswiftc -cross-module-optimization
-ifneq ($(shell uname -s),Darwin)
-# Wholly static: a program of a few milliseconds must not spend them on linking itself.
-release += -Xswiftc -static-executable -Xlinker -s
-endif
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
 scripts := $(wildcard scripts/* .ci/* Benchmarks/run Benchmarks/serve Tests/Browser/run)
@@ -25,7 +21,7 @@ run: setup build ## build, then push two real releases through a store and show 
 
 test: setup check ## check, build with warnings as errors, run all tests
 	$(SWIFT) build $(debug)
-	SWIFT_BACKTRACE=enable=no $(SWIFT) test $(debug) $(tests)
+	SWIFT_BACKTRACE=enable=no scripts/test $(SWIFT) test $(debug) $(tests)
 
 check: ## lint the Swift files, parse the scripts
 	$(SWIFT) format lint --strict --recursive --parallel $(swift_files)

@@ -10,14 +10,29 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
+// Wholly static: a program of a few milliseconds must not spend them on linking itself.
+let standalone: [LinkerSetting] = [
+    .unsafeFlags(
+        ["-static-executable", "-Xlinker", "-s"],
+        .when(platforms: [.linux], configuration: .release))
+]
+// The system keeps libcurl (its TLS, its proxies) up to date: it is linked when the program starts.
+let networked: [LinkerSetting] = [
+    .unsafeFlags(
+        ["-static-stdlib", "-Xlinker", "-s"],
+        .when(platforms: [.linux], configuration: .release))
+]
+
 let package = Package(
     name: "castree",
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .library(name: "CASStore", targets: ["CASStore"]),
         .library(name: "VersionTree", targets: ["VersionTree"]),
+        .library(name: "HotPush", targets: ["HotPush", "CurlTransport"]),
         .library(name: "ServeFromCAS", targets: ["ServeFromCAS"]),
         .executable(name: "castree", targets: ["castree"]),
+        .executable(name: "castree-pull", targets: ["castree-pull"]),
         .executable(name: "castree-fsck", targets: ["fsck"]),
     ],
     targets: [
@@ -30,6 +45,9 @@ let package = Package(
         .systemLibrary(
             name: "CCrypto", pkgConfig: "libcrypto",
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl",
+            providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
         .systemLibrary(name: "CSystem"),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(
@@ -37,6 +55,12 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VersionTree", dependencies: ["CASStore", "StrictJSON"], swiftSettings: settings),
+        .target(
+            name: "HotPush", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
+            swiftSettings: settings),
+        .target(
+            name: "CurlTransport", dependencies: ["HotPush", "CASStore", "CCurl"],
+            swiftSettings: settings),
         .target(
             name: "ServeFromCAS",
             dependencies: ["VersionTree", "CASStore", "StrictJSON", "CSystem"],
@@ -46,18 +70,25 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "castree",
-            dependencies: ["Console", "ServeFromCAS", "VersionTree", "CASStore", "StrictJSON"],
-            swiftSettings: settings),
+            dependencies: [
+                "Console", "HotPush", "ServeFromCAS", "VersionTree", "CASStore", "StrictJSON",
+            ], swiftSettings: settings, linkerSettings: standalone),
+        .executableTarget(
+            name: "castree-pull",
+            dependencies: [
+                "Console", "CurlTransport", "HotPush", "VersionTree", "CASStore", "StrictJSON",
+            ], swiftSettings: settings, linkerSettings: networked),
         .executableTarget(
             name: "fsck", dependencies: ["Console", "VersionTree", "CASStore", "StrictJSON"],
-            path: "tools", sources: ["fsck.swift"], swiftSettings: settings),
+            path: "tools", sources: ["fsck.swift"], swiftSettings: settings,
+            linkerSettings: standalone),
 
         .target(
             name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
             path: "Tests/StorageTestSupport", swiftSettings: settings),
         .executableTarget(
             name: "BridgeEcho", dependencies: ["ServeFromCAS", "VersionTree", "CASStore"],
-            path: "Tests/Browser/BridgeEcho", swiftSettings: settings),
+            path: "Tests/Browser/BridgeEcho", swiftSettings: settings, linkerSettings: standalone),
         .testTarget(
             name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
         .testTarget(
@@ -65,7 +96,8 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),
         .testTarget(
-            name: "CommandTests", dependencies: ["castree", "fsck"], swiftSettings: settings),
+            name: "CommandTests", dependencies: ["castree", "castree-pull", "fsck"],
+            swiftSettings: settings),
         .testTarget(
             name: "StressTests", dependencies: ["StorageTestSupport", "castree", "fsck"],
             swiftSettings: settings),
@@ -76,6 +108,12 @@ let package = Package(
             name: "VersionTreeTests",
             dependencies: ["StorageTestSupport", "VersionTree", "CASStore", "StrictJSON"],
             swiftSettings: settings),
+        .testTarget(
+            name: "HotPushTests",
+            dependencies: [
+                "StorageTestSupport", "HotPush", "CurlTransport", "VersionTree", "CASStore",
+                "StrictJSON",
+            ], swiftSettings: settings),
         .testTarget(
             name: "ServeFromCASTests",
             dependencies: [

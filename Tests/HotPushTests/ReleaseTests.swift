@@ -1,0 +1,12 @@
+import HotPush
+import Testing
+import VersionTree
+
+@Suite("A release") struct ReleaseTests {
+    @Test("a file is fetched from its own path unless a format says else")
+    func ownPath() throws {
+        let file = ReleaseFile(path: try TreePath("css/app.css"))
+        #expect(file.source == "css/app.css")
+        #expect(file.address == nil)
+    }
+}
