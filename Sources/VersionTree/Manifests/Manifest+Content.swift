@@ -43,11 +43,26 @@ extension Manifest {
             ordinal: ordinal, references: references)
     }
 
-    /// The distinct objects it names.
+    /// The distinct objects it names: those of its entries, and the publisher's manifest.
     package var references: References {
-        let order = distinctPositions()
-        let records = records
-        return References(count: order.count, position: { Int(order[$0]) }) { index in
+        var order = distinctPositions()
+        var records = records
+        if let received {
+            // As if one more entry had it; the same bytes may well be a file of the version.
+            let last = UInt32(records.count)
+            records.append(
+                Record(
+                    pathStart: 0, pathLength: 0, isExecutable: false,
+                    byteCount: received.byteCount, address: received.address))
+            let place = order.firstIndex {
+                !(records[Int($0)].address < received.address)
+            }
+            if place.map({ records[Int(order[$0])].address }) != received.address {
+                order.insert(last, at: place ?? order.count)
+            }
+        }
+        return References(count: order.count, position: { [order] in Int(order[$0]) }) {
+            [order, records] index in
             let record = records[Int(order[index])]
             return Reference(address: record.address, byteCount: record.byteCount)
         }

@@ -38,6 +38,25 @@ public struct Manifest: Sendable {
         }
     }
 
+    /// What the publisher sent: an object, kept as long as the version.
+    ///
+    /// Signatures cover exactly these bytes; the manifest is what was read from them.
+    public struct Received: Sendable, Hashable {
+        /// The format it is in, and its version: `meteor/1`.
+        public var format: String
+        /// The address of its bytes.
+        public var address: ObjectID
+        /// Their number.
+        public var byteCount: Int64
+
+        /// Makes a record of what was received.
+        public init(format: String, address: ObjectID, byteCount: Int64) {
+            self.format = format
+            self.address = address
+            self.byteCount = byteCount
+        }
+    }
+
     /// The most entries a manifest may have.
     public static let countMax = 4_000_000
 
@@ -49,6 +68,8 @@ public struct Manifest: Sendable {
     public internal(set) var ordinal: Int64
     /// When the version was registered, in seconds since 1970; for people.
     public internal(set) var createdAt: Int64
+    /// The publisher's manifest, if the version came in another format or over a network.
+    public var received: Received?
     /// Fields that castree does not know, kept as they came.
     public internal(set) var foreign: [JSONValue.Member] = []
 

@@ -62,6 +62,7 @@ private struct ManifestDecoder: ~Copyable {
     var ordinal: Int64?
     var createdAt: Int64?
     var hasEntries = false
+    var received: Manifest.Received?
     var foreign: [JSONValue.Member] = []
     var records: [Manifest.Record] = []
     var paths: [UInt8] = []
@@ -92,6 +93,7 @@ private struct ManifestDecoder: ~Copyable {
             case "version": version = try reader.readString()
             case "order": ordinal = try natural("order")
             case "createdAt": createdAt = try natural("createdAt")
+            case "received": received = try decodeReceived()
             case "entries":
                 hasEntries = true
                 try reader.enterArray()
@@ -111,6 +113,25 @@ private struct ManifestDecoder: ~Copyable {
         let value = try reader.readInteger()
         guard value >= 0 else { throw reader.failure("\"\(name)\" must not be negative") }
         return value
+    }
+
+    private mutating func decodeReceived() throws(JSONError) -> Manifest.Received {
+        var address: ObjectID?
+        var byteCount: Int64?
+        var format: String?
+        try reader.enterObject()
+        while let key = try reader.nextKey() {
+            switch key {
+            case "address": address = try decodeAddress()
+            case "bytes": byteCount = try natural("bytes")
+            case "format": format = try reader.readString()
+            default: throw reader.failure("\"received\" has no field \"\(printable(key))\"")
+            }
+        }
+        guard let address, let byteCount, let format else {
+            throw reader.failure("\"received\" has the fields address, bytes and format")
+        }
+        return Manifest.Received(format: format, address: address, byteCount: byteCount)
     }
 
     private mutating func decodeEntry() throws(JSONError) {
@@ -200,6 +221,7 @@ extension Manifest {
                 version: VersionName(text), ordinal: decoder.ordinal ?? 0,
                 createdAt: decoder.createdAt ?? 0, records: records, paths: decoder.paths,
                 details: details, foreign: decoder.foreign)
+            received = decoder.received
         } catch {
             throw decoder.reader.failure(error.message)
         }

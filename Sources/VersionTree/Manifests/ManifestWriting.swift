@@ -15,14 +15,16 @@ extension Manifest {
     ) throws(StoreError) {
         var writer = JSONWriter()
         writer.beginObject()
-        // The four fields of ours, and whatever came with them, in order.
-        let known = ["castree", "createdAt", "entries", "order", "version"]
+        // The fields of ours, and whatever came with them, in order.
+        var known = ["castree", "createdAt", "entries", "order", "version"]
+        if received != nil { known.append("received") }
         for key in Self.merged(known, foreign) {
             writer.key(key)
             switch key {
             case "castree": writer.integer(Self.formatVersion)
             case "createdAt": writer.integer(createdAt)
             case "order": writer.integer(ordinal)
+            case "received": write(received, &writer)
             case "version": writer.string(version.description)
             case "entries":
                 writer.beginArray()
@@ -43,6 +45,18 @@ extension Manifest {
         var bytes: [UInt8] = []
         try serialize { (piece) throws(StoreError) in bytes += piece }
         return bytes
+    }
+
+    private func write(_ received: Received?, _ writer: inout JSONWriter) {
+        guard let received else { return writer.null() }
+        writer.beginObject()
+        writer.key("address")
+        writeAddress(received.address, &writer)
+        writer.key("bytes")
+        writer.integer(received.byteCount)
+        writer.key("format")
+        writer.string(received.format)
+        writer.endObject()
     }
 
     private func write(_ position: Int, _ writer: inout JSONWriter) {

@@ -1,0 +1,61 @@
+extension Command {
+    /// `pull`: fetches a version from an origin.
+    ///
+    /// Declared once for the two programs that have it: one shows its help and hands over, the other
+    /// does the work.
+    public static func pull(
+        run: @escaping @Sendable (Invocation) throws -> ExitStatus
+    ) -> Command {
+        Command(
+            "pull", summary: "fetches a version, downloading only what is missing",
+            discussion: """
+                URL is an origin made by castree publish (any web server, or a directory), or a \
+                Meteor server. What any version in the store has already is not fetched again, \
+                whatever its path was; every byte is verified; the version becomes visible in one \
+                step, once it is whole, and waits for the next boot.
+
+                    castree pull https://example.org/app
+                    castree pull https://example.org/app --channel beta --activate
+                    castree pull https://example.org/app --dry-run
+
+                Interrupted, killed or cut off, the same command goes on where it stopped, within \
+                files too. The store is created if it is not there.
+                """,
+            arguments: [Argument("URL", "where versions are published", completion: .directories)],
+            options: [
+                .choice(
+                    "format", of: ["auto", "castree", "meteor", "8fit"],
+                    "how the origin describes its versions", fallback: "auto"),
+                .text(
+                    "channel", placeholder: "NAME", "the channel of a castree origin",
+                    fallback: "stable"),
+                .text("version", placeholder: "NAME", "call the version so in the store"),
+                .flag("activate", "make the version current once it is whole"),
+                .flag("keep", "make it neither current nor pending"),
+                .flag("dry-run", "say what would be fetched, and fetch nothing of it"),
+                .integer("jobs", in: 1...256, "fetch so many files at once", fallback: 16),
+                .text(
+                    "limit-rate", placeholder: "BYTES",
+                    "take at most so many bytes a second; K, M and G are units of 1024"),
+                .integer("retries", in: 0...100, "try a file again so often", fallback: 8),
+                .text(
+                    "timeout", placeholder: "TIME",
+                    "give up on a connection that is silent for so long, as in 30s",
+                    fallback: "30s"),
+                .text(
+                    "connect-timeout", placeholder: "TIME", "give up connecting after so long",
+                    fallback: "20s"),
+                .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
+                .text(
+                    "cacert", placeholder: "FILE", "trust these certificates instead of the system's",
+                    completion: .files),
+                .text(
+                    "device", placeholder: "ID",
+                    "the identity that staged roll-outs choose by; kept out of reports"),
+                .text(
+                    "app", placeholder: "KIND=VALUE", "what this app fulfils, as in appVersion=2.1.0",
+                    repeats: true),
+                .flag("force", "take a version that is banned, rolled out to others, or unsuited"),
+            ], run: run)
+    }
+}

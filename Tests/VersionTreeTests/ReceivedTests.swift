@@ -1,0 +1,67 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// The publisher's manifest is kept as it came, as long as the version.
+
+@Suite struct ReceivedTests {
+    private let sent = Array(#"{"version":"1" , "files":[]}"#.utf8)
+
+    private func register(_ temporary: TemporaryStore, _ files: [String: String]) throws {
+        let lease = try temporary.versions.store.makeLease()
+        let address = try temporary.versions.store.put(sent, protectedBy: lease)
+        var manifest = try makeManifest("1", files, ordinal: 0, createdAt: 0)
+        manifest.received = .init(
+            format: "meteor/1", address: address, byteCount: Int64(sent.count))
+        try temporary.versions.register(manifest)
+    }
+
+    @Test func `is written and read`() throws {
+        var manifest = try makeManifest("1", ["a": "x"])
+        manifest.received = .init(
+            format: "meteor/1", address: try address(of: sent), byteCount: 28)
+        let bytes = try manifest.serialized()
+        let again = try Manifest(parsing: bytes)
+        #expect(again.received == manifest.received)
+        #expect(try again.serialized() == bytes)
+        #expect(try again.contentAddress() == makeManifest("2", ["a": "x"]).contentAddress())
+    }
+
+    @Test(arguments: [
+        #""received":{}"#, #""received":7"#, #""received":{"address":"00","bytes":1,"format":""}"#,
+        #""received":{"bytes":1,"format":"x"}"#,
+    ])
+    func `is refused when it is not whole`(_ field: String) throws {
+        let text = #"{"castree":1,"createdAt":1,"entries":[],"order":1,\#(field),"version":"1"}"#
+        expectRefusal(.badManifest) { try Manifest(parsing: Array(text.utf8)) }
+    }
+
+    @Test func `outlives collections, rebuilds and checks, and goes with its version`() throws {
+        let temporary = try TemporaryStore()
+        try register(temporary, ["a": "x"])
+        let sentAddress = try address(of: sent)
+        #expect(
+            try temporary.versions.store.collect()
+                .objectCount == 0)
+        shell("rm -f \(temporary.path)/index.sqlite*")
+        let versions = try temporary.reopened()
+        _ = try versions.store.collect()
+        #expect(try versions.store.read(sentAddress, limit: 100) == sent)
+        #expect(try versions.missing(of: "1").map(\.paths) == [["a"]])
+        try temporary.expectClean()
+        _ = try versions.retire("1")
+        _ = try versions.store.collect()
+        #expect(try versions.store.contains(sentAddress) == false)
+    }
+
+    @Test func `may be a file of the version, too`() throws {
+        let temporary = try TemporaryStore()
+        let text = String(decoding: sent, as: UTF8.self)
+        try register(temporary, ["program.json": text])
+        #expect(try temporary.versions.missing(of: "1").isEmpty)
+        try temporary.versions.activate("1")
+        #expect(try temporary.shown() == ["program.json": text])
+        try temporary.expectClean()
+    }
+}
