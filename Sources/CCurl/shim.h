@@ -2,6 +2,8 @@
 // of argument gets a function here.
 #pragma once
 #include <curl/curl.h>
+#include <stdint.h>
+#include <time.h>
 
 static inline CURLcode castree_curl_set_long(CURL *handle, CURLoption option, long value) {
     return curl_easy_setopt(handle, option, value);
@@ -44,4 +46,25 @@ static inline CURLcode castree_curl_get_pointer(CURL *handle, CURLINFO info, voi
 
 static inline CURLMcode castree_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
+}
+
+// What a write function returns to be called again later with the same bytes: a macro in some
+// versions of the library, an enumeration in others.
+static inline size_t castree_curl_pause_code(void) { return CURL_WRITEFUNC_PAUSE; }
+
+// http and https and nothing else. Since 7.85 the set has a name of its own; the number is the same
+// set in the way that every version knows.
+static inline CURLcode castree_curl_set_http_only(CURL *handle) {
+#if LIBCURL_VERSION_NUM >= 0x075500
+    return curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    return curl_easy_setopt(handle, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+}
+
+// Milliseconds on a clock that only goes forward.
+static inline int64_t castree_milliseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }

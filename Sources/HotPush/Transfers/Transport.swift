@@ -23,6 +23,9 @@ public protocol TransferClient: AnyObject {
     func next() -> NextTransfer
 
     /// The head of the final response, after redirects.
+    ///
+    /// Not called if the response is useless as a whole, such as content in an encoding that nobody
+    /// asked for.
     /// - Returns: what to do with the body.
     func begin(_ id: Int, _ head: TransferHead) -> BodyDecision
 
@@ -53,6 +56,9 @@ public enum BodyDecision: Sendable {
     /// Its bytes.
     case take
     /// Read and forget it (a short error page): the connection stays of use.
+    ///
+    /// The transfer ends as ``TransferOutcome/finished`` however the body fares; more than 64 KiB of
+    /// it are not read.
     case discard
     /// End the transfer as ``TransferOutcome/refused``.
     case refuse
@@ -74,9 +80,12 @@ public struct TransferRequest: Sendable {
     public var fields: [(name: String, value: String)] = []
     /// Whether to offer the content encodings that the library can decode.
     ///
-    /// Never with an offset: ranges count encoded bytes.
+    /// Never with an offset: ranges count encoded bytes. Without it the request says `identity`. The
+    /// head's `content-length` then counts what was sent, not what is received.
     public var acceptsEncodings = false
-    /// More bytes than this end the transfer as ``TransferOutcome/tooLarge``.
+    /// More bytes of the body than this, decoded, end the transfer as ``TransferOutcome/tooLarge``.
+    ///
+    /// None of the bytes beyond are handed out; with a `Content-Length` that says more, none at all.
     public var byteCountMax: Int64 = .max
 
     /// Makes a plain request.
@@ -126,13 +135,13 @@ public struct TransferFailure: Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable {
         /// The name could not be resolved.
         case resolve
-        /// No connection: refused, unreachable, timed out.
+        /// No connection: refused, unreachable, timed out, ended during the handshake.
         case connect
         /// The connection broke, or the body was shorter than announced.
         case broken
         /// Nothing came for too long, or all of it took too long.
         case timeout
-        /// The certificate or the handshake is no good: trying again does not help.
+        /// The certificate is no good, or the peer refuses the handshake: trying again does not help.
         case security
         /// Redirects in a circle, to another scheme, too many.
         case redirect
@@ -168,13 +177,20 @@ public struct TransportOptions: Sendable {
     public var totalTimeout: Duration?
     /// How many redirects are followed; they never lead from https to http.
     public var redirectCountMax = 8
-    /// A proxy's URL; nil for what the environment says (`https_proxy`, `no_proxy`).
+    /// A proxy's URL; nil for what the environment says (`https_proxy`, `no_proxy`); empty for none.
     public var proxy: String?
     /// A file of certificates to trust instead of the system's.
     public var certificatesFile: String?
     /// What the requests call the program.
     public var userAgent = "castree"
+    /// Whether HTTP/2 is used where a server offers it (over TLS); HTTP/1.1 otherwise.
+    public var isHTTP2Allowed = true
 
     /// Makes options with defaults for a mobile network.
     public init() {}
+}
+
+extension StoreError.Code {
+    /// The library that carries requests cannot work, or an option of it is no good.
+    public static let transport = Self("transport")
 }

@@ -1,3 +1,5 @@
+import CASStore
+
 /// What the preconditions of a request say, in the order of RFC 9110, section 13.2.2.
 enum Preconditions {
     enum Verdict: Equatable { case proceed, notModified, failed }

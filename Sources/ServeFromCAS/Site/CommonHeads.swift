@@ -1,3 +1,5 @@
+import CASStore
+
 /// What the heads of all representations of a site have in common, made once.
 struct CommonHeads: Sendable {
     /// 200, 206 and 304; each for URLs that are immutable and for those that are not.

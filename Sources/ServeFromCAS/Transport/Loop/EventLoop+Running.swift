@@ -1,3 +1,5 @@
+import CASStore
+
 extension EventLoop {
     /// Serves until ``stop(within:)`` and the last stream's end.
     ///

@@ -1,5 +1,3 @@
-import CASStore
-
 /// A moment in whole seconds, as HTTP writes it (RFC 9110, section 5.6.7).
 package struct HTTPDate: Sendable, Hashable, Comparable {
     /// Seconds since 1970-01-01 00:00:00 UTC.

@@ -1,0 +1,117 @@
+internal import CASStore
+internal import CCurl
+internal import HotPush
+
+/// One of libcurl's easy handles, set up once for all the requests that it will carry.
+final class EasyHandle {
+    /// The handle itself.
+    let raw: UnsafeMutableRawPointer
+    /// Where libcurl writes what went wrong.
+    private let errorText: UnsafeMutablePointer<CChar>
+
+    init() throws(StoreError) {
+        guard let raw = curl_easy_init() else { throw Self.noMemory }
+        self.raw = raw
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        curl_easy_cleanup(raw)
+        errorText.deallocate()
+    }
+
+    /// The error when libcurl has no memory for a handle.
+    static var noMemory: StoreError {
+        StoreError(.outOfMemory, "unable to download: libcurl has no memory for another transfer")
+    }
+
+    func set(_ option: CURLoption, _ value: Int) throws(StoreError) {
+        try check(castree_curl_set_long(raw, option, value), option)
+    }
+
+    func set(_ option: CURLoption, _ text: String?) throws(StoreError) {
+        try check(castree_curl_set_text(raw, option, text), option)
+    }
+
+    func set(_ option: CURLoption, _ pointer: UnsafeMutableRawPointer?) throws(StoreError) {
+        try check(castree_curl_set_pointer(raw, option, pointer), option)
+    }
+
+    func set(_ option: CURLoption, _ function: castree_curl_sink) throws(StoreError) {
+        try check(castree_curl_set_sink(raw, option, function), option)
+    }
+
+    /// Sets what is the same for every request.
+    ///
+    /// - Parameter context: handed to both functions.
+    func setUp(
+        _ options: TransportOptions, chunkByteCount: Int, context: UnsafeMutableRawPointer,
+        onHeader: castree_curl_sink, onBody: castree_curl_sink
+    ) throws(StoreError) {
+        try set(CURLOPT_PRIVATE, context)
+        try set(CURLOPT_HEADERDATA, context)
+        try set(CURLOPT_WRITEDATA, context)
+        try set(CURLOPT_HEADERFUNCTION, onHeader)
+        try set(CURLOPT_WRITEFUNCTION, onBody)
+        try set(CURLOPT_ERRORBUFFER, UnsafeMutableRawPointer(errorText))
+        // Time-outs of name look-ups must not use SIGALRM: the program's signals are its own.
+        try set(CURLOPT_NOSIGNAL, 1)
+        try check(castree_curl_set_http_only(raw), CURLOPT_PROTOCOLS)
+        // Redirects are followed by RedirectPolicy.
+        try set(CURLOPT_FOLLOWLOCATION, 0)
+        try set(CURLOPT_HTTP09_ALLOWED, 0)
+        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        let version =
+            options.isHTTP2Allowed ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+        try set(CURLOPT_HTTP_VERSION, Int(version))
+        try set(CURLOPT_BUFFERSIZE, chunkByteCount)
+        try set(CURLOPT_TCP_KEEPALIVE, 1)
+        try set(
+            CURLOPT_CONNECTTIMEOUT_MS,
+            Int(min(max(options.connectTimeout.milliseconds, 1), 1 << 30)))
+        try set(CURLOPT_USERAGENT, options.userAgent)
+        if let proxy = options.proxy { try set(CURLOPT_PROXY, proxy) }
+        if let file = options.certificatesFile {
+            // Instead of the system's: its directory is not looked into either.
+            try set(CURLOPT_CAINFO, file)
+            try set(CURLOPT_CAPATH, nil as String?)
+            try set(CURLOPT_PROXY_CAINFO, file)
+            try set(CURLOPT_PROXY_CAPATH, nil as String?)
+        }
+    }
+
+    /// Forgets the last transfer's error.
+    func clearError() { errorText[0] = 0 }
+
+    /// What libcurl says about the last transfer's error; may be empty.
+    var error: String { String(cString: errorText) }
+
+    /// Milliseconds from the start until the request could be sent; 0 while there is no connection.
+    var connectedAfter: Int64 {
+        var microseconds: curl_off_t = 0
+        guard
+            castree_curl_get_offset(raw, CURLINFO_PRETRANSFER_TIME_T, &microseconds) == CURLE_OK,
+            microseconds > 0
+        else { return 0 }
+        return max(Int64(microseconds) / 1000, 1)
+    }
+
+    private func check(_ code: CURLcode, _ option: CURLoption) throws(StoreError) {
+        guard code != CURLE_OK else { return }
+        if code == CURLE_OUT_OF_MEMORY { throw Self.noMemory }
+        throw StoreError(
+            .transport,
+            "unable to set option \(option.rawValue) of \(curlVersion()): "
+                + String(cString: curl_easy_strerror(code)))
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds.
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        guard seconds < 1 << 40 else { return 1 << 50 }
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,304 @@
+internal import CASStore
+internal import CCurl
+internal import HotPush
+
+/// What all exchanges of a transport share while it runs.
+final class RunState {
+    var client: (any TransferClient)?
+    var rate: RateLimit
+    /// Milliseconds; as fresh as the last turn of the loop.
+    var now: Int64 = 0
+
+    init(rate: RateLimit) { self.rate = rate }
+}
+
+/// A place for one transfer at a time, and the transfer that has it.
+///
+/// A transfer is one request or, with redirects, several in a row. libcurl calls in while the loop
+/// performs; what the transfer came to is asked for when libcurl is through with it.
+final class Exchange {
+    /// How far a transfer has come.
+    enum Phase {
+        case idle
+        /// The final head has not come.
+        case asking
+        /// The head leads elsewhere; its body is read for the connection's sake.
+        case redirecting(to: String)
+        /// The client does not want the body; it is read for the connection's sake.
+        case discarding
+        /// The body goes to the client.
+        case taking
+    }
+
+    /// More than this is not read for a connection's sake: opening another is cheaper.
+    static let discardByteCountMax = 65_536
+
+    let easy: EasyHandle
+    private let state: RunState
+    private(set) var phase = Phase.idle
+    private(set) var request = TransferRequest(id: 0, url: "")
+    /// The URLs so far; the last one is being asked.
+    private(set) var visited: [String] = []
+    private var reader = HeadReader()
+    private var bodyByteCount: Int64 = 0
+    private(set) var isPaused = false
+    /// What this side decided, before libcurl reports an error for it.
+    private var verdict: TransferOutcome?
+    private var lines: LineList?
+
+    /// When the transfer began, redirects included.
+    private var begunAt: Int64 = 0
+    /// When the request of now was handed to libcurl.
+    private var askedAt: Int64 = 0
+    private var lastActivity: Int64 = 0
+
+    init(_ options: TransportOptions, chunkByteCount: Int, state: RunState) throws(StoreError) {
+        self.state = state
+        easy = try EasyHandle()
+        try easy.setUp(
+            options, chunkByteCount: chunkByteCount,
+            context: Unmanaged.passUnretained(self).toOpaque(),
+            onHeader: { bytes, size, count, context in
+                guard let context else { return 0 }
+                let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+                let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+                return exchange.takeLine(line) ? size * count : 0
+            },
+            onBody: { bytes, size, count, context in
+                guard let context else { return 0 }
+                let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+                return exchange.takeBytes(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            })
+    }
+
+    // MARK: Beginning
+
+    /// Prepares the handle for a request.
+    ///
+    /// - Parameter plain: the lines of a request without fields of its own, shared by all.
+    /// - Returns: why it cannot be made; nil if it can.
+    func begin(
+        _ request: TransferRequest, plain: borrowing LineList
+    ) throws(StoreError) -> TransferFailure? {
+        self.request = request
+        begunAt = state.now
+        visited.removeAll(keepingCapacity: true)
+        return try ask(request.url, plain: plain, isForeign: false)
+    }
+
+    /// Prepares the handle for the next URL after a redirect.
+    func follow(
+        _ url: String, plain: borrowing LineList
+    ) throws(StoreError) -> TransferFailure? {
+        let (first, next) = (URLParts(request.url), URLParts(url))
+        var isForeign = true
+        if let first, let next { isForeign = !next.hasOrigin(of: first) }
+        return try ask(url, plain: plain, isForeign: isForeign)
+    }
+
+    private func ask(
+        _ url: String, plain: borrowing LineList, isForeign: Bool
+    ) throws(StoreError) -> TransferFailure? {
+        visited.append(url)
+        (phase, verdict, bodyByteCount, isPaused) = (.asking, nil, 0, false)
+        reader.reset()
+        easy.clearError()
+        askedAt = state.now
+        lastActivity = state.now
+        guard RequestFields.isFieldValue(url) else {
+            return TransferFailure(
+                .request, FailureKinds.sentence("the URL holds control characters", url: url))
+        }
+        try easy.set(CURLOPT_URL, url)
+        // With TLS a second transfer waits to see whether it can share the first one's connection.
+        try easy.set(CURLOPT_PIPEWAIT, url.hasPrefix("https:") ? 1 : 0)
+        // Empty: all encodings that the library knows; none: the bytes as they are.
+        try easy.set(CURLOPT_ACCEPT_ENCODING, request.acceptsEncodings ? "" : nil as String?)
+        if RequestFields.isPlain(request) {
+            try easy.set(CURLOPT_HTTPHEADER, UnsafeMutableRawPointer(plain.first))
+            lines = nil
+            return nil
+        }
+        guard let texts = RequestFields.lines(of: request, isForeign: isForeign) else {
+            return TransferFailure(
+                .request,
+                FailureKinds.sentence("a header field of the request is not one", url: url))
+        }
+        guard let list = LineList(texts) else { throw EasyHandle.noMemory }
+        // The old list must live until the handle knows the new one.
+        try easy.set(CURLOPT_HTTPHEADER, UnsafeMutableRawPointer(list.first))
+        lines = consume list
+        return nil
+    }
+
+    // MARK: Called by libcurl
+
+    private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        lastActivity = state.now
+        // Fields behind a chunked body (RFC 9112, section 7.1.2).
+        guard case .asking = phase else { return true }
+        switch reader.read(line) {
+        case .more:
+            return true
+        case .malformed(let text):
+            return end(.failed(failure(.malformed, text)))
+        case .whole(let status, let fields):
+            return takeHead(TransferHead(status: status, fields: fields, url: visited.last ?? ""))
+        }
+    }
+
+    private func takeHead(_ head: TransferHead) -> Bool {
+        if RedirectPolicy.isRedirect(head.status), let location = head["location"] {
+            phase = .redirecting(to: location)
+            return true
+        }
+        let coding = request.acceptsEncodings ? nil : unaskedCoding(head)
+        if let coding, 200..<300 ~= head.status { return end(unasked(coding)) }
+        guard let client = state.client else { return end(.cancelled) }
+        switch client.begin(request.id, head) {
+        case .refuse:
+            return end(.refused)
+        case .discard:
+            phase = .discarding
+            return true
+        case .take:
+            if let coding { return end(unasked(coding)) }
+            if !request.acceptsEncodings, let length = head["content-length"].flatMap(Int64.init),
+                length > request.byteCountMax
+            {
+                return end(.tooLarge)
+            }
+            phase = .taking
+            return true
+        }
+    }
+
+    private func unaskedCoding(_ head: TransferHead) -> String? {
+        guard let coding = head["content-encoding"], !coding.isEmpty,
+            coding.lowercased() != "identity"
+        else { return nil }
+        return coding
+    }
+
+    private func unasked(_ coding: String) -> TransferOutcome {
+        .failed(
+            failure(
+                .malformed,
+                "the server, or a proxy before it, sent the content encoded as "
+                    + "\"\(printable(coding))\" though it was asked not to encode it"))
+    }
+
+    private func takeBytes(_ bytes: UnsafeRawBufferPointer) -> Int {
+        switch phase {
+        case .idle, .asking:
+            return stop(.failed(failure(.malformed, "a body came before its head")))
+        case .redirecting, .discarding:
+            lastActivity = state.now
+            bodyByteCount += Int64(bytes.count)
+            state.rate.take(bytes.count)
+            return bodyByteCount <= Self.discardByteCountMax ? bytes.count : Self.stopCode
+        case .taking:
+            if state.rate.isEmpty {
+                isPaused = true
+                return castree_curl_pause_code()
+            }
+            lastActivity = state.now
+            guard Int64(bytes.count) <= request.byteCountMax - bodyByteCount else {
+                return stop(.tooLarge)
+            }
+            bodyByteCount += Int64(bytes.count)
+            state.rate.take(bytes.count)
+            guard let client = state.client else { return stop(.cancelled) }
+            return client.receive(request.id, bytes) ? bytes.count : stop(.refused)
+        }
+    }
+
+    /// Lets paused bytes come again; libcurl calls ``takeBytes(_:)`` from inside.
+    func resume() {
+        isPaused = false
+        lastActivity = state.now
+        curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+    }
+
+    /// Notes the outcome; `false`, as the answer that makes libcurl stop.
+    private func end(_ outcome: TransferOutcome) -> Bool {
+        verdict = outcome
+        return false
+    }
+
+    /// Any count but that of the bytes makes libcurl stop; the largest is never theirs.
+    private static let stopCode = -1
+
+    /// Notes the outcome; the answer to bytes that makes libcurl stop.
+    private func stop(_ outcome: TransferOutcome) -> Int {
+        verdict = outcome
+        return Self.stopCode
+    }
+
+    // MARK: Ending
+
+    /// Why the transfer has lasted too long; nil if it has not.
+    func overdue(_ limits: TimeLimits) -> TransferFailure? {
+        if let total = limits.total, state.now - begunAt > total {
+            return failure(.timeout, "the transfer took longer than \(limits.seconds(total)) s")
+        }
+        guard !isPaused, state.now - lastActivity > limits.stall else { return nil }
+        // Connecting has a limit of its own, which libcurl keeps.
+        let connected = easy.connectedAfter
+        guard connected > 0, state.now - (askedAt + connected) > limits.stall else { return nil }
+        return failure(.timeout, "nothing came for \(limits.seconds(limits.stall)) s")
+    }
+
+    /// What comes after libcurl is through with the handle.
+    enum Next {
+        case end(TransferOutcome)
+        case follow(String)
+    }
+
+    /// What libcurl's result means.
+    func result(_ code: CURLcode) -> Next {
+        if let verdict { return .end(verdict) }
+        switch phase {
+        case .redirecting(let location): return .follow(location)
+        // What was wanted, the head, has come.
+        case .discarding: return .end(.finished)
+        case .idle, .asking, .taking: break
+        }
+        if code == CURLE_OK {
+            if case .taking = phase { return .end(.finished) }
+            return .end(.failed(failure(.malformed, "the server sent no response")))
+        }
+        return .end(
+            .failed(
+                FailureKinds.failure(
+                    of: code, hasSent: easy.connectedAfter > 0, message: easy.error,
+                    url: visited.last ?? request.url)))
+    }
+
+    /// Makes the place free.
+    func clear() {
+        phase = .idle
+        isPaused = false
+    }
+
+    private func failure(_ kind: TransferFailure.Kind, _ text: String) -> TransferFailure {
+        TransferFailure(kind, FailureKinds.sentence(text, url: visited.last ?? request.url))
+    }
+}
+
+/// How long a transfer may take, in milliseconds.
+struct TimeLimits {
+    let stall: Int64
+    let total: Int64?
+
+    init(_ options: TransportOptions) {
+        stall = max(options.stallTimeout.milliseconds, 1)
+        total = options.totalTimeout.map { max($0.milliseconds, 1) }
+    }
+
+    /// Milliseconds as seconds, for people.
+    func seconds(_ milliseconds: Int64) -> String {
+        milliseconds % 1000 == 0
+            ? "\(milliseconds / 1000)" : "\(Double(milliseconds) / 1000)"
+    }
+}

@@ -1,0 +1,79 @@
+internal import CCurl
+internal import HotPush
+
+/// What libcurl's result codes mean for whoever decides about another attempt.
+///
+/// The codes: libcurl-errors(3). Those of protocols that this transport never speaks are `request`:
+/// they cannot happen, and if they do, trying again does not help.
+enum FailureKinds {
+    /// The kind of a failure.
+    ///
+    /// - Parameters:
+    ///   - hasSent: whether the request was on its way: some codes mean one thing before and another
+    ///     after.
+    ///   - message: libcurl's words; they tell a handshake that was cut from one that was refused.
+    static func kind(
+        of code: CURLcode, hasSent: Bool, message: String
+    ) -> TransferFailure.Kind {
+        switch code {
+        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST:
+            .resolve
+        case CURLE_COULDNT_CONNECT, CURLE_NO_CONNECTION_AVAILABLE, CURLE_PROXY,
+            CURLE_QUIC_CONNECT_ERROR:
+            .connect
+        case CURLE_OPERATION_TIMEDOUT:
+            hasSent ? .timeout : .connect
+        case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2,
+            CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_SEND_FAIL_REWIND, CURLE_SSL_SHUTDOWN_FAILED,
+            CURLE_AGAIN:
+            .broken
+        case CURLE_SSL_CONNECT_ERROR:
+            isCutHandshake(message) ? .connect : .security
+        case CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
+            CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_PEER_FAILED_VERIFICATION,
+            CURLE_USE_SSL_FAILED, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE,
+            CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS,
+            CURLE_SSL_CLIENTCERT:
+            .security
+        case CURLE_TOO_MANY_REDIRECTS:
+            .redirect
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR,
+            CURLE_RANGE_ERROR, CURLE_BAD_DOWNLOAD_RESUME, CURLE_HTTP_RETURNED_ERROR:
+            .malformed
+        case CURLE_UNSUPPORTED_PROTOCOL:
+            // An answer without a head (HTTP/0.9) has the same code as a scheme that is not spoken.
+            hasSent ? .malformed : .request
+        // "A value or data field grew larger than allowed": the name is younger than the library here.
+        case CURLcode(100):
+            hasSent ? .malformed : .request
+        default:
+            .request
+        }
+    }
+
+    /// Whether the network, not the peer's TLS, ended the handshake.
+    ///
+    /// The library has one code for both. A peer that refuses says so with an alert or a version,
+    /// which OpenSSL reports as an `error:` with a reason; a connection that ends has no reason.
+    private static func isCutHandshake(_ message: String) -> Bool {
+        if message.contains("unexpected eof") { return true }
+        return message.contains("SSL_ERROR_SYSCALL") || message.contains("onnection reset")
+            || message.contains("Broken pipe") || message.contains("onnection timed out")
+    }
+
+    /// The failure with a sentence that says where it happened.
+    static func failure(
+        of code: CURLcode, hasSent: Bool, message: String, url: String
+    ) -> TransferFailure {
+        var text = message
+        while text.last?.isWhitespace == true { text.removeLast() }
+        if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
+        return TransferFailure(
+            kind(of: code, hasSent: hasSent, message: text), sentence(text, url: url))
+    }
+
+    /// `text` with the URL behind it, both safe to print.
+    static func sentence(_ text: String, url: String) -> String {
+        "\(text): \(URLParts.shown(url))"
+    }
+}

@@ -1,0 +1,105 @@
+internal import HotPush
+
+/// Reads response heads line by line and keeps the final one.
+///
+/// Interim responses (1xx) are forgotten (RFC 9110, section 15.2). What has come so far is bounded:
+/// a server cannot fill the memory with fields.
+struct HeadReader {
+    /// What a line led to.
+    enum Progress {
+        /// More lines follow.
+        case more
+        /// The final head is whole.
+        case whole(status: Int, fields: [(name: String, value: String)])
+        /// The head is over ``byteCountMax``, or not one.
+        case malformed(String)
+    }
+
+    /// A head may have so many bytes, as with most servers and clients.
+    static let byteCountMax = 65_536
+
+    private var bytes: [UInt8] = []
+
+    /// Forgets what has come.
+    mutating func reset() { bytes.removeAll(keepingCapacity: true) }
+
+    /// Takes a line with its end, as libcurl hands it out.
+    mutating func read(_ line: UnsafeRawBufferPointer) -> Progress {
+        guard bytes.count + line.count <= Self.byteCountMax else {
+            return .malformed("the response's head is larger than \(Self.byteCountMax) bytes")
+        }
+        if Self.isStatusLine(line) { reset() }
+        bytes.append(contentsOf: line)
+        guard Self.isEmptyLine(line) else { return .more }
+        guard let status = status() else { return .malformed("the response has no status line") }
+        guard status >= 200 else {
+            reset()
+            return .more
+        }
+        return .whole(status: status, fields: fields())
+    }
+
+    private static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        // "HTTP/"
+        line.count >= 5 && line[0] == 72 && line[1] == 84 && line[2] == 84 && line[3] == 80
+            && line[4] == 47
+    }
+
+    private static func isEmptyLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        line.count == 1 && line[0] == 10 || line.count == 2 && line[0] == 13 && line[1] == 10
+    }
+
+    /// The three digits behind the first blank: `HTTP/1.1 200 OK`, `HTTP/2 200`.
+    private func status() -> Int? {
+        guard let blank = bytes.firstIndex(of: 32), blank + 3 < bytes.count else { return nil }
+        var status = 0
+        for digit in bytes[(blank + 1)...(blank + 3)] {
+            guard digit >= 48, digit <= 57 else { return nil }
+            status = status * 10 + Int(digit - 48)
+        }
+        return status >= 100 ? status : nil
+    }
+
+    /// The fields, names in lower case; a folded line belongs to the field before it (RFC 9112,
+    /// section 5.2).
+    private func fields() -> [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = []
+        fields.reserveCapacity(16)
+        var start = (bytes.firstIndex(of: 10) ?? bytes.count - 1) + 1
+        while start < bytes.count {
+            let end = bytes[start...].firstIndex(of: 10) ?? bytes.count
+            let line = Self.trimmed(bytes[start..<end])
+            if bytes[start] == 32 || bytes[start] == 9 {
+                if let last = fields.indices.last, !line.isEmpty {
+                    fields[last].value += " " + String(decoding: line, as: UTF8.self)
+                }
+            } else if let colon = line.firstIndex(of: 58) {
+                fields.append(
+                    (
+                        name: Self.lowered(line[..<colon]),
+                        value: String(
+                            decoding: Self.trimmed(line[(colon + 1)...]), as: UTF8.self)
+                    ))
+            }
+            start = end + 1
+        }
+        return fields
+    }
+
+    private static func lowered(_ name: ArraySlice<UInt8>) -> String {
+        String(unsafeUninitializedCapacity: name.count) { target in
+            for (place, byte) in name.enumerated() {
+                target[place] = byte >= 65 && byte <= 90 ? byte | 32 : byte
+            }
+            return name.count
+        }
+    }
+
+    /// Without blanks, tabs and line ends on either side.
+    private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var line = line
+        while let last = line.last, last == 32 || last == 9 || last == 13 { line.removeLast() }
+        while let first = line.first, first == 32 || first == 9 { line.removeFirst() }
+        return line
+    }
+}

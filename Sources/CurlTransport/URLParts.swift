@@ -1,0 +1,61 @@
+internal import CASStore
+internal import CCurl
+
+/// A URL taken apart by the library that will fetch it, so that nothing is read in two ways.
+struct URLParts: Equatable {
+    /// In lower case.
+    var scheme: String
+    /// In lower case.
+    var host: String
+    /// As written, or the scheme's own.
+    var port: String
+    /// The whole, normalized.
+    var text: String
+
+    /// Takes `url` apart; with `base` it may be relative (RFC 3986, section 5).
+    ///
+    /// - Returns: nil if it is not a URL.
+    init?(_ url: String, relativeTo base: String? = nil) {
+        guard let handle = curl_url() else { return nil }
+        defer { curl_url_cleanup(handle) }
+        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME)
+        if let base {
+            guard curl_url_set(handle, CURLUPART_URL, base, flags) == CURLUE_OK else { return nil }
+            // A base's fragment is not the target's.
+            curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0)
+        }
+        // Servers send unencoded blanks in Location; browsers and curl encode them.
+        let setFlags = base == nil ? flags : flags | UInt32(CURLU_URLENCODE)
+        guard curl_url_set(handle, CURLUPART_URL, url, setFlags) == CURLUE_OK,
+            let scheme = Self.part(handle, CURLUPART_SCHEME),
+            let text = Self.part(handle, CURLUPART_URL)
+        else { return nil }
+        self.scheme = scheme.lowercased()
+        self.text = text
+        host = (Self.part(handle, CURLUPART_HOST) ?? "").lowercased()
+        port = Self.part(handle, CURLUPART_PORT, UInt32(CURLU_DEFAULT_PORT)) ?? ""
+    }
+
+    private static func part(
+        _ handle: OpaquePointer, _ part: CURLUPart, _ flags: UInt32 = 0
+    ) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(handle, part, &text, flags) == CURLUE_OK, let text else { return nil }
+        defer { curl_free(text) }
+        return String(cString: text)
+    }
+
+    /// Whether both are of one origin: scheme, host and port (RFC 6454, section 5).
+    func hasOrigin(of other: URLParts) -> Bool {
+        scheme == other.scheme && host == other.host && port == other.port
+    }
+
+    /// A URL as messages show it: without user and password, without control characters.
+    static func shown(_ url: String) -> String {
+        guard let slashes = url.firstRange(of: "//") else { return printable(url) }
+        let rest = url[slashes.upperBound...]
+        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        guard let at = authority.lastIndex(of: "@") else { return printable(url) }
+        return printable(String(url[..<slashes.upperBound] + rest[rest.index(after: at)...]))
+    }
+}
