@@ -1,0 +1,209 @@
+import CASStore
+
+// What the transport hands over: heads, bytes, ends.
+
+extension Download {
+    func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
+        guard let transfer = running[id] else { return .refuse }
+        transfer.head = head
+        let use = Resumption.use(of: head, for: transfer.part, asked: transfer.question)
+        transfer.use = use
+        switch use {
+        case .append, .startOver:
+            if let problem = contradiction(head, transfer) {
+                transfer.trouble = problem
+                return .refuse
+            }
+            transfer.work.validator = Validator(head) ?? transfer.work.validator
+            guard case .startOver = use, (transfer.arrival?.offset ?? 0) > 0 else { return .take }
+            do throws(StoreError) {
+                try transfer.arrival?.restart()
+            } catch {
+                failure = error
+                return .refuse
+            }
+            return .take
+        case .refuse(let reason):
+            transfer.trouble = wrong(transfer, reason)
+            return .refuse
+        case .complete, .unchanged, .failure: return .discard
+        case .askForWhole: return .refuse
+        }
+    }
+
+    /// An entity tag that names other content than the release does.
+    private func contradiction(_ head: TransferHead, _ transfer: Running) -> StoreError? {
+        guard let tag = head["etag"] else { return nil }
+        for check in file(of: transfer.work.content).checks {
+            guard let expected = check.entityTag, let named = ContentCheck.digits(in: tag),
+                named != expected
+            else { continue }
+            return format.error(.fileMismatch(file(of: transfer.work.content)))
+        }
+        return nil
+    }
+
+    private func wrong(_ transfer: Running, _ reason: String) -> StoreError {
+        var error = format.error(.fileMismatch(file(of: transfer.work.content)))
+        error.message += " (\(reason))"
+        return error
+    }
+
+    func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let transfer = running[id] else { return false }
+        do throws(StoreError) {
+            try transfer.arrival?.append(bytes.bytes)
+        } catch {
+            if error.code == .mismatch {
+                transfer.trouble = wrong(transfer, error.message)
+            } else {
+                failure = error
+            }
+            return false
+        }
+        if file(of: transfer.work.content).needsInspection {
+            transfer.inspected.append(contentsOf: bytes)
+        }
+        let count = Int64(bytes.count)
+        tally.fetchedByteCount += count
+        let offset = transfer.arrival?.offset ?? 0
+        let new = offset - max(transfer.work.highWater, offset - count)
+        if new > 0 {
+            progress.bytes += new
+            transfer.work.highWater = offset
+            budget.progressed(transfer.work.content.file)
+        }
+        return true
+    }
+
+    func end(_ id: Int, _ result: TransferOutcome) {
+        guard let transfer = running.removeValue(forKey: id), let arrival = transfer.arrival.take()
+        else { return }
+        do throws(StoreError) {
+            try end(transfer, arrival, result)
+        } catch {
+            if failure == nil { failure = error }
+        }
+    }
+
+    private func end(
+        _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
+    ) throws(StoreError) {
+        if let trouble = transfer.trouble {
+            try arrival.discard()
+            return try tryAgain(transfer.work, after: trouble)
+        }
+        if failure != nil || result == .cancelled { return try arrival.suspend() }
+        switch transfer.use {
+        case .complete where result == .finished: return try finish(transfer.work, arrival)
+        case .askForWhole(let reason):
+            // What it leads to has no range, so it cannot lead here again.
+            guard !transfer.work.asksForWhole else { throw wrong(transfer, reason) }
+            try arrival.discard()
+            var work = transfer.work
+            work.asksForWhole = true
+            work.validator = nil
+            waiting.append(work)
+            return
+        case .append, .startOver:
+            guard result != .finished else {
+                return try finish(transfer.work, arrival, transfer.inspected)
+            }
+            if result == .tooLarge {
+                try arrival.discard()
+                return try tryAgain(
+                    transfer.work, after: wrong(transfer, "the server sends more bytes"))
+            }
+        default: break
+        }
+        try giveUpOrWait(transfer, arrival, result)
+    }
+
+    /// The network failed, or the server says that it cannot.
+    private func giveUpOrWait(
+        _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
+    ) throws(StoreError) {
+        var work = transfer.work
+        let newByteCount = arrival.offset - transfer.part.byteCount
+        try arrival.suspend()
+        let decision = budget.decide(
+            work.content.file, result, head: transfer.head, newByteCount: max(0, newByteCount),
+            now: secondsNow(), using: &generator)
+        if case .again(let delay) = decision {
+            work.due = .now + delay
+            waiting.append(work)
+            return
+        }
+        let file = file(of: work.content)
+        if let status = transfer.head?.status, status >= 400 {
+            if file.isOptional, [403, 404, 410].contains(status) {
+                tally.absent.insert(work.content.name)
+                tally.skipped.append(file.path.description)
+                return
+            }
+            throw format.error(.fileStatus(file, status))
+        }
+        guard case .failed(let trouble) = result else {
+            throw StoreError(.network, "unable to fetch \(work.url)")
+        }
+        throw StoreError(.network, trouble.message)
+    }
+
+    /// Content that is not what the release says: the origin may be between two versions.
+    private func tryAgain(_ work: Work, after trouble: StoreError) throws(StoreError) {
+        var work = work
+        work.wrongCount += 1
+        work.validator = nil
+        work.highWater = 0
+        guard work.wrongCount <= Self.wrongCountMax else { throw trouble }
+        let delay = budget.policy.delay(failureCount: work.wrongCount, using: &generator)
+        work.due = .now + delay
+        waiting.append(work)
+    }
+
+    private static let wrongCountMax = 3
+
+    /// Everything has come: prove it and keep it.
+    func finish(
+        _ work: Work, _ arrival: consuming Arrival, _ inspected: [UInt8] = []
+    ) throws(StoreError) {
+        let file = file(of: work.content)
+        if file.needsInspection {
+            do throws(StoreError) {
+                try inspect(file, inspected)
+            } catch {
+                try arrival.discard()
+                return try tryAgain(work, after: error)
+            }
+        }
+        let arrived: Arrived
+        do throws(StoreError) {
+            arrived = try arrival.finish()
+        } catch {
+            guard error.code == .mismatch else { throw error }
+            var trouble = format.error(.fileMismatch(file))
+            trouble.cause = error.cause
+            return try tryAgain(work, after: trouble)
+        }
+        tally.fetchedCount += 1
+        progress.objects += 1
+        finished.append(ArrivedFile(content: work.content, arrived: arrived))
+        if arrivals.unsettledByteCount > 64 << 20 || arrivals.unsettledCount >= 4096 {
+            try settle()
+        }
+    }
+
+    /// Makes what has arrived readable and durable.
+    func settle() throws(StoreError) {
+        guard !finished.isEmpty else { return }
+        try arrivals.settle()
+        let batch = finished
+        finished.removeAll(keepingCapacity: true)
+        try settled(batch)
+    }
+}
+
+extension StoreError.Code {
+    /// An origin cannot be reached, or stops in the middle.
+    public static let network = Self("network")
+}

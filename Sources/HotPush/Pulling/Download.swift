@@ -1,0 +1,203 @@
+import CASStore
+
+/// Fetches the contents of a plan: gives the transport its requests, and the store what comes.
+///
+/// Belongs to one thread. What cannot be had ends the download with ``failure``; everything that came
+/// is kept, whatever happens to the rest.
+final class Download: TransferClient {
+    /// A content under way or waiting for its turn.
+    struct Work {
+        let content: DownloadPlan.Content
+        let url: String
+        /// Not before this moment.
+        var due: ContinuousClock.Instant?
+        /// A strong validator of the bytes that are staged.
+        var validator: Validator?
+        /// How many bytes of it have been staged at some time: more than that are new.
+        var highWater: Int64 = 0
+        /// How often whole content was not what the release says.
+        var wrongCount = 0
+        /// Whether the last answer to a request for the rest was of no use.
+        var asksForWhole = false
+        var isResumed = false
+    }
+
+    /// A transfer under way, and the content it fills.
+    final class Running {
+        var work: Work
+        var arrival: Arrival?
+        let part: StagedPart
+        let question: StagedPart.Question
+        var head: TransferHead?
+        var use: ResponseUse?
+        /// What is wrong with what came.
+        var trouble: StoreError?
+        /// The bytes of a file that the format looks at.
+        var inspected: [UInt8] = []
+
+        init(
+            _ work: Work, _ arrival: consuming Arrival, _ part: StagedPart,
+            _ question: StagedPart.Question
+        ) {
+            self.work = work
+            self.arrival = consume arrival
+            self.part = part
+            self.question = question
+        }
+    }
+
+    let plan: DownloadPlan
+    let format: any ReleaseFormat
+    let arrivals: Arrivals
+    let inspect: (ReleaseFile, [UInt8]) throws(StoreError) -> Void
+    /// Called with contents that are in the store, durably.
+    let settled: ([ArrivedFile]) throws(StoreError) -> Void
+    let isInterrupted: () -> Bool
+    let report: (PullProgress) -> Void
+
+    private var queue: [Work]
+    private var position = 0
+    var waiting: [Work] = []
+    var running: [Int: Running] = [:]
+    private var lastID = 0
+    var finished: [ArrivedFile] = []
+    var budget: RetryBudget
+    var generator = SystemRandomNumberGenerator()
+    /// What ended the download; nil if nothing did.
+    var failure: StoreError?
+    var progress = PullProgress()
+    var tally = DownloadTally()
+    private var progressDue = ContinuousClock.now
+
+    init(
+        _ plan: DownloadPlan, from origin: OriginURL, format: any ReleaseFormat,
+        arrivals: Arrivals, options: PullOptions, isInterrupted: @escaping () -> Bool,
+        inspect: @escaping (ReleaseFile, [UInt8]) throws(StoreError) -> Void,
+        settled: @escaping ([ArrivedFile]) throws(StoreError) -> Void
+    ) {
+        self.plan = plan
+        self.format = format
+        self.arrivals = arrivals
+        self.inspect = inspect
+        self.settled = settled
+        self.isInterrupted = isInterrupted
+        report = options.progress
+        budget = RetryBudget(options.retries)
+        queue = plan.contents.map { content in
+            Work(
+                content: content, url: origin.url(of: plan.release.files[content.file].source),
+                validator: plan.release.files[content.file].promisedValidator)
+        }
+        progress.objectsTotal = plan.contents.count
+        progress.bytesTotal = plan.byteCount
+    }
+
+    func file(of content: DownloadPlan.Content) -> ReleaseFile { plan.release.files[content.file] }
+
+    // MARK: What to ask for
+
+    func next() -> NextTransfer {
+        while failure == nil {
+            guard let work = nextWork() else { break }
+            do throws(StoreError) {
+                if let request = try begin(work) { return .request(request) }
+            } catch {
+                if error.code == .busy {
+                    // Another process is fetching it: look again in a moment.
+                    var later = work
+                    later.due = .now + .milliseconds(200)
+                    waiting.append(later)
+                    continue
+                }
+                failure = error
+            }
+        }
+        guard failure == nil, let due = waiting.compactMap(\.due).min() else { return .nothing }
+        let (seconds, attoseconds) = (due - .now).components
+        let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        return .wait(milliseconds: Int(max(1, milliseconds + 1)))
+    }
+
+    private func nextWork() -> Work? {
+        if !waiting.isEmpty {
+            let now = ContinuousClock.now
+            if let ready = waiting.firstIndex(where: { $0.due.map { $0 <= now } ?? true }) {
+                return waiting.remove(at: ready)
+            }
+        }
+        guard position < queue.count else { return nil }
+        defer { position += 1 }
+        return queue[position]
+    }
+
+    /// - Returns: nil if everything was staged already.
+    private func begin(_ work: Work) throws(StoreError) -> TransferRequest? {
+        var work = work
+        let content = work.content
+        let file = file(of: content)
+        var arrival = try arrivals.begin(
+            content.name, byteCount: content.byteCount, isProvisional: content.isProvisional,
+            labels: file.labels, digests: file.wantedDigests)
+        // What is looked at must be whole in memory.
+        if arrival.offset > 0, work.asksForWhole || file.needsInspection { try arrival.restart() }
+        if arrival.offset > 0, !work.isResumed, work.highWater == 0 {
+            tally.resumedByteCount += arrival.offset
+            progress.bytes += arrival.offset
+        }
+        work.isResumed = true
+        work.highWater = max(work.highWater, arrival.offset)
+        let part = StagedPart(
+            byteCount: arrival.offset, wholeByteCount: content.byteCount,
+            validator: work.validator,
+            isProvable: !content.isProvisional || !file.labels.isEmpty)
+        let question = part.question
+        if case .nothing = question {
+            try finish(work, arrival)
+            return nil
+        }
+        if case .whole = question, arrival.offset > 0 { try arrival.restart() }
+        lastID += 1
+        var request = TransferRequest(id: lastID, url: work.url)
+        if case .rest(let offset, let ifRange) = question {
+            request.offset = offset
+            request.ifRange = ifRange
+        }
+        if let byteCount = content.byteCount { request.byteCountMax = byteCount }
+        if work.wrongCount > 0 { request.fields.append(("cache-control", "no-cache")) }
+        running[lastID] = Running(work, arrival, part, question)
+        tally.requestCount += 1
+        return request
+    }
+
+    // MARK: Now and then
+
+    func tick() -> Bool {
+        let now = ContinuousClock.now
+        if now >= progressDue {
+            progressDue = now + .milliseconds(100)
+            report(progress)
+        }
+        if failure == nil, isInterrupted() {
+            failure = StoreError(
+                .interrupted, "interrupted; what has come is kept, and the next pull goes on from it")
+        }
+        return failure == nil
+    }
+}
+
+/// A content that is in the store, and the file of the plan that it was fetched for.
+struct ArrivedFile {
+    var content: DownloadPlan.Content
+    var arrived: Arrived
+}
+
+/// What a download came to.
+struct DownloadTally {
+    var requestCount = 0
+    var fetchedCount = 0
+    var fetchedByteCount: Int64 = 0
+    var resumedByteCount: Int64 = 0
+    /// Contents of optional files that the origin does not have.
+    var absent: Set<ObjectID> = []
+    var skipped: [String] = []
+}

@@ -1,0 +1,86 @@
+public import CASStore
+public import VersionTree
+
+/// What a pull would fetch, before a byte is fetched.
+///
+/// A value: ``Pull`` obeys it, `--dry-run` prints it.
+public struct DownloadPlan: Sendable {
+    /// One content to fetch, for one or more files.
+    public struct Content: Sendable, Hashable {
+        /// Its address, or the name that stands for it until it has come.
+        public var name: ObjectID
+        /// Whether ``name`` is only a name.
+        public var isProvisional: Bool
+        /// Its size, if the release says it.
+        public var byteCount: Int64?
+        /// The position, in the release, of the file that it is fetched for; others may share it.
+        public var file: Int
+        /// Fetched before the others.
+        public var isFirst: Bool
+    }
+
+    /// The release that is wanted.
+    public var release: Release
+    /// What is to be fetched, in the order it is asked for.
+    public var contents: [Content] = []
+    /// For each file of the release, the address or name of its content.
+    public var names: [ObjectID] = []
+    /// How many distinct contents the store has already.
+    public var reusedObjects = 0
+    /// Their bytes.
+    public var reusedBytes: Int64 = 0
+
+    /// The bytes to fetch, as far as the release tells.
+    public var byteCount: Int64 { contents.reduce(0) { $0 + ($1.byteCount ?? 0) } }
+
+    /// Whether sizes are unknown, so that ``byteCount`` is a lower bound.
+    public var isLowerBound: Bool { contents.contains { $0.byteCount == nil } }
+
+    /// Decides what to fetch.
+    ///
+    /// Launch files come first, then small files before large ones: what a page needs to show itself
+    /// is there early, and the connections end together.
+    ///
+    /// - Parameters:
+    ///   - addresses: for each file the address of its content, where it is known.
+    ///   - present: which addresses the store has.
+    init(
+        _ release: Release, origin: String, addresses: [ObjectID?],
+        isPresent: (ObjectID) -> Bool
+    ) throws(StoreError) {
+        self.release = release
+        names.reserveCapacity(release.files.count)
+        var seen: [ObjectID: Int] = [:]
+        let version = release.version.description
+        for (position, file) in release.files.enumerated() {
+            let address = addresses[position]
+            let name: ObjectID
+            if let address {
+                name = address
+            } else {
+                name = try file.provisionalAddress(origin: origin, version: version)
+            }
+            names.append(name)
+            if let earlier = seen[name] {
+                if earlier >= 0, file.isLaunchFile { contents[earlier].isFirst = true }
+                continue
+            }
+            if address != nil, isPresent(name) {
+                seen[name] = -1
+                reusedObjects += 1
+                reusedBytes += file.byteCount ?? 0
+                continue
+            }
+            seen[name] = contents.count
+            contents.append(
+                Content(
+                    name: name, isProvisional: address == nil, byteCount: file.byteCount,
+                    file: position, isFirst: file.isLaunchFile))
+        }
+        contents.sort { left, right in
+            if left.isFirst != right.isFirst { return left.isFirst }
+            let sizes = (left.byteCount ?? 0, right.byteCount ?? 0)
+            return sizes.0 != sizes.1 ? sizes.0 < sizes.1 : left.file < right.file
+        }
+    }
+}

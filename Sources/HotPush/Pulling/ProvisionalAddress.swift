@@ -1,0 +1,43 @@
+import CASStore
+
+extension ObjectID {
+    /// Stands for content whose address the publisher does not tell, until it has come.
+    ///
+    /// A name, not a digest of content: `SHA-256("castree-provisional 1\n" + parts joined by NUL)`.
+    /// It is missing until the content comes and the manifest is revised. The same label and size
+    /// always give the same name, so that a partial file is found again by any later pull that wants
+    /// this content, whatever the version.
+    static func provisional(_ parts: [String]) throws(StoreError) -> ObjectID {
+        var hasher = try ObjectHasher()
+        var text = Array("castree-provisional 1\n".utf8)
+        for part in parts {
+            text += part.utf8
+            text.append(0)
+        }
+        hasher.update(text.span.bytes)
+        return hasher.finish().address
+    }
+}
+
+extension ReleaseFile {
+    /// The name of its content while the address is not known.
+    ///
+    /// - Parameters:
+    ///   - origin: where it comes from; names content that has no label.
+    ///   - version: the release's name; likewise.
+    func provisionalAddress(
+        origin: String, version: String
+    ) throws(StoreError) -> ObjectID {
+        var names: [String] = []
+        for check in checks {
+            switch check {
+            case .digest(let label): names.append(label.description)
+            case .entityTag(let tag): names.append("etag:" + tag)
+            case .meteorLabel(let label): names.append("meteor:" + label)
+            }
+        }
+        names.sort()
+        if names.isEmpty { names = ["source", origin, version, source] }
+        return try .provisional(names + [byteCount.map(String.init) ?? "?"])
+    }
+}

@@ -1,0 +1,180 @@
+import CASStore
+import VersionTree
+
+// Asking an origin what it offers.
+
+extension Pull {
+    /// Asks an origin what it offers: one request if that is known already.
+    ///
+    /// - Parameter text: the URL of an origin, of a channel's pointer, or a directory.
+    /// - Throws: `.badOrigin`, `.network`, `.notFound` when nothing there describes a release,
+    ///   `.badRelease`, `.badPointer`, `.unsuitableRelease`.
+    public func ask(_ text: String) throws(StoreError) -> OriginAnswer {
+        let reference = try OriginReference(parsing: text)
+        let origin = try OriginURL(reference.location)
+        let wanted = try options.format.map { (name) throws(StoreError) in
+            guard let format = ReleaseFormats.named(name) else {
+                throw StoreError(
+                    .unsupported,
+                    "there is no format \"\(printable(name))\"; castree knows "
+                        + ReleaseFormats.names.joined(separator: ", "))
+            }
+            return format
+        }
+        if wanted == nil || wanted is CastreeFormat {
+            let channel = try reference.channel ?? ChannelName(options.channel)
+            if let answer = try askChannel(channel, at: origin, isSure: wanted != nil) {
+                return answer
+            }
+        }
+        var refusal: StoreError?
+        for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {
+            do throws(StoreError) {
+                return try .release(askDocuments(of: format, at: origin))
+            } catch {
+                // Without a wish, the next format may fit; what is wrong inside a document is said.
+                guard wanted == nil, error.code == .notFound || error.code == .badOrigin else {
+                    throw error
+                }
+                refusal = error
+            }
+        }
+        throw wanted != nil
+            ? refusal ?? noRelease(origin)
+            : noRelease(origin)
+    }
+
+    private func noRelease(_ origin: OriginURL) -> StoreError {
+        StoreError(
+            .notFound,
+            "nothing at \(origin.shown) describes a release: neither a channel "
+                + "\"\(printable(options.channel))\" (castree publish) nor a Meteor server's "
+                + "__cordova/manifest.json; check the URL")
+    }
+
+    // MARK: castree's own origins
+
+    /// - Returns: nil if there is no such channel and another format may be meant.
+    private func askChannel(
+        _ channel: ChannelName, at origin: OriginURL, isSure: Bool
+    ) throws(StoreError) -> OriginAnswer? {
+        let path = OriginLayout.pointer(channel)
+        let answer = try document(
+            origin.url(of: path), accept: "application/json",
+            byteCountMax: Int64(ChannelPointer.byteCountMax))
+        let isDocument =
+            answer.head.status == 200
+            && ReleaseDocument(path: path).accepts(contentType: answer.head["content-type"])
+        guard isDocument else {
+            guard isSure else { return nil }
+            throw StoreError(
+                .notFound,
+                "\(origin.shown) has no channel \"\(channel)\" (it answered \(answer.head.status)); "
+                    + "castree publish makes one")
+        }
+        let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
+        var reasons: [String] = []
+        for offered in pointer.releases {
+            let objections = try objections(to: offered)
+            guard objections.isEmpty else {
+                reasons += objections
+                continue
+            }
+            guard let published = offered.version else { return .embedded }
+            if let name = try version(with: published.content) { return .known(version: name) }
+            return .release(try release(published, offered, at: origin))
+        }
+        return .nothing(reasons)
+    }
+
+    private func objections(to offered: OfferedRelease) throws(StoreError) -> [String] {
+        if options.isForced { return [] }
+        let name = offered.version.map { "version \($0.name)" } ?? "the embedded version"
+        var reasons = options.app.objections(to: offered.requirements)
+        if let rollout = offered.rollout, try !rollout.includes(options.device) {
+            reasons.append("it is for a part of the devices, and not for this one yet")
+        }
+        return reasons.map { "\(name): \($0)" }
+    }
+
+    /// A complete version with that content.
+    private func version(with content: ObjectID) throws(StoreError) -> String? {
+        for (row, missing) in try versions.store.versionRows()
+        where row.content == content && missing == 0 {
+            return row.name
+        }
+        return nil
+    }
+
+    private func release(
+        _ published: PublishedVersion, _ offered: OfferedRelease, at origin: OriginURL
+    ) throws(StoreError) -> ReleaseOffer {
+        let url = origin.url(of: OriginLayout.manifest(published.manifest))
+        let answer = try document(
+            url, accept: "application/json", byteCountMax: published.manifestByteCount)
+        guard answer.head.status == 200 else {
+            throw StoreError(
+                .notFound,
+                "the manifest of version \(published.name) is not at the origin (\(url) answered "
+                    + "\(answer.head.status)); publish the version again")
+        }
+        var hasher = try ObjectHasher()
+        let found = answer.bytes.withUnsafeBytes { hasher.hash($0).address }
+        guard found == published.manifest else {
+            throw StoreError(
+                .mismatch,
+                "the manifest of version \(published.name) is not what its address says (\(url)); "
+                    + "a cache or proxy may have changed it")
+        }
+        let format = CastreeFormat()
+        var release = try format.read(
+            answer.bytes, ReleaseContext(origin: origin, platform: options.platform))
+        release.order = offered.sequence
+        release.rollout = offered.rollout
+        release.requirements = offered.requirements
+        release.isMandatory = offered.isMandatory
+        return ReleaseOffer(release: release, format: format, origin: origin)
+    }
+
+    // MARK: Other formats
+
+    private func askDocuments(
+        of format: any ReleaseFormat, at origin: OriginURL
+    ) throws(StoreError) -> ReleaseOffer {
+        let layout: DocumentLayout = origin.scheme == "file" ? .directory : .server
+        var refusal: StoreError?
+        for wanted in format.documents(layout, version: nil) {
+            let answer = try document(
+                origin.url(of: wanted.path), accept: wanted.accept,
+                byteCountMax: options.manifestByteCountMax)
+            guard answer.head.status == 200 else {
+                refusal = format.error(.documentStatus(answer.head.status))
+                continue
+            }
+            let type = answer.head["content-type"]
+            guard wanted.accepts(contentType: type) else {
+                refusal = StoreError(
+                    .notFound,
+                    format.message(
+                        .documentType(type, beginning: Array(answer.bytes.prefix(60)))))
+                continue
+            }
+            var context = ReleaseContext(
+                origin: origin, layout: layout, platform: options.platform)
+            context.app = try appIdentity()
+            let release = try format.read(answer.bytes, context)
+            return ReleaseOffer(release: release, format: format, origin: origin)
+        }
+        throw refusal ?? noRelease(origin)
+    }
+
+    func document(
+        _ url: String, accept: String, byteCountMax: Int64
+    ) throws(StoreError) -> DocumentFetch.Answer {
+        let fetch = DocumentFetch(
+            url, accept: accept, byteCountMax: byteCountMax, retries: options.retries,
+            isInterrupted: isInterrupted)
+        defer { requestCount += fetch.requestCount }
+        return try fetch.run(over: transport)
+    }
+}

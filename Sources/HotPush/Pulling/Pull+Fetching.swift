@@ -1,0 +1,156 @@
+import CASStore
+import StrictJSON
+import VersionTree
+
+// Obeying a plan.
+
+extension Pull {
+    /// Fetches what a plan says and registers the version: when it returns, the version is complete.
+    ///
+    /// - Throws: `.outOfSpace` before the first byte; `.network`, `.mismatch`, `.notFound`,
+    ///   `.unsuitableRelease`, `.interrupted`. What has come is kept: the next pull goes on from it.
+    public func fetch(
+        _ plan: DownloadPlan, of offer: ReleaseOffer
+    ) throws(StoreError) -> PullReport {
+        let release = plan.release
+        let draft = try Draft(plan, versions)
+        var report = PullReport(version: release.version.description)
+        report.family = release.family
+        report.files = release.files.count
+        report.reusedObjects = plan.reusedObjects
+        report.reusedBytes = plan.reusedBytes
+        try versions.store.checkSpace(for: plan.byteCount)
+        report.isUnchanged = try draft.register()
+        let context = ReleaseContext(
+            origin: offer.origin, platform: options.platform, app: try appIdentity())
+        if !plan.contents.isEmpty {
+            let download = Download(
+                plan, from: offer.origin, format: offer.format,
+                arrivals: try Arrivals(versions.store), options: options,
+                isInterrupted: isInterrupted
+            ) { (file, bytes) throws(StoreError) in
+                if let app = try offer.format.inspect(file, bytes, of: release, context) {
+                    draft.app = app
+                }
+            } settled: { (arrived) throws(StoreError) in
+                try draft.note(arrived)
+            }
+            let failure = try run(download)
+            draft.skip(download.tally.absent)
+            if failure == nil || draft.hasNews { try draft.revise() }
+            report.objects = download.tally.fetchedCount
+            report.bytes = download.tally.fetchedByteCount
+            report.resumedBytes = download.tally.resumedByteCount
+            report.skipped = download.tally.skipped.sorted()
+            requestCount += download.tally.requestCount
+            if let failure { throw failure }
+        } else if draft.isProvisional {
+            try draft.revise()
+        }
+        report.requests = requestCount
+        return report
+    }
+
+    /// - Returns: what ended the download early; what had come by then is in the store.
+    private func run(_ download: Download) throws(StoreError) -> StoreError? {
+        try transport.run(download)
+        do throws(StoreError) {
+            try download.settle()
+        } catch {
+            throw download.failure ?? error
+        }
+        download.report(download.progress)
+        return download.failure
+    }
+}
+
+/// The manifest of a version that is being fetched, from names to addresses.
+final class Draft {
+    private let plan: DownloadPlan
+    private let versions: VersionStore
+    private let received: Manifest.Received
+    private let lease: Lease
+    /// What is known of the content behind each name of the plan.
+    private var contents: [ObjectID: ArrivedContent] = [:]
+    private var absent: Set<ObjectID> = []
+    private var provisional: Set<ObjectID>
+    /// What the format has read about the app.
+    var app: AppIdentity?
+    /// Whether something has come that the registered manifest does not name.
+    private(set) var hasNews = false
+
+    var isProvisional: Bool { !plan.contents.allSatisfy { !$0.isProvisional } || hasNews }
+
+    init(_ plan: DownloadPlan, _ versions: VersionStore) throws(StoreError) {
+        let lease = try versions.store.makeLease()
+        let release = plan.release
+        received = Manifest.Received(
+            format: release.family,
+            address: try versions.store.put(release.received, protectedBy: lease),
+            byteCount: Int64(release.received.count))
+        self.lease = lease
+        self.plan = plan
+        self.versions = versions
+        provisional = Set(plan.contents.filter(\.isProvisional).map(\.name))
+    }
+
+    /// The manifest as far as it is known: names stand for content that has not come.
+    private func manifest() throws(StoreError) -> Manifest {
+        var release = plan.release
+        // The store orders its versions itself; the publisher's order is among the terms.
+        release.order = nil
+        if let terms = ReleaseTerms(of: plan.release).member { release.foreign.append(terms) }
+        if let app { release.foreign.append(app.member) }
+        let plan = plan
+        let contents = contents
+        let absent = absent
+        var manifest = try release.manifest(ordinal: 0, createdAt: 0) {
+            (position) throws(StoreError) in
+            let name = plan.names[position]
+            if absent.contains(name) { return nil }
+            if let content = contents[name] { return content }
+            let byteCount = release.files[position].byteCount
+            return ArrivedContent(address: name, byteCount: byteCount ?? plan.knownSizes[name] ?? 0)
+        }
+        manifest.received = received
+        return manifest
+    }
+
+    /// - Returns: whether nothing is missing.
+    func register() throws(StoreError) -> Bool {
+        let manifest = try manifest()
+        do throws(StoreError) {
+            return try versions.register(manifest)
+        } catch {
+            guard error.code == .versionExists else { throw error }
+            // An incomplete version of that name: what it was to become has changed.
+            do throws(StoreError) {
+                return try versions.revise(manifest)
+            } catch let second {
+                throw second.code == .versionInUse ? error : second
+            }
+        }
+    }
+
+    /// Notes contents that are in the store; before the lease of the download ends, the manifest must
+    /// name them.
+    func note(_ arrived: [ArrivedFile]) throws(StoreError) {
+        for one in arrived where one.content.isProvisional {
+            contents[one.content.name] = ArrivedContent(
+                address: one.arrived.object.address, byteCount: one.arrived.object.byteCount)
+            hasNews = true
+        }
+    }
+
+    func skip(_ names: Set<ObjectID>) {
+        absent = names
+        if !names.isEmpty { hasNews = true }
+    }
+
+    /// Puts what has come into the registered manifest.
+    func revise() throws(StoreError) {
+        guard hasNews else { return }
+        try versions.revise(try manifest())
+        hasNews = false
+    }
+}

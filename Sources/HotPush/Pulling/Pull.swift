@@ -1,0 +1,156 @@
+public import CASStore
+public import VersionTree
+import StrictJSON
+
+/// Brings versions from an origin into a store: ask, plan, fetch, show.
+///
+/// ```swift
+/// let pull = Pull(into: versions, over: try CurlTransport())
+/// let report = try pull.run("https://example.org/app")
+/// ```
+///
+/// Every step may be repeated by any process: a partial download *is* a registered version some of
+/// whose objects are missing. A version is visible only when it is whole.
+///
+/// Belongs to one thread.
+public final class Pull {
+    /// Where versions come to.
+    public let versions: VersionStore
+    /// How.
+    public let options: PullOptions
+    let transport: any Transport
+    /// How many requests have been sent.
+    public internal(set) var requestCount = 0
+
+    /// Makes a pull into a store.
+    public init(
+        into versions: VersionStore, over transport: any Transport,
+        _ options: PullOptions = PullOptions()
+    ) {
+        self.versions = versions
+        self.transport = transport
+        self.options = options
+    }
+
+    func isInterrupted() -> Bool { versions.store.options.isInterrupted() }
+
+    /// Asks, fetches what is missing, and puts the version where ``PullOptions/destination`` says.
+    ///
+    /// - Returns: nil if the origin offers nothing for this device.
+    /// - Throws: what the steps throw; what has come is kept.
+    public func run(_ origin: String) throws(StoreError) -> PullReport? {
+        switch try ask(origin) {
+        case .known(let version):
+            var report = PullReport(version: version)
+            let row = try versions.versions().first { $0.version == version }
+            report.files = row?.files ?? 0
+            report.reusedBytes = row?.bytes ?? 0
+            report.isUnchanged = true
+            try show(version)
+            report.requests = requestCount
+            return report
+        case .release(let offer):
+            let plan = try plan(offer)
+            let report = try fetch(plan, of: offer)
+            try show(report.version)
+            return report
+        case .embedded:
+            if let embedded = try versions.lifecycle().embedded { try show(embedded) }
+            return nil
+        case .nothing:
+            return nil
+        }
+    }
+
+    /// Puts a complete version where ``PullOptions/destination`` says.
+    /// - Throws: `.bannedVersion`, `.incompleteVersion`.
+    public func show(_ version: String) throws(StoreError) {
+        let lifecycle = try versions.lifecycle()
+        switch options.destination {
+        case .kept: try versions.materialize(version)
+        case .current:
+            if lifecycle.current != version { try versions.activate(version) }
+        case .pending:
+            if lifecycle.current == version, lifecycle.pending == nil { return }
+            if lifecycle.pending != version { try versions.activateAtNextBoot(version) }
+        }
+    }
+
+    // MARK: Deciding
+
+    /// Decides what to fetch of a release.
+    ///
+    /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if the name is taken by
+    ///   other content.
+    public func plan(_ offer: ReleaseOffer) throws(StoreError) -> DownloadPlan {
+        var release = offer.release
+        if let name = options.version { release.version = try VersionName(name) }
+        if !options.isForced { try refuseBanned(release, offer.format) }
+        let addresses = try addresses(of: release, from: offer.origin)
+        let known = addresses.compactMap(\.self)
+        let absent = Set(try versions.store.unvouched(known))
+        return try DownloadPlan(
+            release, origin: offer.origin.description, addresses: addresses
+        ) { !absent.contains($0) }
+    }
+
+    private func refuseBanned(
+        _ release: Release, _ format: any ReleaseFormat
+    ) throws(StoreError) {
+        guard let content = try release.contentAddress() else {
+            // Nobody knows the content yet; the name stands for it.
+            let bad = try versions.lifecycle().bad
+            guard bad.contains(where: { $0.version == release.version.description }) else { return }
+            throw format.error(.banned(release.version.description))
+        }
+        guard let ban = try versions.lifecycle().ban(of: content) else { return }
+        var error = format.error(.banned(release.version.description))
+        error.message += " (\(printable(ban.reason)))"
+        throw error
+    }
+
+    /// For each file the address of its content, as far as anybody knows it.
+    private func addresses(
+        of release: Release, from origin: OriginURL
+    ) throws(StoreError) -> [ObjectID?] {
+        var result = release.files.map(\.address)
+        guard result.contains(nil) else { return result }
+        let draft = try arrivedFiles(of: release)
+        var known = try KnownContent(versions, for: release.files)
+        for (position, file) in release.files.enumerated() where result[position] == nil {
+            if let address = draft[file.path.description],
+                try address
+                    != file.provisionalAddress(
+                        origin: origin.description, version: release.version.description)
+            {
+                result[position] = address
+            } else {
+                result[position] = try known.address(of: file)
+            }
+        }
+        return result
+    }
+
+    /// What an interrupted pull of the same release has brought, by path.
+    private func arrivedFiles(of release: Release) throws(StoreError) -> [String: ObjectID] {
+        let manifest: Manifest
+        do throws(StoreError) {
+            manifest = try versions.manifest(of: release.version.description)
+        } catch {
+            if error.code == .noVersion { return [:] }
+            throw error
+        }
+        var hasher = try ObjectHasher()
+        let received = release.received.withUnsafeBytes { hasher.hash($0).address }
+        guard manifest.received?.address == received else { return [:] }
+        var result: [String: ObjectID] = [:]
+        for entry in manifest.entries { result[entry.path.description] = entry.address }
+        return result
+    }
+
+    /// What the current version says about the app, for formats that check it.
+    func appIdentity() throws(StoreError) -> AppIdentity {
+        guard let current = try versions.lifecycle().current else { return AppIdentity() }
+        return AppIdentity(keptIn: try versions.manifest(of: current))
+    }
+}

@@ -1,0 +1,82 @@
+/// How a pull goes about its work.
+public struct PullOptions: Sendable {
+    /// The format to read, by name; nil finds out.
+    public var format: String?
+    /// The channel of a castree origin.
+    public var channel = "stable"
+    /// The name that the version gets; nil for the one that the origin gives it.
+    public var version: String?
+    /// The platform of the app, for formats that say different things to each.
+    public var platform: String?
+    /// What becomes of the version once it is whole.
+    public var destination: PullDestination = .pending
+    /// Whether to take what is banned, or meant for other devices or apps.
+    public var isForced = false
+    /// Which device this is, for staged roll-outs; nil takes part in none that is partial.
+    public var device: String?
+    /// What this app fulfils, by kind of requirement.
+    public var app: [String: String] = [:]
+    /// Trying again: how often, how fast.
+    public var retries = RetryPolicy()
+    /// The largest manifest that is read, in bytes.
+    public var manifestByteCountMax: Int64 = 512 << 20
+    /// Told about the progress, on the pulling thread, about ten times a second.
+    public var progress: @Sendable (PullProgress) -> Void = { _ in }
+
+    /// Makes options with defaults.
+    public init() {}
+}
+
+/// What becomes of a version that is whole.
+public enum PullDestination: String, Sendable, Hashable {
+    /// It waits for the next boot, or for the next navigation of a server.
+    case pending
+    /// It is made current at once.
+    case current
+    /// It is only kept.
+    case kept
+}
+
+/// How far a pull is.
+public struct PullProgress: Sendable, Hashable {
+    /// Contents that have arrived.
+    public var objects = 0
+    /// How many contents are fetched.
+    public var objectsTotal = 0
+    /// Bytes that are here, with those that were staged before.
+    public var bytes: Int64 = 0
+    /// How many bytes are fetched; what a format does not tell beforehand is not in it.
+    public var bytesTotal: Int64 = 0
+
+    /// Makes a progress of nothing.
+    public init() {}
+}
+
+/// What a pull did.
+public struct PullReport: Sendable, Hashable {
+    /// The version's name in the store.
+    public var version: String
+    /// The format it came in.
+    public var family = ""
+    /// Its files.
+    public var files = 0
+    /// Contents that were fetched.
+    public var objects = 0
+    /// Bytes of content that came over the network.
+    public var bytes: Int64 = 0
+    /// Contents that the store had already.
+    public var reusedObjects = 0
+    /// Their bytes.
+    public var reusedBytes: Int64 = 0
+    /// Bytes that an earlier, interrupted pull had staged.
+    public var resumedBytes: Int64 = 0
+    /// Requests that were sent, with those for the manifest.
+    public var requests = 0
+    /// Whether the version was here before, whole.
+    public var isUnchanged = false
+    /// Optional files that the origin does not have.
+    public var skipped: [String] = []
+
+    /// Makes a report of nothing.
+    public init(version: String) { self.version = version }
+}

@@ -1,0 +1,24 @@
+public import CASStore
+public import VersionTree
+
+/// A release, and where it was found.
+public struct ReleaseOffer: Sendable {
+    /// What is offered.
+    public var release: Release
+    /// How it is written.
+    public var format: any ReleaseFormat
+    /// Where its files are.
+    public var origin: OriginURL
+}
+
+/// What an origin has to say.
+public enum OriginAnswer: Sendable {
+    /// It offers a release.
+    case release(ReleaseOffer)
+    /// It offers content that a version of the store has, so its manifest was not fetched.
+    case known(version: String)
+    /// Devices are to run what was shipped with the app.
+    case embedded
+    /// Nothing that it offers is for this device; the reasons, one for each release.
+    case nothing([String])
+}
