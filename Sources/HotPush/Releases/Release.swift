@@ -27,6 +27,8 @@ public struct Release: Sendable {
     /// The manifest's bytes as they came; signatures cover exactly these.
     public var received: [UInt8]
     /// Fields that the neutral model has no place for.
+    ///
+    /// What is large or has a name that castree's own manifests use is left out; ``received`` has it.
     public var foreign: [JSONValue.Member] = []
 
     /// How far the content of a release can be proved.
@@ -50,7 +52,8 @@ public struct Release: Sendable {
 public struct ReleaseFile: Sendable, Hashable {
     /// Where it stands in the tree.
     public var path: TreePath
-    /// Where it is fetched: relative to the release's base, or absolute.
+    /// Where it is fetched: a URL reference, percent-encoded, relative to the origin or absolute
+    /// (``OriginURL/url(of:)``).
     public var source: String
     /// The address of its bytes, if the format says it.
     public var address: ObjectID?
@@ -66,15 +69,23 @@ public struct ReleaseFile: Sendable, Hashable {
     public var isLaunchFile = false
     /// Whether the release is whole without it (a source map that a server does not give away).
     public var isOptional = false
+    /// Whether the format looks at its bytes once they are here, before the version may be shown
+    /// (``ReleaseFormat/inspect(_:_:of:_:)``).
+    public var needsInspection = false
     /// Fields that the neutral model has no place for.
     public var foreign: [JSONValue.Member] = []
 
     /// Makes a file that is fetched from its own path.
     public init(path: TreePath, address: ObjectID? = nil, byteCount: Int64? = nil) {
-        self.path = path
-        source = path.description
+        self.init(path: path, source: PercentEncoding.name(path.description))
         self.address = address
         self.byteCount = byteCount
+    }
+
+    /// Makes a file that is fetched from elsewhere than its own path.
+    public init(path: TreePath, source: String) {
+        self.path = path
+        self.source = source
     }
 }
 
@@ -88,6 +99,8 @@ public enum ContentCheck: Sendable, Hashable {
     case entityTag(String)
     /// Meteor's `hash`: one of several digests of the bytes, or of more than the bytes
     /// (its rules changed from release to release). A match is proof; no match proves nothing.
+    ///
+    /// See ``MeteorLabel/proof(sha1:sha512:)``.
     case meteorLabel(String)
 }
 
@@ -97,11 +110,23 @@ public struct Requirement: Sendable, Hashable {
     public var kind: String
     /// The value that the release asks for.
     public var value: String
+    /// The only platform it concerns, such as `ios`; nil for all.
+    public var platform: String?
 
     /// Makes a condition.
-    public init(kind: String, value: String) {
+    public init(kind: String, value: String, platform: String? = nil) {
         self.kind = kind
         self.value = value
+        self.platform = platform
+    }
+
+    /// The kind of a value that must equal the one of the app (Meteor's compatibility version).
+    public static let compatibility = "compatibility"
+
+    /// Whether the condition is one on apps of a platform.
+    public func concerns(platform other: String?) -> Bool {
+        guard let platform, let other else { return true }
+        return platform.utf8.elementsEqual(other.utf8)
     }
 }
 

@@ -1,0 +1,73 @@
+public import CASStore
+import StrictJSON
+public import VersionTree
+
+/// castree's own format: the canonical manifest, with the objects beside it.
+///
+/// An origin is laid out like a store: `manifests/<version>.json` and `objects/ab/cdef…`, which any
+/// web server can serve and any cache may keep for ever.
+public struct CastreeFormat: ReleaseFormat {
+    /// Makes the format.
+    public init() {}
+
+    /// `castree`.
+    public var name: String { "castree" }
+    /// The format of the manifest.
+    public var number: Int { Int(Manifest.formatVersion) }
+
+    /// The manifest of a version.
+    public func documents(_ layout: OriginLayout, version: VersionName?) -> [ReleaseDocument] {
+        // Which version is offered is not said by a manifest.
+        guard let version else { return [] }
+        return [ReleaseDocument(path: Self.manifestSource(of: version))]
+    }
+
+    /// Known by the key `castree`, which holds the format's number.
+    public func recognizes(_ bytes: [UInt8]) -> Bool {
+        scanMembers(of: bytes) { key, kind, _ in key == "castree" && kind == .number }
+    }
+
+    /// Reads a manifest.
+    ///
+    /// - Throws: `.badManifest` with what is wrong and where.
+    public func read(
+        _ bytes: [UInt8], _ context: ReleaseContext
+    ) throws(StoreError) -> Release {
+        release(of: try Manifest(parsing: bytes), received: bytes)
+    }
+
+    /// The release that a manifest describes.
+    ///
+    /// - Parameter received: the bytes it was read from.
+    public func release(of manifest: Manifest, received: [UInt8]) -> Release {
+        var release = Release(
+            family: family, version: manifest.version, trust: .digest, received: received)
+        release.order = manifest.ordinal
+        release.foreign = manifest.foreign
+        release.files.reserveCapacity(manifest.count)
+        for entry in manifest.entries {
+            var file = ReleaseFile(path: entry.path, source: Self.source(of: entry.address))
+            file.address = entry.address
+            file.byteCount = entry.byteCount
+            file.isExecutable = entry.isExecutable
+            file.routes = entry.routes
+            file.checks = entry.labels.map { .digest($0) }
+            file.foreign = entry.foreign
+            file.isLaunchFile = entry.path.description.utf8.elementsEqual("index.html".utf8)
+            release.files.append(file)
+        }
+        return release
+    }
+
+    /// Where the manifest of a version is, relative to the origin.
+    public static func manifestSource(of version: VersionName) -> String {
+        // All characters of a version's name stand for themselves in a URL path.
+        "manifests/\(version).json"
+    }
+
+    /// Where an object is, relative to the origin.
+    public static func source(of address: ObjectID) -> String {
+        let digits = address.description
+        return "objects/\(digits.prefix(2))/\(digits.dropFirst(2))"
+    }
+}

@@ -1,0 +1,154 @@
+public import CASStore
+import StrictJSON
+public import VersionTree
+
+/// 8fit's frontends: a commit, the date of its deployment, and files with their routes.
+///
+/// The format was described but never published; this is its plainest reading:
+/// `{"commit":"9f1c0de","deployed_at":"2015-05-25T10:00:00Z","files":[{"path":"js/app.js",`
+/// `"route":"/a/js/app.js"}]}`. A file may have `routes`, a list, and `size` besides. There are no
+/// digests, so its content is trusted as far as its length and the connection.
+public struct EightFitFormat: ReleaseFormat {
+    /// Where the document is, relative to the origin.
+    public var documentPath: String
+
+    /// Makes the format.
+    public init(documentPath: String = "manifest.json") { self.documentPath = documentPath }
+
+    /// `8fit`.
+    public var name: String { "8fit" }
+    /// The only one.
+    public var number: Int { 1 }
+
+    /// The one document; there is one version only.
+    public func documents(_ layout: OriginLayout, version: VersionName?) -> [ReleaseDocument] {
+        [ReleaseDocument(path: documentPath)]
+    }
+
+    /// Known by a commit and a list of files.
+    public func recognizes(_ bytes: [UInt8]) -> Bool {
+        var hasCommit = false
+        var hasFiles = false
+        return scanMembers(of: bytes) { key, kind, _ in
+            if key == "commit", kind == .string { hasCommit = true }
+            if key == "files", kind == .array { hasFiles = true }
+            return hasCommit && hasFiles
+        }
+    }
+
+    /// Reads a document.
+    ///
+    /// - Throws: `.badRelease` with what is wrong and where.
+    public func read(
+        _ bytes: [UInt8], _ context: ReleaseContext
+    ) throws(StoreError) -> Release {
+        var reading = EightFitReading()
+        do throws(JSONError) {
+            try reading.read(bytes)
+        } catch {
+            throw StoreError(.badRelease, "the frontend's description is refused: \(error.message)")
+        }
+        var release = Release(
+            family: family, version: try Self.name(reading.commit), trust: .length,
+            received: bytes)
+        release.order = reading.deployedAt
+        release.files = reading.files
+        release.foreign = reading.foreign
+        release.keep(publisherVersion: reading.commit)
+        try release.validate(origin: context.origin)
+        return release
+    }
+
+    private static func name(_ commit: String) throws(StoreError) -> VersionName {
+        do throws(StoreError) {
+            return try VersionName.foreign(commit)
+        } catch {
+            throw StoreError(
+                .badRelease, "the frontend's description is refused: \(error.message)")
+        }
+    }
+}
+
+/// A frontend's description, half read.
+private struct EightFitReading {
+    var commit = ""
+    var deployedAt: Int64?
+    var files: [ReleaseFile] = []
+    var foreign: [JSONValue.Member] = []
+
+    mutating func read(_ bytes: [UInt8]) throws(JSONError) {
+        var hasFiles = false
+        var foreignBudget = 256 * 1024
+        var reader = try JSONReader(bytes)
+        try reader.enterObject()
+        while let key = try reader.nextKey() {
+            let start = reader.offset
+            switch key {
+            case "commit": commit = try reader.readString()
+            case "deployed_at": deployedAt = try readTime(&reader)
+            case "files":
+                hasFiles = true
+                try reader.enterArray()
+                while try reader.nextElement() { try readFile(&reader) }
+                continue
+            default: try reader.skipValue()
+            }
+            // What is large stays in the received document only.
+            let end = reader.offset
+            if end - start + key.utf8.count <= foreignBudget {
+                foreignBudget -= end - start + key.utf8.count
+                foreign.append(
+                    .init(key: key, value: try JSONValue.parse(Array(bytes[start..<end]))))
+            }
+        }
+        try reader.finish()
+        if commit.isEmpty { throw reader.failure("the field \"commit\" is missing or empty") }
+        if !hasFiles { throw reader.failure("the field \"files\" is missing") }
+    }
+
+    private func readTime(_ reader: inout JSONReader) throws(JSONError) -> Int64 {
+        let offset = reader.offset
+        if try reader.peekKind() == .number { return try reader.readInteger() }
+        guard let seconds = CalendarTime.seconds(try reader.readString()) else {
+            throw reader.failure(
+                "\"deployed_at\" is no time like 2015-05-25T10:00:00Z", at: offset)
+        }
+        return seconds
+    }
+
+    private mutating func readFile(_ reader: inout JSONReader) throws(JSONError) {
+        let offset = reader.offset
+        var path: String?
+        var routes: [String] = []
+        var byteCount: Int64?
+        var more: [JSONValue.Member] = []
+        try reader.enterObject()
+        while let key = try reader.nextKey() {
+            switch key {
+            case "path": path = try reader.readString()
+            case "route": routes.append(try reader.readString())
+            case "routes":
+                try reader.enterArray()
+                while try reader.nextElement() { routes.append(try reader.readString()) }
+            case "size": byteCount = try reader.readInteger()
+            default:
+                switch try reader.peekKind() {
+                case .object, .array: try reader.skipValue()
+                default: more.append(.init(key: key, value: try reader.readValue()))
+                }
+            }
+        }
+        guard let path else { throw reader.failure("a file has no \"path\"", at: offset) }
+        do throws(StoreError) {
+            var file = ReleaseFile(path: try TreePath.foreign(path), byteCount: byteCount)
+            for route in routes where !route.utf8.dropFirst().elementsEqual(path.utf8) {
+                file.routes.append(route)
+            }
+            file.isLaunchFile = file.path.name.utf8.elementsEqual("index.html".utf8)
+            file.foreign = more
+            files.append(file)
+        } catch {
+            throw reader.failure(error.message, at: offset)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+package import CASStore
+import StrictJSON
+package import VersionTree
+
+extension VersionName {
+    /// The longest name of a version that is read from a foreign document, in bytes.
+    static let foreignByteCountMax = 1024
+
+    /// Makes a name of what a publisher calls a version.
+    ///
+    /// A text that is a name stays as it is. Another one becomes `v~`, its bytes with everything but
+    /// letters, digits, `.`, `_` and `-` as `~` and two hexadecimal digits, and if that is too long its
+    /// first 60 characters, `~~` and the SHA-256 of the text. Different texts get different names; a
+    /// text that begins with `v~` is spelled like that too.
+    ///
+    /// - Throws: `.badName` for what is no name but a place: absolute, with `..`, NUL or a backslash;
+    ///   for nothing; for more than 1,024 bytes.
+    package static func foreign(_ text: String) throws(StoreError) -> VersionName {
+        let bytes = Array(text.utf8)
+        if let problem = foreignProblem(bytes) {
+            throw StoreError(
+                .badName, "\(quoted(text)) cannot be the name of a version: \(problem)")
+        }
+        // Refused by the rules of names: then it is spelled out.
+        if !bytes.starts(with: "v~".utf8), let name = try? VersionName(text) { return name }
+        var spelled: [UInt8] = []
+        for byte in bytes {
+            if isPlain(byte) {
+                spelled.append(byte)
+            } else {
+                spelled += [126, Hex.digit(byte >> 4), Hex.digit(byte & 15)]
+            }
+        }
+        if spelled.count + 2 > byteCountMax {
+            var digester = try Digester(.sha256)
+            bytes.withUnsafeBytes { digester.update($0) }
+            let digest = digester.finish { Hex.string($0) }
+            spelled = Array(spelled.prefix(60)) + Array("~~\(digest)".utf8)
+        }
+        return try VersionName("v~" + String(decoding: spelled, as: UTF8.self))
+    }
+
+    private static func foreignProblem(_ bytes: [UInt8]) -> String? {
+        if bytes.isEmpty { return "it is empty" }
+        if bytes.count > foreignByteCountMax {
+            return "it has \(bytes.count) bytes, more than \(foreignByteCountMax)"
+        }
+        if bytes[0] == 47 { return "it is absolute" }
+        if bytes.contains(0) { return "it contains NUL" }
+        if bytes.contains(92) { return "it contains a backslash" }
+        if bytes.split(separator: 47).contains([46, 46]) { return "it contains \"..\"" }
+        return nil
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 48...57, 65...90, 97...122, 45, 46, 95: true
+        default: false
+        }
+    }
+}
+
+extension TreePath {
+    /// Makes a path of what a stranger's document says; one that is far too long is not repeated.
+    static func foreign(_ text: String) throws(StoreError) -> TreePath {
+        guard text.utf8.count <= byteCountMax else {
+            throw StoreError(
+                .badPath,
+                "\(quoted(text)) cannot be a path: it has \(text.utf8.count) bytes, more than "
+                    + "\(byteCountMax)")
+        }
+        return try TreePath(text)
+    }
+}
+
+/// A stranger's text in quotes, fit for a message: printable, and cut if it is long.
+func quoted(_ text: String) -> String { "\"\(shortened(text, 200))\"" }
+
+/// A stranger's text, printable, and cut if it has more than so many bytes.
+func shortened(_ text: String, _ byteCount: Int = 1024) -> String {
+    guard text.utf8.count > byteCount else { return printable(text) }
+    return printable(String(decoding: text.utf8.prefix(byteCount), as: UTF8.self)) + "…"
+}
+
+extension Release {
+    /// The key of ``foreign`` under which the publisher's name of the version stands if the store
+    /// cannot use it.
+    static let publisherVersionKey = "publisherVersion"
+
+    /// What the publisher calls the version.
+    public var publisherVersion: String {
+        let kept = foreign.first { $0.key.utf8.elementsEqual(Self.publisherVersionKey.utf8) }
+        return kept?.value.asString ?? version.description
+    }
+
+    /// Keeps what the publisher calls the version, if it differs from the version's name.
+    mutating func keep(publisherVersion text: String) {
+        guard !text.utf8.elementsEqual(version.description.utf8) else { return }
+        foreign.append(.init(key: Self.publisherVersionKey, value: .string(text)))
+    }
+}

@@ -1,0 +1,139 @@
+public import CASStore
+import StrictJSON
+public import VersionTree
+
+/// Meteor's manifests for Cordova, from 1.4 to today.
+///
+/// A server has `__cordova/manifest.json`, and the files below `__cordova/`; the version that an app
+/// brings along has `program.json`, and the files under their paths. The index page is listed in
+/// neither and always there.
+public struct MeteorFormat: ReleaseFormat {
+    /// Makes the format.
+    public init() {}
+
+    /// `meteor`.
+    public var name: String { "meteor" }
+    /// One format for all dialects: they can be told apart by what is in them only.
+    public var number: Int { 1 }
+
+    /// What the key `format` says, if it is there.
+    static let program = "web-program-pre1"
+    static let indexPath = "index.html"
+
+    /// `manifest.json` of a server, `program.json` of a directory; there is one version only.
+    public func documents(_ layout: OriginLayout, version: VersionName?) -> [ReleaseDocument] {
+        switch layout {
+        case .server:
+            [ReleaseDocument(path: MeteorURL.base + "manifest.json")]
+        case .directory: [ReleaseDocument(path: "program.json")]
+        }
+    }
+
+    /// Known by its `format`, its list of files, or its compatibility versions.
+    public func recognizes(_ bytes: [UInt8]) -> Bool {
+        scanMembers(of: bytes) { key, kind, text in
+            switch key {
+            case "format": text?.utf8.starts(with: "web-program".utf8) ?? false
+            case "manifest": kind == .array
+            case "cordovaCompatibilityVersions": kind == .object
+            default: false
+            }
+        }
+    }
+
+    /// Reads a manifest.
+    ///
+    /// - Throws: `.badRelease` with one of ``MeteorMessages`` and the place; `.unsuitableRelease` if
+    ///   the manifest says already that it is another app's.
+    public func read(
+        _ bytes: [UInt8], _ context: ReleaseContext
+    ) throws(StoreError) -> Release {
+        var reading = MeteorReading(bytes, context.layout)
+        do throws(JSONError) {
+            try reading.read()
+        } catch {
+            throw StoreError(
+                .badRelease, "\(MeteorMessages.documentUnreadable): \(error.message)")
+        }
+        let release = try reading.release(family: family, platform: context.platform)
+        try release.validate(origin: context.origin)
+        try refuseOtherApp(reading.configuration, context)
+        return release
+    }
+
+    /// Newer manifests hold a runtime configuration too: another app is noticed before its files are
+    /// fetched.
+    ///
+    /// Only `appId` is believed. `ROOT_URL` is another one than the page's where mobile clients have
+    /// their own, and the versions may be those before the last change.
+    private func refuseOtherApp(
+        _ configuration: String?, _ context: ReleaseContext
+    ) throws(StoreError) {
+        // What cannot be read here is read, and refused, in the index page.
+        guard let configuration, let wanted = context.app.id,
+            let early = try? MeteorRuntimeConfig(json: Array(configuration.utf8)),
+            let id = early.appID, !id.utf8.elementsEqual(wanted.utf8)
+        else { return }
+        let server = early.rootURL ?? context.origin?.description ?? ""
+        throw StoreError(.unsuitableRelease, MeteorMessages.wrongAppID(shortened(server)))
+    }
+
+    /// Checks the index page: its version, its server and its app, in this order.
+    ///
+    /// - Throws: `.unsuitableRelease` with one of ``MeteorMessages``; `.badRelease` for a page without
+    ///   configuration.
+    public func inspect(
+        _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
+    ) throws(StoreError) -> AppIdentity? {
+        guard file.path.description.utf8.elementsEqual(Self.indexPath.utf8) else { return nil }
+        let config = try MeteorRuntimeConfig(indexPage: content)
+        let expected = release.publisherVersion
+        for actual in config.versions where !actual.utf8.elementsEqual(expected.utf8) {
+            throw unsuitable(
+                MeteorMessages.versionMismatch(expected: expected, actual: shortened(actual)))
+        }
+        guard let rootURL = config.rootURL, let host = Self.host(rootURL) else {
+            throw unsuitable(MeteorMessages.noRootURL)
+        }
+        let before = context.app.rootURL ?? context.origin?.description
+        if host == "localhost", let before, let old = Self.host(before), old != host {
+            throw unsuitable(MeteorMessages.rootURLWouldBeLocalhost)
+        }
+        guard let id = config.appID else { throw unsuitable(MeteorMessages.noAppID) }
+        if let wanted = context.app.id, !wanted.utf8.elementsEqual(id.utf8) {
+            throw unsuitable(MeteorMessages.wrongAppID(shortened(rootURL)))
+        }
+        return AppIdentity(id: id, rootURL: rootURL)
+    }
+
+    /// The host of a URL; nil if it is none.
+    private static func host(_ url: String) -> String? {
+        // What is no URL has no host.
+        (try? OriginURL(url))?.host
+    }
+
+    private func unsuitable(_ message: String) -> StoreError {
+        StoreError(.unsuitableRelease, message)
+    }
+
+    /// Meteor's own words: ``MeteorMessages``.
+    public func message(_ problem: ReleaseProblem) -> String {
+        switch problem {
+        case .documentStatus(let status): MeteorMessages.documentStatus(status)
+        case .documentUnreachable(let cause): "\(MeteorMessages.documentUnreachable): \(cause)"
+        case .documentType: "\(MeteorMessages.documentUnreadable): \(problem.message)"
+        case .fileStatus(let file, let status):
+            MeteorMessages.fileStatus(status, Self.urlPath(of: file))
+        case .fileMismatch(let file): MeteorMessages.fileMismatch(Self.urlPath(of: file))
+        case .unmet(let requirement) where requirement.kind == Requirement.compatibility:
+            MeteorMessages.incompatible
+        case .unmet: problem.message
+        case .banned: MeteorMessages.banned
+        }
+    }
+
+    /// The URL path by which messages name a file.
+    static func urlPath(of file: ReleaseFile) -> String {
+        file.routes.first ?? "/" + file.path.description
+    }
+}

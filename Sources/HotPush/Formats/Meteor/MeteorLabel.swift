@@ -1,0 +1,101 @@
+public import CASStore
+
+/// The `hash` of an entry in Meteor's manifest: a name of 40 hexadecimal digits.
+///
+/// What it is a hash of changed from release to release. Where only the content went into it a match
+/// proves the content; where the source before minification did, nobody but the publisher can compute
+/// it, and no match proves nothing.
+public struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
+    /// The digits, in lower case.
+    public let description: String
+
+    /// Makes a label; nil unless `text` is 40 lower-case hexadecimal digits.
+    public init?(_ text: String) {
+        guard text.utf8.count == 40, text.utf8.allSatisfy({ Hex.value(of: $0) != nil }) else {
+            return nil
+        }
+        description = text
+    }
+
+    /// How labels were made of content; `‖` joins texts.
+    public enum Rule: String, Sendable, Hashable, CaseIterable {
+        /// SHA-1 of the bytes: Meteor up to 1.4.2.
+        case content
+        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.2 to 1.7, and what is in
+        /// `public/` since 1.8.1.
+        case secondSalt
+        /// SHA-1 of `1 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.1.
+        case firstSalt
+        /// SHA-1 of `2 ‖ SHA-512 of the bytes in base64`: Meteor 1.8.
+        case integrity
+        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal ‖ SHA-512 of the bytes in base64`: what is
+        /// not minified in Meteor 1.8.0.1 and later.
+        case contentAndIntegrity
+    }
+
+    /// What a label says about content.
+    public enum Proof: Sendable, Hashable {
+        /// The label can be of these bytes only; with the rule that made it.
+        case proved(Rule)
+        /// The label may be of these bytes or of others.
+        case unproved
+    }
+
+    /// Holds the digests of content against the label.
+    ///
+    /// - Parameters:
+    ///   - sha1: the SHA-1 of the bytes, in lower-case hexadecimal digits.
+    ///   - sha512: the SHA-512 of the bytes, in base64; without it two rules cannot be tried.
+    /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
+    public func proof(sha1: String, sha512: String?) throws(StoreError) -> Proof {
+        for rule in Rule.allCases {
+            let made = try Self.digits(rule, sha1: sha1, sha512: sha512)
+            if made?.utf8.elementsEqual(description.utf8) == true { return .proved(rule) }
+        }
+        return .unproved
+    }
+
+    /// Holds the digests of content against the label; others than SHA-1 and SHA-512 are ignored.
+    ///
+    /// - Returns: unproved if there is no SHA-1.
+    /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
+    public func proof(_ digests: [Label]) throws(StoreError) -> Proof {
+        var sha1: String?
+        var sha512: String?
+        for digest in digests {
+            switch digest.algorithm {
+            case .sha1: sha1 = Hex.string(digest.bytes)
+            case .sha512: sha512 = Base64.string(digest.bytes)
+            default: continue
+            }
+        }
+        guard let sha1 else { return .unproved }
+        return try proof(sha1: sha1, sha512: sha512)
+    }
+
+    /// The digests that ``proof(_:)`` can use.
+    public static let algorithms: [DigestAlgorithm] = [.sha1, .sha512]
+
+    /// The label that a rule makes; nil if it needs the SHA-512 and that is not known.
+    static func digits(
+        _ rule: Rule, sha1: String, sha512: String?
+    ) throws(StoreError) -> String? {
+        switch rule {
+        case .content: return sha1
+        case .secondSalt: return try sha1Digits(of: ["2", sha1])
+        case .firstSalt: return try sha1Digits(of: ["1", sha1])
+        case .integrity, .contentAndIntegrity:
+            guard let sha512 else { return nil }
+            return try sha1Digits(of: ["2", rule == .integrity ? "" : sha1, sha512])
+        }
+    }
+}
+
+/// The SHA-1 of texts joined, in lower-case hexadecimal digits.
+func sha1Digits(of texts: [String]) throws(StoreError) -> String {
+    var digester = try Digester(.sha1)
+    for var text in texts {
+        text.withUTF8 { digester.update(UnsafeRawBufferPointer($0)) }
+    }
+    return digester.finish { Hex.string($0) }
+}

@@ -1,0 +1,145 @@
+import CASStore
+import StrictJSON
+import VersionTree
+
+/// A manifest of Meteor's, half read.
+///
+/// The keys may come in any order, so what the manifest as a whole must fulfil is asked at its end.
+struct MeteorReading {
+    private let bytes: [UInt8]
+    private var format: String?
+    private var version: String?
+    private var compatibility: [(platform: String, version: String)]?
+    private var hasManifest = false
+    private var foreign: [JSONValue.Member] = []
+    private var files: MeteorFiles
+    /// The key `meteorRuntimeConfig`: JSON in a text.
+    private(set) var configuration: String?
+
+    /// How much text of foreign values is still kept, in bytes; the received document has all.
+    private var foreignBudget = 256 * 1024
+
+    init(_ bytes: [UInt8], _ layout: OriginLayout) {
+        self.bytes = bytes
+        files = MeteorFiles(layout: layout, byteCount: bytes.count)
+    }
+
+    mutating func read() throws(JSONError) {
+        var reader = try JSONReader(bytes)
+        try reader.enterObject()
+        while let key = try reader.nextKey() {
+            switch key {
+            case "format":
+                format = try reader.readString()
+                // Nobody knows what the rest of another format looks like.
+                if !isCompatible { return }
+            case "version": version = try reader.readString()
+            case "cordovaCompatibilityVersions": try readCompatibility(key, &reader)
+            case "manifest":
+                hasManifest = true
+                try reader.enterArray()
+                while try reader.nextElement() {
+                    let offset = reader.offset
+                    let entry = try MeteorEntry(&reader)
+                    guard entry.isForClient else { continue }
+                    if let problem = files.add(entry) {
+                        throw reader.failure(problem, at: offset)
+                    }
+                }
+            case "meteorRuntimeConfig" where try reader.peekKind() == .string:
+                let text = try reader.readString()
+                configuration = text
+                if spend(text.utf8.count) {
+                    foreign.append(.init(key: key, value: .string(text)))
+                }
+            default: try keep(key, &reader)
+            }
+        }
+        try reader.finish()
+    }
+
+    private var isCompatible: Bool { format == nil || format == MeteorFormat.program }
+
+    /// Keeps a value that the neutral model has no place for, if it is not large: a tree can take
+    /// twenty times the memory of its text.
+    private mutating func keep(
+        _ key: String, _ reader: inout JSONReader
+    ) throws(JSONError) {
+        let start = reader.offset
+        try reader.skipValue()
+        let end = reader.offset
+        guard spend(key.utf8.count + end - start) else { return }
+        foreign.append(
+            .init(key: key, value: try JSONValue.parse(Array(bytes[start..<end]))))
+    }
+
+    /// Takes from the budget; `false` if it does not suffice.
+    private mutating func spend(_ byteCount: Int) -> Bool {
+        if byteCount > foreignBudget { return false }
+        foreignBudget -= byteCount
+        return true
+    }
+
+    private mutating func readCompatibility(
+        _ key: String, _ reader: inout JSONReader
+    ) throws(JSONError) {
+        let start = reader.offset
+        var versions: [(platform: String, version: String)] = []
+        var members: [JSONValue.Member] = []
+        try reader.enterObject()
+        while let platform = try reader.nextKey() {
+            if try reader.peekKind() == .null {
+                try reader.readNull()
+                continue
+            }
+            let version = try reader.readString()
+            versions.append((platform, version))
+            members.append(.init(key: platform, value: .string(version)))
+        }
+        compatibility = versions
+        if spend(reader.offset - start) {
+            foreign.append(.init(key: key, value: .object(members)))
+        }
+    }
+
+    /// The release, if everything is there; in the order in which Meteor's plugin asks.
+    func release(family: String, platform: String?) throws(StoreError) -> Release {
+        if !isCompatible {
+            throw StoreError(
+                .badRelease, MeteorMessages.incompatibleFormat(shortened(format ?? "")))
+        }
+        guard let version, !version.isEmpty else {
+            throw StoreError(.badRelease, MeteorMessages.noVersion)
+        }
+        let platforms = compatibility ?? []
+        let isForPlatform =
+            platform.map { wanted in
+                platforms.contains { $0.platform.utf8.elementsEqual(wanted.utf8) }
+            } ?? !platforms.isEmpty
+        guard isForPlatform else {
+            throw StoreError(.badRelease, MeteorMessages.noCompatibilityVersion)
+        }
+        guard hasManifest else {
+            throw StoreError(
+                .badRelease,
+                "\(MeteorMessages.documentUnreadable): the field \"manifest\" is missing")
+        }
+        let name: VersionName
+        do throws(StoreError) {
+            name = try VersionName.foreign(version)
+        } catch {
+            throw StoreError(
+                .badRelease, "\(MeteorMessages.documentUnreadable): \(error.message)")
+        }
+        var release = Release(family: family, version: name, trust: .length, received: bytes)
+        release.foreign = foreign
+        release.keep(publisherVersion: version)
+        for (platform, version) in platforms {
+            release.requirements.append(
+                Requirement(
+                    kind: Requirement.compatibility, value: version, platform: platform))
+        }
+        release.files = files.files
+        return release
+    }
+}

@@ -1,0 +1,74 @@
+public import CASStore
+import StrictJSON
+
+/// What Meteor's index page tells the app: `__meteor_runtime_config__`.
+public struct MeteorRuntimeConfig: Sendable, Hashable {
+    /// `appId`, if it is a text.
+    public var appID: String?
+    /// `ROOT_URL`, if it is a text.
+    public var rootURL: String?
+    /// The versions of the Cordova program that the page names: `autoupdateVersionCordova` up to
+    /// Meteor 1.7, `autoupdate.versions["web.cordova"].version` since.
+    public var versions: [String] = []
+
+    /// Finds the configuration in an index page.
+    ///
+    /// - Throws: `.badRelease` if there is none, or one that is no JSON object.
+    public init(indexPage: [UInt8]) throws(StoreError) {
+        guard let encoded = Self.find(in: indexPage) else {
+            throw Self.refuse("the page has no \(Self.beginning)…")
+        }
+        guard let text = PercentEncoding.decoded(encoded) else {
+            throw Self.refuse("its percent-encoding is broken")
+        }
+        try self.init(json: text)
+    }
+
+    /// Reads the configuration.
+    ///
+    /// - Throws: `.badRelease` if it is no JSON object.
+    public init(json: [UInt8]) throws(StoreError) {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONValue.parse(json, limits: JSONLimits(byteCount: Self.byteCountMax))
+        } catch {
+            throw Self.refuse(error.message)
+        }
+        guard value.asObject != nil else { throw Self.refuse("it is no JSON object") }
+        appID = value["appId"]?.asString
+        rootURL = value["ROOT_URL"]?.asString
+        let old = value["autoupdateVersionCordova"]
+        let new = value["autoupdate"]?["versions"]?["web.cordova"]?["version"]
+        for version in [old, new] {
+            guard let version, !version.isNull else { continue }
+            guard let text = version.asString else {
+                throw Self.refuse("the version in it is no text")
+            }
+            versions.append(text)
+        }
+    }
+
+    /// The longest configuration that is read; it holds an app's public settings.
+    private static let byteCountMax = 4 << 20
+
+    private static let beginning = "__meteor_runtime_config__ = JSON.parse(decodeURIComponent("
+
+    /// The text between the quotes, in the first place where both ends are right.
+    private static func find(in page: [UInt8]) -> ArraySlice<UInt8>? {
+        let opening = Array((beginning + "\"").utf8)
+        let closing = Array("\"))".utf8)
+        var start = 0
+        while start + opening.count <= page.count {
+            guard let first = page[start...].firstIndex(of: opening[0]) else { return nil }
+            start = first + 1
+            guard page[first...].starts(with: opening) else { continue }
+            let text = page[(first + opening.count)...].prefix { $0 != 34 }
+            if page[text.endIndex...].starts(with: closing) { return text }
+        }
+        return nil
+    }
+
+    private static func refuse(_ problem: String) -> StoreError {
+        StoreError(.badRelease, "\(MeteorMessages.noRuntimeConfiguration): \(problem)")
+    }
+}

@@ -1,0 +1,66 @@
+import CASStore
+
+/// The `url` or `sourceMapUrl` of an entry in Meteor's manifest.
+struct MeteorURL {
+    /// What local pages ask for: without the query, spelled as in the manifest.
+    let route: String
+    /// Where a server gives the file: relative to the origin, or absolute.
+    let source: String
+
+    /// The folder of the Cordova program at a server.
+    static let base = "__cordova/"
+    /// Asks the server for 404 instead of the index page where it has no such file.
+    static let query = "meteor_dont_serve_index=true"
+    /// The longest URL that is taken, in bytes; no route may be longer.
+    static let byteCountMax = 8192
+
+    /// Reads a URL.
+    ///
+    /// Its query only tells caches apart, and with `meteor_css_resource` would get a style sheet for
+    /// a missing file; it is not sent. The prefix `/__cordova`, which newer manifests have, is the
+    /// folder itself.
+    /// - Returns: nil with the rule that `text` breaks in `problem`.
+    init?(_ text: String, _ problem: inout String) {
+        let bytes = Array(text.utf8)
+        if let broken = Self.problem(bytes) {
+            problem = broken
+            return nil
+        }
+        let pathEnd = bytes.firstIndex(of: 63) ?? bytes.count
+        if OriginURL.isAbsolute(text) {
+            // A server elsewhere, which knows nothing of our query and may need its own.
+            source = PercentEncoding.url(text)
+            let start = bytes[8...].firstIndex(of: 47)
+            route =
+                if let start, start < pathEnd {
+                    String(decoding: bytes[start..<pathEnd], as: UTF8.self)
+                } else { "/" }
+            return
+        }
+        route = String(decoding: bytes[..<pathEnd], as: UTF8.self)
+        var path = bytes[1..<pathEnd]
+        if path.starts(with: Self.base.utf8) { path = path.dropFirst(Self.base.utf8.count) }
+        let encoded = PercentEncoding.path(String(decoding: path, as: UTF8.self))
+        source = "\(Self.base)\(encoded)?\(Self.query)"
+    }
+
+    private static func problem(_ bytes: [UInt8]) -> String? {
+        if bytes.count > byteCountMax {
+            return "it has \(bytes.count) bytes, more than \(byteCountMax)"
+        }
+        let text = String(decoding: bytes.prefix(16), as: UTF8.self)
+        guard bytes.first == 47 || (OriginURL.isAbsolute(text) && bytes.count > 8) else {
+            return "it must begin with \"/\""
+        }
+        // As the server sees it.
+        let path = bytes.prefix { $0 != 63 }
+        let decoded = path.contains(37) ? PercentEncoding.decoded(path) ?? Array(path) : Array(path)
+        if decoded.contains(0) { return "it contains NUL" }
+        if decoded.contains(92) { return "it contains a backslash" }
+        for component in decoded.split(separator: 47) where component.first == 46 {
+            if component.count == 1 { return "it contains \".\"" }
+            if component.elementsEqual([46, 46]) { return "it contains \"..\"" }
+        }
+        return nil
+    }
+}

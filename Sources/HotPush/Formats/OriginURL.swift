@@ -1,0 +1,105 @@
+public import CASStore
+
+/// The URL of an origin: where releases come from, always ending in a slash.
+///
+/// `https://host/app` and `https://host/app/` are one origin here, so what is relative to it never
+/// replaces its last component.
+public struct OriginURL: Sendable, Hashable, CustomStringConvertible {
+    /// In lower case: `https`, `http` or `file`.
+    public let scheme: String
+    /// Host and port, and whatever stands before an `@`.
+    public let authority: String
+    /// Begins and ends with a slash; percent-encoded.
+    public let path: String
+
+    /// Reads an absolute URL.
+    ///
+    /// Characters of the path that cannot stand in a URL are encoded; escapes stay as they are.
+    /// - Throws: `.badOrigin` for another scheme, no host, a query or fragment.
+    public init(_ text: String) throws(StoreError) {
+        func refuse(_ problem: String) -> StoreError {
+            StoreError(
+                .badOrigin, "\"\(printable(text))\" cannot be the URL of an origin: \(problem)")
+        }
+        let bytes = Array(text.utf8)
+        guard let scheme = Self.scheme(bytes) else {
+            throw refuse("it must begin with https://, http:// or file://")
+        }
+        let rest = bytes[(scheme.utf8.count + 3)...]
+        let end = rest.firstIndex { $0 == 47 || $0 == 63 || $0 == 35 } ?? rest.endIndex
+        let authority = rest[..<end]
+        for byte in rest where byte < 0x20 || byte == 0x7F || byte == 0x5C {
+            throw refuse("it contains a control character or a backslash")
+        }
+        for byte in authority where byte <= 0x20 || byte >= 0x7F || byte == 37 {
+            throw refuse("its host must be ASCII (use the xn-- form of other names)")
+        }
+        if rest[end...].contains(where: { $0 == 63 || $0 == 35 }) {
+            throw refuse("it has a query or a fragment; leave that away")
+        }
+        self.scheme = scheme
+        self.authority = String(decoding: authority, as: UTF8.self)
+        var path = PercentEncoding.path(String(decoding: rest[end...], as: UTF8.self))
+        if path.utf8.last != 47 { path += "/" }
+        self.path = path
+        if scheme != "file", host.isEmpty { throw refuse("it has no host") }
+        guard Self.isPort(authority) else { throw refuse("its port is not one of 1 to 65535") }
+    }
+
+    /// The URL as text.
+    public var description: String { "\(scheme)://\(authority)\(path)" }
+
+    /// The host in lower case, without user and port; an IPv6 address in brackets.
+    public var host: String {
+        let name = authority.utf8.split(separator: 64, omittingEmptySubsequences: false).last
+        var host = Array(name ?? authority.utf8[...])
+        if host.first == 91 {
+            host = Array(host.prefix { $0 != 93 }) + [93]
+        } else {
+            host = Array(host.prefix { $0 != 58 })
+        }
+        return String(decoding: host, as: UTF8.self).lowercased()
+    }
+
+    /// The absolute URL of a source that is relative to the origin, or absolute itself.
+    ///
+    /// Appended as it is: `x:y.png` is a name here and not a scheme, and a leading slash means the
+    /// origin too. A source must have no `.` and `..` components; formats refuse those.
+    public func url(of source: String) -> String {
+        if Self.isAbsolute(source) { return source }
+        if source.utf8.first == 47 { return description + String(source.dropFirst()) }
+        return description + source
+    }
+
+    /// Whether a source names its own origin, which can be a web server only.
+    static func isAbsolute(_ source: String) -> Bool {
+        switch scheme(Array(source.utf8.prefix(8))) {
+        case "https", "http": true
+        default: false
+        }
+    }
+
+    private static func scheme(_ bytes: [UInt8]) -> String? {
+        for scheme in ["https", "http", "file"] {
+            let beginning = bytes.prefix(scheme.utf8.count + 3).map { byte in
+                (65...90).contains(byte) ? byte | 32 : byte
+            }
+            if beginning.elementsEqual((scheme + "://").utf8) { return scheme }
+        }
+        return nil
+    }
+
+    private static func isPort(_ authority: ArraySlice<UInt8>) -> Bool {
+        let host = authority.split(separator: 64, omittingEmptySubsequences: false).last ?? []
+        // The colons of an IPv6 address stand before its bracket.
+        let begin = host.lastIndex(of: 93) ?? host.startIndex
+        guard let colon = host[begin...].firstIndex(of: 58) else { return true }
+        let digits = host[(colon + 1)...]
+        // "host:" is the scheme's own port (RFC 3986, section 3.2.3).
+        if digits.isEmpty { return true }
+        guard digits.allSatisfy({ (48...57).contains($0) }),
+            let port = Int(String(decoding: digits, as: UTF8.self))
+        else { return false }
+        return (1...65_535).contains(port)
+    }
+}

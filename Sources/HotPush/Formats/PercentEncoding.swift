@@ -1,0 +1,97 @@
+/// Percent-encoding of URL paths (RFC 3986, section 2.1).
+package enum PercentEncoding {
+    /// A file's name or path as a URL path: a `%` in it is a character like others.
+    package static func name(_ raw: String) -> String { encoded(raw, keepingEscapes: false) }
+
+    /// A URL path that its author encoded or not: escapes that are in it stay.
+    ///
+    /// Meteor's server decodes each path of its manifest once, so both spellings of a name lead to it.
+    package static func path(_ written: String) -> String { encoded(written, keepingEscapes: true) }
+
+    /// A whole URL with query, of which only what cannot stand in one is encoded.
+    package static func url(_ written: String) -> String {
+        encoded(written, keepingEscapes: true, alsoAllowed: "?#[]")
+    }
+
+    /// The bytes that text stands for; nil if a `%` begins no escape.
+    package static func decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
+        var result: [UInt8] = []
+        var bytes = text.makeIterator()
+        while let byte = bytes.next() {
+            guard byte == percent else {
+                result.append(byte)
+                continue
+            }
+            guard let first = bytes.next(), let second = bytes.next(),
+                let high = value(first), let low = value(second)
+            else { return nil }
+            result.append(high << 4 | low)
+        }
+        return result
+    }
+
+    private static let percent = UInt8(ascii: "%")
+
+    private static func encoded(
+        _ text: String, keepingEscapes: Bool, alsoAllowed: StaticString = ""
+    ) -> String {
+        let bytes = Array(text.utf8)
+        var isPlain = true
+        for byte in bytes where !isAllowed(byte, alsoAllowed) {
+            isPlain = false
+            break
+        }
+        if isPlain { return text }
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count + 16)
+        for (position, byte) in bytes.enumerated() {
+            if isAllowed(byte, alsoAllowed) {
+                result.append(byte)
+            } else if byte == percent, keepingEscapes, isEscape(bytes, position) {
+                result.append(byte)
+            } else {
+                result += [percent, digit(byte >> 4), digit(byte & 15)]
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// RFC 3986, section 3.3: what stands in a path as itself, and the slash.
+    private static func isAllowed(_ byte: UInt8, _ more: StaticString) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            return true
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"),
+            UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"),
+            UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "*"), UInt8(ascii: "+"),
+            UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "="), UInt8(ascii: ":"),
+            UInt8(ascii: "@"), UInt8(ascii: "/"):
+            return true
+        default:
+            for offset in 0..<more.utf8CodeUnitCount where more.utf8Start[offset] == byte {
+                return true
+            }
+            return false
+        }
+    }
+
+    private static func isEscape(_ bytes: [UInt8], _ position: Int) -> Bool {
+        position + 2 < bytes.count && value(bytes[position + 1]) != nil
+            && value(bytes[position + 2]) != nil
+    }
+
+    /// Section 2.1 asks producers for upper-case digits.
+    private static func digit(_ nibble: UInt8) -> UInt8 {
+        nibble < 10 ? nibble + 48 : nibble + 55
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case 48...57: digit - 48
+        case 65...70: digit - 55
+        case 97...102: digit - 87
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,144 @@
+public import CASStore
+public import VersionTree
+
+/// How one publishing system writes its releases.
+///
+/// Formats are pure: bytes in, values out. Who fetches, waits and stores is somebody else. A new
+/// format conforms to this protocol and is listed in ``ReleaseFormats/all``.
+public protocol ReleaseFormat: Sendable {
+    /// What `--format` calls it.
+    var name: String { get }
+
+    /// The number of the format; a new one is a new family.
+    var number: Int { get }
+
+    /// The documents that may describe a release, in the order in which to ask for them.
+    ///
+    /// - Parameters:
+    ///   - layout: how the origin is laid out.
+    ///   - version: the version wanted; nil for the one that the origin offers.
+    /// - Returns: none if the format must be told a version there.
+    func documents(_ layout: OriginLayout, version: VersionName?) -> [ReleaseDocument]
+
+    /// Whether bytes look like a document of this format.
+    ///
+    /// The beginning is enough if it holds what the format is known by.
+    func recognizes(_ bytes: [UInt8]) -> Bool
+
+    /// Reads a document.
+    ///
+    /// - Throws: `.badRelease` with what is wrong and where; `.unsuitableRelease` if it says already
+    ///   that it is not for this app.
+    func read(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> Release
+
+    /// Checks the content of a file that ``ReleaseFile/needsInspection``.
+    ///
+    /// - Returns: what the release says about the app; it becomes ``ReleaseContext/app`` when the
+    ///   release becomes current. Nil if it says nothing.
+    /// - Throws: `.unsuitableRelease`, `.badRelease`.
+    func inspect(
+        _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
+    ) throws(StoreError) -> AppIdentity?
+
+    /// What people are told about a problem, in the words that users of the system know.
+    func message(_ problem: ReleaseProblem) -> String
+}
+
+extension ReleaseFormat {
+    /// Name and number: `meteor/1`.
+    public var family: String { "\(name)/\(number)" }
+
+    /// The error for a problem.
+    public func error(_ problem: ReleaseProblem) -> StoreError {
+        StoreError(problem.code, message(problem))
+    }
+
+    /// Formats whose documents say everything have nothing to inspect.
+    public func inspect(
+        _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
+    ) throws(StoreError) -> AppIdentity? { nil }
+
+    /// Formats without words of their own use castree's.
+    public func message(_ problem: ReleaseProblem) -> String { problem.message }
+}
+
+/// How files lie at an origin.
+public enum OriginLayout: Sendable, Hashable {
+    /// A server that gives files under the URLs of the format.
+    case server
+    /// A directory that holds the files under their own paths: the version that an app brings along.
+    case directory
+}
+
+/// A document that may describe a release.
+public struct ReleaseDocument: Sendable, Hashable {
+    /// Relative to the origin.
+    public var path: String
+    /// The `Accept` field of the request.
+    public var accept: String
+    /// The media types that it may have.
+    public var mediaTypes: [String]
+
+    /// Makes the description of a JSON document.
+    ///
+    /// Static servers that do not know the type say plain text or octets.
+    public init(
+        path: String, accept: String = "application/json",
+        mediaTypes: [String] = [
+            "application/json", "text/json", "text/plain", "application/octet-stream",
+            "binary/octet-stream",
+        ]
+    ) {
+        self.path = path
+        self.accept = accept
+        self.mediaTypes = mediaTypes
+    }
+
+    /// Whether an answer with this `Content-Type` may be the document; one without may.
+    ///
+    /// A server whose router catches everything answers with a page, and that is better said than
+    /// found out by the parser.
+    public func accepts(contentType: String?) -> Bool {
+        guard let contentType else { return true }
+        let essence = contentType.utf8.prefix { $0 != 59 }.filter { $0 != 32 && $0 != 9 }
+        let type = String(decoding: essence, as: UTF8.self).lowercased()
+        return mediaTypes.contains(type) || type.hasSuffix("+json")
+    }
+}
+
+/// What a format must know about the origin and the app.
+public struct ReleaseContext: Sendable {
+    /// Where the document came from, for messages; nil for a directory.
+    public var origin: OriginURL?
+    /// How the origin is laid out.
+    public var layout: OriginLayout
+    /// The platform of the app, such as `ios` or `android`; nil for any.
+    public var platform: String?
+    /// The app as the current version knows it.
+    public var app: AppIdentity
+
+    /// Makes a context.
+    public init(
+        origin: OriginURL? = nil, layout: OriginLayout = .server, platform: String? = nil,
+        app: AppIdentity = AppIdentity()
+    ) {
+        self.origin = origin
+        self.layout = layout
+        self.platform = platform
+        self.app = app
+    }
+}
+
+/// What a version says about the app it belongs to.
+public struct AppIdentity: Sendable, Hashable {
+    /// The publisher's name of the app (Meteor's `appId`); nil if unknown.
+    public var id: String?
+    /// Where the app's updates come from (Meteor's `ROOT_URL`); nil if unknown.
+    public var rootURL: String?
+
+    /// Makes an identity.
+    public init(id: String? = nil, rootURL: String? = nil) {
+        self.id = id
+        self.rootURL = rootURL
+    }
+}

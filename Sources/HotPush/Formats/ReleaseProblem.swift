@@ -1,0 +1,62 @@
+public import CASStore
+import VersionTree
+
+/// What can be wrong with an answer or a release, for ``ReleaseFormat/message(_:)``.
+public enum ReleaseProblem: Sendable {
+    /// The document came with a status that is no success.
+    case documentStatus(Int)
+    /// The document did not come; the cause is the transport's sentence.
+    case documentUnreachable(String)
+    /// The document came as something else; with its type and its first bytes.
+    case documentType(String?, beginning: [UInt8])
+    /// A file came with a status that is no success.
+    case fileStatus(ReleaseFile, Int)
+    /// The bytes of a file, or its entity tag, are not what the release says.
+    case fileMismatch(ReleaseFile)
+    /// The release asks for something that the app is not.
+    case unmet(Requirement)
+    /// The version is banned on this device.
+    case banned(String)
+
+    /// What programs branch on.
+    public var code: StoreError.Code {
+        switch self {
+        case .documentStatus, .documentUnreachable, .fileStatus: .notFound
+        case .documentType: .badRelease
+        case .fileMismatch: .mismatch
+        case .unmet: .unsuitableRelease
+        case .banned: .bannedVersion
+        }
+    }
+
+    /// castree's own words.
+    var message: String {
+        switch self {
+        case .documentStatus(let status):
+            "the origin answered \(status) when asked for its release; check the URL"
+        case .documentUnreachable(let cause): "the origin cannot be asked for its release: \(cause)"
+        case .documentType(let type, let beginning):
+            "the origin answered with \(Self.shown(type)), not with a release; it begins "
+                + "\"\(Self.shown(beginning))\"; check the URL and the server's routes"
+        case .fileStatus(let file, let status):
+            "the origin answered \(status) when asked for \"\(printable(file.path.description))\""
+        case .fileMismatch(let file):
+            "\"\(printable(file.path.description))\" is not what the release says; the server may "
+                + "have another version by now: try again"
+        case .unmet(let requirement):
+            "the release asks for \(printable(requirement.kind)) "
+                + "\"\(printable(requirement.value))\", which this app does not have"
+        case .banned(let version):
+            "version \(printable(version)) is banned here; forgive it to try it again"
+        }
+    }
+
+    private static func shown(_ type: String?) -> String {
+        type.map { "the type \"\(printable($0))\"" } ?? "no type"
+    }
+
+    /// The first bytes of an answer, fit for a message.
+    static func shown(_ beginning: [UInt8]) -> String {
+        printable(String(decoding: beginning.prefix(60), as: UTF8.self))
+    }
+}

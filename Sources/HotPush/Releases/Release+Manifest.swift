@@ -1,0 +1,74 @@
+public import CASStore
+import StrictJSON
+public import VersionTree
+
+/// Where the content of a file is in the store.
+public struct ArrivedContent: Sendable, Hashable {
+    /// The address of its bytes.
+    public var address: ObjectID
+    /// Their number.
+    public var byteCount: Int64
+
+    /// Makes a place.
+    public init(address: ObjectID, byteCount: Int64) {
+        self.address = address
+        self.byteCount = byteCount
+    }
+}
+
+extension Release {
+    /// The version's manifest, once the addresses of all content are known.
+    ///
+    /// Optional files that the origin does not give away are left out. Digests become labels; what
+    /// the neutral model has no place for stays as foreign fields, with the release's `family` and
+    /// `trust` beside. A release of castree's own format gives the manifest that it was read from.
+    ///
+    /// - Parameters:
+    ///   - ordinal: the version's place in the store's order; the release's own if it has one.
+    ///   - createdAt: seconds since 1970.
+    ///   - content: asked for each position of ``files``; nil for an optional file that is not there.
+    /// - Throws: `.missingObject` for a file that is not optional; `.badManifest`.
+    public func manifest(
+        ordinal: Int64, createdAt: Int64, content: (Int) throws(StoreError) -> ArrivedContent?
+    ) throws(StoreError) -> Manifest {
+        var entries: [Manifest.Entry] = []
+        entries.reserveCapacity(files.count)
+        for (position, file) in files.enumerated() {
+            guard let arrived = try content(position) else {
+                if file.isOptional { continue }
+                throw StoreError(
+                    .missingObject,
+                    "\"\(printable(file.path.description))\" of release \(version) has not arrived")
+            }
+            var entry = Manifest.Entry(
+                path: file.path, address: arrived.address, byteCount: arrived.byteCount)
+            entry.isExecutable = file.isExecutable
+            entry.routes = file.routes
+            for case .digest(let label) in file.checks { entry.labels.append(label) }
+            entry.foreign = Self.manifestFields(file.foreign, reserved: Self.entryKeys)
+            entries.append(entry)
+        }
+        var fields = Self.manifestFields(foreign, reserved: Self.manifestKeys)
+        if family != CastreeFormat().family {
+            fields.append(.init(key: "family", value: .string(family)))
+            fields.append(.init(key: "trust", value: .string(trust.rawValue)))
+        }
+        return try Manifest(
+            version: version, ordinal: order ?? ordinal, createdAt: createdAt, entries: entries,
+            foreign: fields)
+    }
+
+    private static let entryKeys = [
+        "address", "bytes", "executable", "labels", "path", "routes",
+    ]
+    private static let manifestKeys = [
+        "castree", "createdAt", "entries", "order", "version", "family", "trust",
+    ]
+
+    /// Fields whose names a manifest does not use itself.
+    private static func manifestFields(
+        _ fields: [JSONValue.Member], reserved: [String]
+    ) -> [JSONValue.Member] {
+        fields.filter { field in !reserved.contains { $0.utf8.elementsEqual(field.key.utf8) } }
+    }
+}

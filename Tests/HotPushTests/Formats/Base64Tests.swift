@@ -1,0 +1,33 @@
+import HotPush
+import Testing
+
+@Suite("Base64") struct Base64Tests {
+    // RFC 4648, section 10.
+    static let vectors = [
+        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
+        ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
+    ]
+
+    @Test("is written and read as the RFC's vectors say", arguments: vectors)
+    func vector(_ bytes: String, _ text: String) {
+        #expect(Base64.string(Array(bytes.utf8)) == text)
+        #expect(Base64.bytes(text) == Array(bytes.utf8))
+    }
+
+    @Test("holds all bytes")
+    func all() {
+        let bytes = (0...255).map { UInt8($0) }
+        for count in 0...256 {
+            let part = Array(bytes.prefix(count))
+            #expect(Base64.bytes(Base64.string(part)) == part)
+        }
+    }
+
+    @Test(
+        "has one spelling for each sequence of bytes",
+        arguments: [
+            "Z", "Zg", "Zg=", "Zg===", "Zh==", "Zm9=", "=Zg=", "Z===", "====", "Zg==Zg==", "Zm9v\n",
+            "Zm9-", "Zm9_", " Zg=", "Zg=\u{3d}=", "Z=g=",
+        ])
+    func refused(_ text: String) { #expect(Base64.bytes(text) == nil) }
+}

@@ -1,0 +1,129 @@
+import CASStore
+import HotPush
+import StrictJSON
+import Testing
+import VersionTree
+
+@Suite("castree's own format") struct CastreeFormatTests {
+    static let hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+    static let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+    static func manifest() throws -> Manifest {
+        var page = Manifest.Entry(
+            path: try TreePath("index.html"), address: try #require(ObjectID(hello)), byteCount: 5,
+            routes: ["/a/"],
+            labels: [
+                try #require(Label(.sha1, hex: "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"))
+            ])
+        page.foreign = [.init(key: "cacheable", value: .bool(true))]
+        let script = Manifest.Entry(
+            path: try TreePath("b \u{fc}.sh"), address: try #require(ObjectID(nothing)),
+            byteCount: 0, isExecutable: true)
+        return try Manifest(
+            version: VersionName("1.38.0"), ordinal: 7, createdAt: 1_760_000_000,
+            entries: [page, script], foreign: [.init(key: "note", value: .string("x"))])
+    }
+
+    @Test("names objects by their addresses")
+    func sources() throws {
+        let bytes = try Self.manifest().serialized()
+        let release = try CastreeFormat().read(bytes, ReleaseContext())
+        #expect(release.family == "castree/1")
+        #expect(release.version.description == "1.38.0")
+        #expect(release.order == 7)
+        #expect(release.trust == .digest)
+        #expect(release.received == bytes)
+        #expect(release.files.map(\.path.description) == ["b \u{fc}.sh", "index.html"])
+        let page = release.files[1]
+        #expect(
+            page.source
+                == "objects/2c/f24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824")
+        #expect(page.address?.description == Self.hello)
+        #expect(page.byteCount == 5)
+        #expect(page.routes == ["/a/"])
+        #expect(page.isLaunchFile && !page.isExecutable)
+        #expect(page.checks.count == 1)
+        #expect(release.files[0].isExecutable)
+    }
+
+    @Test("gives back the manifest byte by byte")
+    func roundTrip() throws {
+        let bytes = try Self.manifest().serialized()
+        let release = try CastreeFormat().read(bytes, ReleaseContext())
+        let manifest = try release.manifest(ordinal: 1, createdAt: 1_760_000_000) {
+            (position) throws(StoreError) in
+            guard let address = release.files[position].address else { return nil }
+            return ArrivedContent(
+                address: address, byteCount: release.files[position].byteCount ?? -1)
+        }
+        #expect(try manifest.serialized() == bytes)
+    }
+
+    @Test("is told which version, and has its manifest among the others")
+    func documents() throws {
+        let format = CastreeFormat()
+        #expect(format.documents(.server, version: nil).isEmpty)
+        #expect(
+            format.documents(.server, version: try VersionName("1.38.0")).map(\.path)
+                == ["manifests/1.38.0.json"])
+    }
+
+    @Test("refuses what is no manifest, with the place")
+    func refused() {
+        let error = #expect(throws: StoreError.self) {
+            try CastreeFormat().read(Array("{\"castree\":2}".utf8), ReleaseContext())
+        }
+        #expect(error?.code == .badManifest)
+        #expect(error?.message.contains("at byte ") == true)
+    }
+}
+
+@Suite("A release that has arrived") struct ArrivedReleaseTests {
+    let hello: ArrivedContent
+
+    init() throws {
+        let address = try #require(ObjectID(CastreeFormatTests.hello))
+        hello = ArrivedContent(address: address, byteCount: 5)
+    }
+
+    @Test("becomes a manifest with routes, labels, family and trust")
+    func meteor() throws {
+        let digest =
+            "m3HSJL1i83hdltRq0+o9czGb+8KJDKra4t/3JRlnPKcjI8PZm6XBHXx6zG4UuMXaDEZjR1wuXDre9G9zvN7AQw=="
+        let entry = """
+            {"path":"a.js","where":"client","type":"js","cacheable":true,"url":"/__cordova/a.js",\
+            "sourceMap":"a.map","sourceMapUrl":"/m.map","sri":"\(digest)","address":"x","routes":1}
+            """
+        let release = try MeteorFormat().read(
+            MeteorFixture.manifest(entry, version: "release 1", more: ",\"order\":9"),
+            ReleaseContext())
+        // The map did not come.
+        let manifest = try release.manifest(ordinal: 3, createdAt: 4) {
+            (position) throws(StoreError) in release.files[position].isOptional ? nil : hello
+        }
+        #expect(manifest.count == 2)
+        #expect(manifest.ordinal == 3 && manifest.createdAt == 4)
+        let script = try #require(manifest[try TreePath("a.js")])
+        #expect(script.routes == ["/__cordova/a.js"])
+        #expect(script.labels.map(\.algorithm) == [.sha512])
+        #expect(JSONValue.object(script.foreign)["cacheable"]?.asBool == true)
+        let fields = JSONValue.object(manifest.foreign)
+        #expect(fields["family"]?.asString == "meteor/1")
+        #expect(fields["trust"]?.asString == "length")
+        #expect(fields["publisherVersion"]?.asString == "release 1")
+        // Its own fields come first: what it writes can be read.
+        let bytes = try manifest.serialized()
+        #expect(try Manifest(parsing: bytes).serialized() == bytes)
+    }
+
+    @Test("is none while a file is missing that is not optional")
+    func missing() throws {
+        let release = try MeteorFormat().read(MeteorFixture(1).bytes, ReleaseContext())
+        let error = #expect(throws: StoreError.self) {
+            try release.manifest(ordinal: 1, createdAt: 1) {
+                (position) throws(StoreError) in position == 0 ? nil : hello
+            }
+        }
+        #expect(error?.code == .missingObject)
+    }
+}

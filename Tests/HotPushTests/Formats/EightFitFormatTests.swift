@@ -1,0 +1,101 @@
+import CASStore
+import HotPush
+import StrictJSON
+import Testing
+import VersionTree
+
+@Suite("8fit's format") struct EightFitFormatTests {
+    func read(_ text: String) throws -> Release {
+        try EightFitFormat().read(Array(text.utf8), ReleaseContext())
+    }
+
+    @Test("is a commit, a date, and files with routes")
+    func example() throws {
+        let text = """
+            {"commit":"9f1c0de","deployed_at":"2015-05-25T10:00:00Z","files":[
+            {"path":"js/app.js","route":"/a/js/app.js"},{"path":"index.html","route":"/a/"}]}
+            """
+        let release = try read(text)
+        #expect(release.family == "8fit/1")
+        #expect(release.version.description == "9f1c0de")
+        #expect(release.order == 1_432_548_000)
+        #expect(release.trust == .length)
+        #expect(release.received == Array(text.utf8))
+        #expect(release.files.map(\.path.description) == ["js/app.js", "index.html"])
+        #expect(release.files.map(\.routes) == [["/a/js/app.js"], ["/a/"]])
+        #expect(release.files.map(\.source) == ["js/app.js", "index.html"])
+        #expect(release.files.map(\.isLaunchFile) == [false, true])
+        #expect(release.files.allSatisfy { $0.address == nil && $0.checks.isEmpty })
+        let foreign = JSONValue.object(release.foreign)
+        #expect(foreign["commit"]?.asString == "9f1c0de")
+        #expect(foreign["deployed_at"]?.asString == "2015-05-25T10:00:00Z")
+    }
+
+    @Test("takes several routes, sizes, a number as date, and what it does not know")
+    func more() throws {
+        let release = try read(
+            """
+            {"files":[{"path":"a b.js","routes":["/x","/y"],"size":3,"kind":"js"},{"path":"c"}],
+            "commit":"branch/x","deployed_at":1432548000,"author":{"name":"n"}}
+            """)
+        #expect(release.files[0].routes == ["/x", "/y"])
+        #expect(release.files[0].byteCount == 3)
+        #expect(release.files[0].source == "a%20b.js")
+        #expect(release.files[0].foreign.map(\.key) == ["kind"])
+        #expect(release.files[1].routes.isEmpty)
+        #expect(release.order == 1_432_548_000)
+        #expect(release.publisherVersion == "branch/x")
+        #expect(JSONValue.object(release.foreign)["author"]?["name"]?.asString == "n")
+    }
+
+    @Test(
+        "knows its dates",
+        arguments: [
+            ("2015-05-25T10:00:00Z", 1_432_548_000), ("2000-02-29T23:59:59.999Z", 951_868_799),
+            ("1969-12-31T23:59:59Z", -1), ("0001-01-01T00:00:00z", -62_135_596_800),
+            ("2024-03-01T00:00:00+02:00", 1_709_244_000), ("9999-12-31T23:59:59Z", 253_402_300_799),
+            ("1900-03-01T00:00:00-00:00", -2_203_891_200), ("2100-03-01T00:00:00Z", 4_107_542_400),
+        ] as [(String, Int64)])
+    func dates(_ text: String, _ seconds: Int64) throws {
+        let release = try read(
+            "{\"commit\":\"c\",\"deployed_at\":\"\(text)\",\"files\":[]}")
+        #expect(release.order == seconds)
+    }
+
+    @Test(
+        "is refused with the place",
+        arguments: [
+            "[]", "{}", "{\"commit\":\"c\"}", "{\"files\":[]}", "{\"commit\":\"\",\"files\":[]}",
+            "{\"commit\":1,\"files\":[]}", "{\"commit\":\"c\",\"files\":{}}",
+            "{\"commit\":\"c\",\"files\":[1]}", "{\"commit\":\"c\",\"files\":[{}]}",
+            "{\"commit\":\"c\",\"files\":[{\"path\":\"../x\"}]}",
+            "{\"commit\":\"c\",\"files\":[{\"path\":\"x\",\"size\":1.5}]}",
+            "{\"commit\":\"c\",\"files\":[{\"path\":\"x\",\"route\":1}]}",
+            "{\"commit\":\"c\",\"files\":[],\"files\":[]}",
+            "{\"commit\":\"c\",\"deployed_at\":\"2015-02-29T00:00:00Z\",\"files\":[]}",
+            "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25\",\"files\":[]}",
+            "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T10:00:00\",\"files\":[]}",
+            "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T24:00:00Z\",\"files\":[]}",
+            "{\"commit\":\"c\",\"deployed_at\":\"2015-13-25T10:00:00Z\",\"files\":[]}",
+            "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T10:00:00+2:00\",\"files\":[]}",
+        ])
+    func refused(_ text: String) {
+        let error = #expect(throws: StoreError.self) { try read(text) }
+        #expect(error?.code == .badRelease)
+        #expect(error?.message.contains(" at byte ") == true, "\(error?.message ?? "")")
+    }
+
+    @Test(
+        "is refused if its files do not make a tree, or two share a route",
+        arguments: [
+            "{\"path\":\"a\"},{\"path\":\"a\"}", "{\"path\":\"a\"},{\"path\":\"a/b\"}",
+            "{\"path\":\"a\",\"route\":\"/r\"},{\"path\":\"b\",\"route\":\"/r\"}",
+            "{\"path\":\"a\",\"route\":\"r\"}", "{\"path\":\"a\",\"size\":-1}",
+        ])
+    func rules(_ files: String) {
+        let error = #expect(throws: StoreError.self) {
+            try read("{\"commit\":\"c\",\"files\":[\(files)]}")
+        }
+        #expect(error?.code == .badRelease)
+    }
+}

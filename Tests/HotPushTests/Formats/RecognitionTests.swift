@@ -1,0 +1,48 @@
+import HotPush
+import Testing
+import VersionTree
+
+@Suite("A document") struct RecognitionTests {
+    @Test("is recognized by what it holds")
+    func recognized() throws {
+        let documents: [(String, [UInt8])] = [
+            ("castree", try CastreeFormatTests.manifest().serialized()),
+            ("meteor", MeteorFixture(1).bytes),
+            ("meteor", Array("{\"version\":\"v\",\"manifest\":[]}".utf8)),
+            ("meteor", Array("{\"format\":\"web-program-pre2\"}".utf8)),
+            ("8fit", Array("{\"files\":[],\"commit\":\"c\"}".utf8)),
+        ]
+        for (name, bytes) in documents {
+            #expect(ReleaseFormats.recognize(bytes)?.name == name)
+        }
+    }
+
+    @Test("is recognized by its beginning, too")
+    func beginning() throws {
+        #expect(
+            ReleaseFormats.recognize(Array(MeteorFixture(1).bytes.prefix(64)))?.name == "meteor")
+        let castree = try CastreeFormatTests.manifest().serialized()
+        #expect(ReleaseFormats.recognize(Array(castree.prefix(64)))?.name == "castree")
+    }
+
+    @Test(
+        "is none of ours if nothing tells",
+        arguments: [
+            "", "[]", "{}", "<!DOCTYPE html>", "null", "{\"version\":\"1\"}", "{\"castree\":\"x\"}",
+            "{\"manifest\":{}}", "{\"format\":\"other\"}", "{\"commit\":\"c\"}", "\u{0}\u{1}",
+        ])
+    func unknown(_ text: String) {
+        #expect(ReleaseFormats.recognize(Array(text.utf8)) == nil)
+    }
+
+    @Test("has a format with a name and a family")
+    func names() {
+        #expect(ReleaseFormats.names == ["castree", "meteor", "8fit"])
+        for format in ReleaseFormats.all {
+            #expect(ReleaseFormats.named(format.name)?.family == format.family)
+            #expect(ReleaseFormats.family(format.family)?.name == format.name)
+        }
+        #expect(ReleaseFormats.named("auto") == nil)
+        #expect(ReleaseFormats.family("meteor/2") == nil)
+    }
+}
