@@ -28,6 +28,9 @@ public struct OriginCollectionPlan: Sendable, Hashable {
     /// The manifests that no channel names and that are kept for their time of grace.
     public var waiting: [ObjectID] = []
 
+    /// Makes a plan that deletes nothing.
+    public init() {}
+
     /// The bytes of the objects to be deleted.
     public var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
 }
