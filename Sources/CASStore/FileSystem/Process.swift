@@ -18,3 +18,8 @@ package func nanosecondsNow() -> Int64 {
     clock_gettime(CLOCK_REALTIME, &now)
     return Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
 }
+
+/// Lets the thread rest: for those who wait for what no call of the system waits for.
+///
+/// A signal may end it early.
+package func pause(milliseconds: Int32) { _ = poll(nil, 0, milliseconds) }

@@ -1,0 +1,49 @@
+public import CASStore
+
+/// The name of a channel: what operators type and what its pointer's file is called after.
+///
+/// 1 to 64 of the characters `a–z 0–9 . _ -`, the first a letter or a digit. Lower case only, since
+/// some web servers tell names apart by case and some file systems do not.
+public struct ChannelName: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// The longest name in bytes.
+    public static let byteCountMax = 64
+    /// The channel of those who name none: `stable`.
+    public static let stable = ChannelName(unchecked: "stable")
+
+    /// The name as text.
+    public let description: String
+
+    /// Makes a name.
+    /// - Throws: `.badChannelName` with the rule that `text` breaks.
+    public init(_ text: String) throws(StoreError) {
+        if let problem = Self.problem(Array(text.utf8)) {
+            throw StoreError(
+                .badChannelName,
+                "\"\(printable(text))\" cannot be the name of a channel: \(problem)")
+        }
+        description = text
+    }
+
+    private init(unchecked text: String) { description = text }
+
+    private static func problem(_ bytes: [UInt8]) -> String? {
+        if bytes.count > byteCountMax { return "it is longer than \(byteCountMax) bytes" }
+        guard let first = bytes.first else { return "it is empty" }
+        guard isAlphanumeric(first) else {
+            return "it must begin with a lower-case letter or a digit"
+        }
+        for byte in bytes where !isAlphanumeric(byte) && !Array("._-".utf8).contains(byte) {
+            return "only lower-case letters, digits and . _ - are allowed"
+        }
+        return nil
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (48...57).contains(byte) || (97...122).contains(byte)
+    }
+
+    /// Orders by bytes.
+    public static func < (left: ChannelName, right: ChannelName) -> Bool {
+        left.description.utf8.lexicographicallyPrecedes(right.description.utf8)
+    }
+}

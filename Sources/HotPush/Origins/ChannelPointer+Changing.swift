@@ -1,0 +1,80 @@
+import CASStore
+import VersionTree
+
+// How a pointer changes: values in, a value out.
+
+extension ChannelPointer {
+    /// How many releases a pointer keeps: enough to come back to when the newest are withdrawn.
+    static let keptCount = 32
+
+    /// The pointer of a channel that has none.
+    ///
+    /// Its first sequence is the time: an origin that was lost and is made again elsewhere goes on
+    /// above all that devices have seen.
+    static func empty(_ channel: ChannelName, now: Int64) -> ChannelPointer {
+        ChannelPointer(
+            channel: channel, sequence: max(now - 1, 0), createdAt: now, releases: [])
+    }
+
+    /// The pointer with a release at its head, or `nil` if it offers exactly this already.
+    ///
+    /// The version's older entry goes: each version is offered once.
+    func offering(_ release: OfferedRelease, now: Int64) -> ChannelPointer? {
+        var release = release
+        if let head = releases.first {
+            release.sequence = head.sequence
+            release.createdAt = head.createdAt
+            if head.target == release.target { release.foreign = head.foreign }
+            if head == release { return nil }
+        }
+        var next = advanced(now: now)
+        release.sequence = next.sequence
+        release.createdAt = now
+        next.releases.removeAll { $0.isSameOffer(as: release) }
+        next.releases.insert(release, at: 0)
+        next.trim(to: Self.keptCount)
+        return next
+    }
+
+    /// The pointer without a version, or `nil` if it does not offer it.
+    func withdrawing(_ version: VersionName, now: Int64) -> ChannelPointer? {
+        var next = advanced(now: now)
+        next.releases.removeAll { $0.version?.name == version }
+        return next.releases.count == releases.count ? nil : next
+    }
+
+    /// The pointer with the newest `count` releases and those that some device still comes to, or
+    /// `nil` if that changes nothing.
+    func trimmed(to count: Int, now: Int64) -> ChannelPointer? {
+        var next = advanced(now: now)
+        next.trim(to: count)
+        return next.releases.count == releases.count ? nil : next
+    }
+
+    private func advanced(now: Int64) -> ChannelPointer {
+        var next = self
+        next.sequence += 1
+        next.createdAt = now
+        return next
+    }
+
+    private mutating func trim(to count: Int) {
+        var kept: [OfferedRelease] = []
+        for release in releases {
+            var isHidden = false
+            for newer in kept where release.isHidden(by: newer) { isHidden = true }
+            if kept.count < count || !isHidden { kept.append(release) }
+        }
+        releases = Array(kept.prefix(Self.releaseCountMax))
+    }
+}
+
+extension OfferedRelease {
+    fileprivate func isSameOffer(as other: OfferedRelease) -> Bool {
+        switch (target, other.target) {
+        case (.embedded, .embedded): true
+        case (.version(let mine), .version(let theirs)): mine.name == theirs.name
+        default: false
+        }
+    }
+}

@@ -1,0 +1,177 @@
+public import CASStore
+import StrictJSON
+import VersionTree
+
+// Pointer ↔ bytes: JSON without white space, keys sorted (RFC 8785), one line.
+
+extension ChannelPointer {
+    /// The bytes of the file.
+    public func serialized() -> [UInt8] {
+        let members: [JSONValue.Member] = [
+            .init(key: "castreeChannel", value: .integer(Self.formatVersion)),
+            .init(key: "channel", value: .string(channel.description)),
+            .init(key: "createdAt", value: .integer(createdAt)),
+            .init(key: "releases", value: .array(releases.map { .object($0.members) })),
+            .init(key: "sequence", value: .integer(sequence)),
+        ]
+        return JSONWriter.serialize(.object(members + foreign), sortedKeys: true) + [10]
+    }
+
+    /// Reads a pointer, which may come from anywhere.
+    ///
+    /// - Parameter channel: the channel that was asked for; a pointer of another one is refused.
+    /// - Throws: `.badPointer` with what is wrong; `.unsupportedFormat` if it is newer than this
+    ///   castree; `.tooLarge` beyond ``byteCountMax``.
+    public init(parsing bytes: [UInt8], of channel: ChannelName) throws(StoreError) {
+        do throws(PointerProblem) {
+            self = try Self.parse(bytes, channel)
+        } catch {
+            throw error.storeError(channel)
+        }
+    }
+
+    private static func parse(
+        _ bytes: [UInt8], _ channel: ChannelName
+    ) throws(PointerProblem) -> ChannelPointer {
+        guard bytes.count <= byteCountMax else { throw .tooLarge(bytes.count) }
+        let document: JSONValue
+        do throws(JSONError) {
+            document = try JSONValue.parse(bytes, limits: JSONLimits(depth: 16))
+        } catch {
+            throw .broken(error.message)
+        }
+        guard let members = document.asObject else { throw .broken("it is no object") }
+        guard let format = document["castreeChannel"]?.asInt64, format > 0 else {
+            throw .broken("it has no format number (\"castreeChannel\")")
+        }
+        guard format <= formatVersion else { throw .newer(format) }
+        var fields = FieldReader(members, place: "the pointer")
+        _ = try fields.integer("castreeChannel", 1...formatVersion)
+        let name = try fields.text("channel")
+        guard name.utf8.elementsEqual(channel.description.utf8) else {
+            throw .broken(
+                "it is that of channel \"\(printable(name))\"; publish to each channel "
+                    + "instead of copying its file")
+        }
+        let sequence = try fields.integer("sequence", 1...Int64.max - 1)
+        let createdAt = try fields.integer("createdAt", 0...Int64.max)
+        var releases: [OfferedRelease] = []
+        let values = try fields.array("releases")
+        guard values.count <= releaseCountMax else {
+            throw .broken("it lists \(values.count) releases, more than \(releaseCountMax)")
+        }
+        for (position, value) in values.enumerated() {
+            let release = try OfferedRelease(value, place: "release \(position + 1)")
+            guard release.sequence <= sequence else {
+                throw .broken("release \(position + 1) has a larger sequence than the pointer")
+            }
+            if let before = releases.last, before.sequence <= release.sequence {
+                throw .broken("release \(position + 1) is not older than the one before it")
+            }
+            releases.append(release)
+        }
+        return ChannelPointer(
+            channel: channel, sequence: sequence, createdAt: createdAt, releases: releases,
+            foreign: fields.rest)
+    }
+}
+
+extension OfferedRelease {
+    /// Its JSON, keys in no order.
+    var members: [JSONValue.Member] {
+        var members: [JSONValue.Member] = [
+            .init(key: "createdAt", value: .integer(createdAt)),
+            .init(key: "sequence", value: .integer(sequence)),
+        ]
+        switch target {
+        case .embedded:
+            members.append(.init(key: "embedded", value: .bool(true)))
+        case .version(let version):
+            members.append(.init(key: "content", value: .string(version.content.description)))
+            members.append(.init(key: "manifest", value: .string(version.manifest.description)))
+            members.append(
+                .init(key: "manifestBytes", value: .integer(version.manifestByteCount)))
+            members.append(.init(key: "version", value: .string(version.name.description)))
+        }
+        if isMandatory { members.append(.init(key: "mandatory", value: .bool(true))) }
+        if let rollout {
+            members.append(
+                .init(key: "rolloutPerMille", value: .integer(Int64(rollout.perMille))))
+            members.append(.init(key: "rolloutSalt", value: .string(rollout.salt)))
+        }
+        if !requirements.isEmpty {
+            let conditions = requirements.map {
+                JSONValue.Member(key: $0.kind, value: .string($0.value))
+            }
+            members.append(.init(key: "requirements", value: .object(conditions)))
+        }
+        return members + foreign
+    }
+
+    fileprivate init(_ value: JSONValue, place: String) throws(PointerProblem) {
+        guard let members = value.asObject else { throw .broken("\(place) is no object") }
+        var fields = FieldReader(members, place: place)
+        let target = try Self.target(&fields, place)
+        let sequence = try fields.integer("sequence", 1...Int64.max - 1)
+        let createdAt = try fields.integer("createdAt", 0...Int64.max)
+        let isMandatory = try fields.flag("mandatory")
+        let rollout = try Self.rollout(&fields, place)
+        let requirements = try Self.requirements(&fields, place)
+        self.init(
+            target, sequence: sequence, createdAt: createdAt, rollout: rollout,
+            requirements: requirements, isMandatory: isMandatory, foreign: fields.rest)
+    }
+
+    private static func target(
+        _ fields: inout FieldReader, _ place: String
+    ) throws(PointerProblem) -> Target {
+        if try fields.flag("embedded") {
+            for key in ["content", "manifest", "manifestBytes", "version"] where fields.has(key) {
+                throw .broken("\(place) names the embedded version and has \"\(key)\"")
+            }
+            return .embedded
+        }
+        let text = try fields.text("version")
+        let name: VersionName
+        do throws(StoreError) {
+            name = try VersionName(text)
+        } catch {
+            throw .broken("\(place): \(error.message)")
+        }
+        let byteCountMax = Int64(OriginLayout.manifestByteCountMax)
+        return .version(
+            PublishedVersion(
+                name: name, manifest: try fields.address("manifest"),
+                manifestByteCount: try fields.integer("manifestBytes", 1...byteCountMax),
+                content: try fields.address("content")))
+    }
+
+    private static func rollout(
+        _ fields: inout FieldReader, _ place: String
+    ) throws(PointerProblem) -> Rollout? {
+        guard fields.has("rolloutPerMille") || fields.has("rolloutSalt") else { return nil }
+        let perMille = try fields.integer("rolloutPerMille", 0...1000)
+        let salt = try fields.text("rolloutSalt")
+        let rollout = Rollout(perMille: Int(perMille), salt: salt)
+        if let problem = rollout.problem { throw .broken("\(place): \(problem)") }
+        return rollout
+    }
+
+    private static func requirements(
+        _ fields: inout FieldReader, _ place: String
+    ) throws(PointerProblem) -> [Requirement] {
+        guard let value = fields.take("requirements") else { return [] }
+        guard let members = value.asObject else {
+            throw .broken("the \"requirements\" of \(place) are no object")
+        }
+        var requirements: [Requirement] = []
+        for member in members {
+            guard let text = member.value.asString else {
+                throw .broken("a requirement of \(place) is no string")
+            }
+            requirements.append(Requirement(kind: member.key, value: text))
+        }
+        if let problem = requirements.problem { throw .broken("\(place): \(problem)") }
+        return requirements
+    }
+}

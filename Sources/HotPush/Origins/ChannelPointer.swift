@@ -1,0 +1,123 @@
+public import CASStore
+public import StrictJSON
+public import VersionTree
+
+/// What a channel offers: the one file of a channel that changes.
+///
+/// A value; `docs/origin-format.md` describes its JSON. A client takes the first of ``releases`` that
+/// is for its device, unless ``sequence`` is lower than one it has seen before: then the answer is an
+/// old copy from a cache.
+public struct ChannelPointer: Sendable, Hashable {
+    /// The version of the format.
+    public static let formatVersion: Int64 = 1
+    /// The largest pointer that is read, in bytes.
+    public static let byteCountMax = 256 * 1024
+    /// The most releases that a pointer lists.
+    public static let releaseCountMax = 64
+
+    /// The channel.
+    public var channel: ChannelName
+    /// Grows with every change of the pointer and never goes back.
+    public var sequence: Int64
+    /// When the pointer was written, in seconds since 1970; for people.
+    public var createdAt: Int64
+    /// What is offered, newest first.
+    public var releases: [OfferedRelease]
+    /// Fields that castree does not know, kept as they came.
+    public var foreign: [JSONValue.Member]
+
+    /// Makes a pointer.
+    public init(
+        channel: ChannelName, sequence: Int64, createdAt: Int64, releases: [OfferedRelease],
+        foreign: [JSONValue.Member] = []
+    ) {
+        self.channel = channel
+        self.sequence = sequence
+        self.createdAt = createdAt
+        self.releases = releases
+        self.foreign = foreign
+    }
+}
+
+/// One release as a channel offers it.
+public struct OfferedRelease: Sendable, Hashable {
+    /// What a device is to run.
+    public var target: Target
+    /// The pointer's sequence when the release was offered: larger than that of every older one.
+    public var sequence: Int64
+    /// When it was offered, in seconds since 1970; for people.
+    public var createdAt: Int64
+    /// Which part of the devices may have it; `nil` for all.
+    public var rollout: Rollout?
+    /// What an app must fulfil to run it; all of them.
+    ///
+    /// A kind that the client does not know is not fulfilled. Sorted by kind.
+    public var requirements: [Requirement]
+    /// Whether an app must have it before it goes on.
+    public var isMandatory: Bool
+    /// Fields that castree does not know, kept as they came.
+    public var foreign: [JSONValue.Member]
+
+    /// What a device is to run.
+    public enum Target: Sendable, Hashable {
+        /// A version of the origin.
+        case version(PublishedVersion)
+        /// What was shipped with the app.
+        case embedded
+    }
+
+    /// Makes a release.
+    public init(
+        _ target: Target, sequence: Int64, createdAt: Int64, rollout: Rollout? = nil,
+        requirements: [Requirement] = [], isMandatory: Bool = false,
+        foreign: [JSONValue.Member] = []
+    ) {
+        self.target = target
+        self.sequence = sequence
+        self.createdAt = createdAt
+        self.rollout = rollout
+        // As the file has them: equal offers are equal values.
+        self.requirements = requirements.sorted {
+            $0.kind.utf8.lexicographicallyPrecedes($1.kind.utf8)
+        }
+        self.isMandatory = isMandatory
+        self.foreign = foreign
+    }
+
+    /// The version, unless devices are to run what was shipped with the app.
+    public var version: PublishedVersion? {
+        if case .version(let version) = target { version } else { nil }
+    }
+
+    /// Whether every device that may have this one may have `newer`, so that nobody comes to it.
+    func isHidden(by newer: OfferedRelease) -> Bool {
+        if let rollout = newer.rollout, rollout.perMille < 1000 { return false }
+        for requirement in newer.requirements where !requirements.contains(requirement) {
+            return false
+        }
+        return true
+    }
+}
+
+/// A version in an origin: how it is found there, and how it is recognized.
+public struct PublishedVersion: Sendable, Hashable {
+    /// The version's name.
+    public var name: VersionName
+    /// The SHA-256 of the manifest's bytes: where it stands.
+    public var manifest: ObjectID
+    /// The number of the manifest's bytes.
+    public var manifestByteCount: Int64
+    /// The address of what it contains (``VersionTree/Manifest/contentAddress()``): the same content
+    /// needs no manifest, and bans are kept by it.
+    public var content: ObjectID
+
+    /// Makes a reference.
+    public init(
+        name: VersionName, manifest: ObjectID, manifestByteCount: Int64, content: ObjectID
+    ) {
+        self.name = name
+        self.manifest = manifest
+        self.manifestByteCount = manifestByteCount
+        self.content = content
+    }
+}

@@ -1,0 +1,172 @@
+public import CASStore
+public import VersionTree
+
+/// An origin in a directory of this machine: pointers, manifests, objects.
+///
+/// Every byte that it hands out was held against its address. Reading takes no lock: whoever reads
+/// beside a publisher sees the old release or the new one. Several threads may use it at once.
+public final class DirectoryOrigin: Sendable {
+    /// The directory, as it was given.
+    public let path: String
+    let fileSystem: any FileSystem
+    private let root: Descriptor
+
+    /// Opens the origin in a directory.
+    /// - Throws: `.noOrigin` if there is none; `.unsupportedFormat` if it is newer than this castree;
+    ///   `.permission`, `.io`.
+    public convenience init(_ path: String) throws(StoreError) {
+        try self.init(path, fileSystem: POSIXFileSystem())
+    }
+
+    package init(_ path: String, fileSystem: any FileSystem) throws(StoreError) {
+        let root: Descriptor
+        do throws(StoreError) {
+            root = try fileSystem.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            guard error.code == .notFound || error.isNotDirectory else { throw error }
+            throw Self.noOrigin(path)
+        }
+        guard try OriginMarker.isPresent(root.raw, path, fileSystem) else {
+            throw Self.noOrigin(path)
+        }
+        self.path = path
+        self.fileSystem = fileSystem
+        self.root = root
+    }
+
+    static func noOrigin(_ path: String) -> StoreError {
+        StoreError(
+            .noOrigin,
+            "there is no origin in \(printable(path)); castree publish makes one")
+    }
+
+    /// The channels, sorted.
+    public func channels() throws(StoreError) -> [ChannelName] {
+        guard
+            let directory = try fileSystem.openIfPresent(
+                root.raw, OriginLayout.channels, .directory)
+        else { return [] }
+        return try OriginListing.channels(directory.raw, fileSystem)
+    }
+
+    /// What a channel offers; `nil` if there is no such channel.
+    /// - Throws: `.badPointer`, `.unsupportedFormat`, `.tooLarge`.
+    public func pointer(_ channel: ChannelName) throws(StoreError) -> ChannelPointer? {
+        guard
+            let directory = try fileSystem.openIfPresent(
+                root.raw, OriginLayout.channels, .directory)
+        else { return nil }
+        return try ChannelPointer.read(channel, directory.raw, fileSystem)
+    }
+
+    /// The manifest's bytes; `nil` if the origin does not hold it.
+    /// - Throws: `.damagedOrigin` if they do not match the address; `.tooLarge`.
+    public func manifestBytes(_ address: ObjectID) throws(StoreError) -> [UInt8]? {
+        try read(
+            OriginLayout.manifest(address), address, limit: OriginLayout.manifestByteCountMax)
+    }
+
+    /// The manifest of a release; `nil` if the origin does not hold it.
+    /// - Throws: `.damagedOrigin` if the bytes do not match the address, or are the manifest of
+    ///   another version; `.badManifest`.
+    public func manifest(
+        of version: PublishedVersion
+    ) throws(StoreError) -> (manifest: Manifest, received: [UInt8])? {
+        guard let bytes = try manifestBytes(version.manifest) else { return nil }
+        let manifest = try Manifest(parsing: bytes)
+        guard manifest.version == version.name else {
+            throw StoreError(
+                .damagedOrigin,
+                "the manifest that \(printable(path)) names for version \(version.name) is that of "
+                    + "\(manifest.version)")
+        }
+        return (manifest, bytes)
+    }
+
+    /// The whole content of an object, verified; `nil` if the origin does not hold it.
+    /// - Throws: `.tooLarge` beyond `limit` bytes; `.damagedOrigin` if the bytes do not match.
+    public func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]? {
+        try read(OriginLayout.object(address), address, limit: limit)
+    }
+
+    /// Calls `body` with the bytes of an object from `offset` on, piece by piece, in constant memory.
+    ///
+    /// From offset 0 the address is verified at the end; whoever begins later verifies the whole.
+    /// - Returns: `false` if the origin does not hold it.
+    /// - Throws: `.damagedOrigin` when the bytes do not match, after the last piece was handed out;
+    ///   what `body` throws.
+    public func forEachPiece(
+        of address: ObjectID, from offset: Int64 = 0,
+        _ body: (RawSpan) throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        guard let file = try open(OriginLayout.object(address), limit: .max) else { return false }
+        var checker = try ObjectChecker()
+        var position = offset
+        while true {
+            let count = try fileSystem.read(
+                file.descriptor.raw, into: checker.buffer, at: position)
+            if count == 0 { break }
+            let piece = UnsafeRawBufferPointer(rebasing: checker.buffer[..<count])
+            checker.update(piece)
+            try body(piece.bytes)
+            position += Int64(count)
+        }
+        if offset == 0, checker.finish().address != address {
+            throw damaged(OriginLayout.object(address), address)
+        }
+        return true
+    }
+
+    /// The size of an object; `nil` if the origin does not hold it.
+    public func byteCount(of address: ObjectID) throws(StoreError) -> Int64? {
+        guard let file = try open(OriginLayout.object(address), limit: .max) else { return nil }
+        return Int64(file.byteCount)
+    }
+
+    private func read(
+        _ name: String, _ address: ObjectID, limit: Int
+    ) throws(StoreError) -> [UInt8]? {
+        guard let file = try open(name, limit: limit) else { return nil }
+        let bytes = try fileSystem.read(file.descriptor.raw, at: 0, count: file.byteCount)
+        var hasher = try ObjectHasher()
+        let found = bytes.withUnsafeBytes { hasher.hash($0).address }
+        guard found == address else { throw damaged(name, address) }
+        return bytes
+    }
+
+    private func open(_ name: String, limit: Int) throws(StoreError) -> OpenedFile? {
+        let descriptor: Descriptor
+        do throws(StoreError) {
+            descriptor = try fileSystem.openBeneath(root.raw, name, .reading)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return nil
+        }
+        let status = try fileSystem.status(descriptor.raw)
+        guard status.kind == .regular else {
+            throw StoreError(
+                .damagedOrigin, "\(printable(path))/\(name) is not a regular file")
+        }
+        guard status.byteCount <= Int64(limit) else {
+            throw StoreError(
+                .tooLarge,
+                "\(printable(path))/\(name) has \(status.byteCount) bytes; at most \(limit) are read"
+            )
+        }
+        return OpenedFile(descriptor: descriptor, byteCount: Int(status.byteCount))
+    }
+
+    private func damaged(_ name: String, _ address: ObjectID) -> StoreError {
+        StoreError(
+            .damagedOrigin,
+            "the bytes of \(printable(path))/\(name) do not match its name; "
+                + "castree publish --verify mends it", object: address)
+    }
+}
+
+/// A regular file of an origin, and its size when it was opened.
+private struct OpenedFile: ~Copyable {
+    let descriptor: Descriptor
+    let byteCount: Int
+}

@@ -1,0 +1,97 @@
+import CASStore
+import StrictJSON
+
+/// Why a text is not a channel's pointer.
+enum PointerProblem: Error {
+    case broken(String)
+    case newer(Int64)
+    case tooLarge(Int)
+
+    func storeError(_ channel: ChannelName) -> StoreError {
+        switch self {
+        case .broken(let problem):
+            let end = problem.hasSuffix(".") ? String(problem.dropLast()) : problem
+            return StoreError(
+                .badPointer, "the pointer of channel \(channel) is refused: \(end)")
+        case .newer(let format):
+            return StoreError(
+                .unsupportedFormat,
+                "the pointer of channel \(channel) has format \(format); this castree knows up to "
+                    + "\(ChannelPointer.formatVersion), use a newer one")
+        case .tooLarge(let count):
+            return StoreError(
+                .tooLarge,
+                "the pointer of channel \(channel) has \(count) bytes; at most "
+                    + "\(ChannelPointer.byteCountMax) are read")
+        }
+    }
+}
+
+/// Takes known fields out of an object's members; what is left is foreign.
+struct FieldReader {
+    /// The members that nobody took.
+    private(set) var rest: [JSONValue.Member]
+    private let place: String
+
+    init(_ members: [JSONValue.Member], place: String) {
+        rest = members
+        self.place = place
+    }
+
+    func has(_ key: String) -> Bool {
+        for member in rest where member.key.utf8.elementsEqual(key.utf8) { return true }
+        return false
+    }
+
+    mutating func take(_ key: String) -> JSONValue? {
+        guard let position = rest.firstIndex(where: { $0.key.utf8.elementsEqual(key.utf8) })
+        else { return nil }
+        return rest.remove(at: position).value
+    }
+
+    private mutating func required(_ key: String) throws(PointerProblem) -> JSONValue {
+        guard let value = take(key) else { throw .broken("\(place) has no \"\(key)\"") }
+        return value
+    }
+
+    mutating func text(_ key: String) throws(PointerProblem) -> String {
+        guard let text = try required(key).asString else {
+            throw .broken("\"\(key)\" of \(place) is no string")
+        }
+        return text
+    }
+
+    mutating func integer(
+        _ key: String, _ range: ClosedRange<Int64>
+    ) throws(PointerProblem) -> Int64 {
+        guard let number = try required(key).asInt64, range.contains(number) else {
+            throw .broken(
+                "\"\(key)\" of \(place) is no whole number from \(range.lowerBound) to "
+                    + "\(range.upperBound)")
+        }
+        return number
+    }
+
+    mutating func address(_ key: String) throws(PointerProblem) -> ObjectID {
+        guard let address = ObjectID(try text(key)) else {
+            throw .broken("\"\(key)\" of \(place) is not 64 lower-case hexadecimal digits")
+        }
+        return address
+    }
+
+    mutating func array(_ key: String) throws(PointerProblem) -> [JSONValue] {
+        guard let array = try required(key).asArray else {
+            throw .broken("\"\(key)\" of \(place) is no array")
+        }
+        return array
+    }
+
+    /// A flag that may be absent.
+    mutating func flag(_ key: String) throws(PointerProblem) -> Bool {
+        guard let value = take(key) else { return false }
+        guard let flag = value.asBool else {
+            throw .broken("\"\(key)\" of \(place) is neither true nor false")
+        }
+        return flag
+    }
+}

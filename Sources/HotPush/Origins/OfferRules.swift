@@ -1,0 +1,51 @@
+import CASStore
+
+// What the conditions of an offer may look like, whoever wrote them.
+
+extension Rollout {
+    /// The longest salt in bytes.
+    static let saltByteCountMax = 128
+
+    /// The rule that it breaks; `nil` if none.
+    var problem: String? {
+        if !(0...1000).contains(perMille) { return "a roll-out is from 0 to 1000 per mille" }
+        if salt.utf8.count > Self.saltByteCountMax {
+            return "the salt of a roll-out has at most \(Self.saltByteCountMax) bytes"
+        }
+        return nil
+    }
+}
+
+extension [Requirement] {
+    private static let countMax = 32
+    private static let kindByteCountMax = 64
+    private static let valueByteCountMax = 256
+
+    /// The rule that they break; `nil` if none.
+    var problem: String? {
+        if count > Self.countMax { return "there are more than \(Self.countMax) requirements" }
+        var kinds: Set<String> = []
+        for requirement in self {
+            let kind = Array<UInt8>(requirement.kind.utf8)
+            guard (1...Self.kindByteCountMax).contains(kind.count) else {
+                return "the kind of a requirement has 1 to \(Self.kindByteCountMax) characters"
+            }
+            for byte in kind where !Self.isKindByte(byte) {
+                return "\"\(printable(requirement.kind))\" cannot be the kind of a requirement: "
+                    + "only letters, digits and . _ - are allowed"
+            }
+            if requirement.value.utf8.count > Self.valueByteCountMax {
+                return "a requirement has at most \(Self.valueByteCountMax) bytes"
+            }
+            if !kinds.insert(requirement.kind).inserted {
+                return "there are two requirements of the kind \(requirement.kind)"
+            }
+        }
+        return nil
+    }
+
+    private static func isKindByte(_ byte: UInt8) -> Bool {
+        (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+            || byte == 45 || byte == 46 || byte == 95
+    }
+}

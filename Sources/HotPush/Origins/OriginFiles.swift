@@ -1,0 +1,100 @@
+import CASStore
+import StrictJSON
+
+/// The file that makes a directory an origin: `{"castreeOrigin":1}`.
+enum OriginMarker {
+    static var serialized: [UInt8] {
+        let member = JSONValue.Member(
+            key: "castreeOrigin", value: .integer(OriginLayout.formatVersion))
+        return JSONWriter.serialize(.object([member]), sortedKeys: true) + [10]
+    }
+
+    /// Whether the directory is an origin that this castree knows.
+    /// - Throws: `.badOrigin` for a file that is no marker; `.unsupportedFormat`.
+    static func isPresent(
+        _ root: Int32, _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool {
+        let bytes: [UInt8]
+        do throws(StoreError) {
+            bytes = try fileSystem.contents(root, OriginLayout.marker, limit: 64 * 1024)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return false
+        }
+        // What is no JSON has no format number either; the message is the same.
+        guard let document = try? JSONValue.parse(bytes),
+            let format = document["castreeOrigin"]?.asInt64, format > 0
+        else {
+            throw StoreError(
+                .badOrigin,
+                "\(printable(path))/\(OriginLayout.marker) is not that of an origin; choose another "
+                    + "directory")
+        }
+        guard format <= OriginLayout.formatVersion else {
+            throw StoreError(
+                .unsupportedFormat,
+                "the origin \(printable(path)) has format \(format); this castree knows up to "
+                    + "\(OriginLayout.formatVersion), use a newer one")
+        }
+        return true
+    }
+}
+
+/// What stands in the directories of an origin.
+enum OriginListing {
+    /// The channels that have a pointer, sorted.
+    static func channels(
+        _ directory: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> [ChannelName] {
+        var channels: [ChannelName] = []
+        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
+            if let channel = OriginLayout.channel(ofPointerFile: String(cString: entry)) {
+                channels.append(channel)
+            }
+            return true
+        }
+        return channels.sorted()
+    }
+
+    /// The manifests, sorted.
+    static func manifests(
+        _ directory: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> [ObjectID] {
+        var addresses: [ObjectID] = []
+        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
+            if let address = OriginLayout.address(ofManifestFile: String(cString: entry)) {
+                addresses.append(address)
+            }
+            return true
+        }
+        return addresses.sorted()
+    }
+}
+
+extension ChannelPointer {
+    /// The pointers of all channels in `channels/`.
+    static func readAll(
+        _ directory: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> [ChannelName: ChannelPointer] {
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for channel in try OriginListing.channels(directory, fileSystem) {
+            pointers[channel] = try read(channel, directory, fileSystem)
+        }
+        return pointers
+    }
+
+    /// The pointer of a channel in `channels/`; `nil` if there is none.
+    static func read(
+        _ channel: ChannelName, _ directory: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> ChannelPointer? {
+        let bytes: [UInt8]
+        do throws(StoreError) {
+            bytes = try fileSystem.contents(
+                directory, OriginLayout.pointerFile(channel), limit: byteCountMax)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return nil
+        }
+        return try ChannelPointer(parsing: bytes, of: channel)
+    }
+}

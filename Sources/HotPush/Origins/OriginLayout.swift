@@ -1,0 +1,64 @@
+public import CASStore
+
+/// Every path inside an origin, relative to it; the same for directories and URLs.
+///
+/// This file builds them, and no other does; `docs/origin-format.md` is its description.
+///
+/// ```
+/// ORIGIN/
+///   origin.json                {"castreeOrigin":1}; written first
+///   objects/ab/cdef…           62 digits; the bytes as they are
+///   manifests/<address>.json   canonical manifests by the SHA-256 of their bytes
+///   channels/<name>.json       pointers, the only files that change
+///   .publish/                  the publisher's own: lock, staging, what waits to be collected
+/// ```
+public enum OriginLayout {
+    /// The version of the layout.
+    public static let formatVersion: Int64 = 1
+    /// The largest manifest that is read, in bytes.
+    public static let manifestByteCountMax = 1 << 30
+
+    static let marker = "origin.json"
+    static let objects = "objects"
+    static let manifests = "manifests"
+    static let channels = "channels"
+    static let suffix = ".json"
+
+    static let work = ".publish"
+    static let lock = "lock"
+    static let staging = "staging"
+    static let unreferenced = "unreferenced.json"
+
+    /// Where an object stands: `objects/ab/cdef…`.
+    public static func object(_ address: ObjectID) -> String {
+        let digits = address.description
+        return "\(objects)/\(digits.prefix(2))/\(digits.dropFirst(2))"
+    }
+
+    /// Where a manifest stands: `manifests/<address>.json`.
+    public static func manifest(_ address: ObjectID) -> String {
+        "\(manifests)/\(manifestFile(address))"
+    }
+
+    /// Where the pointer of a channel stands: `channels/<name>.json`.
+    public static func pointer(_ channel: ChannelName) -> String {
+        "\(channels)/\(pointerFile(channel))"
+    }
+
+    static func manifestFile(_ address: ObjectID) -> String { address.description + suffix }
+
+    static func pointerFile(_ channel: ChannelName) -> String { channel.description + suffix }
+
+    /// The address that the name of a file in `manifests/` spells; `nil` if it is no manifest's.
+    static func address(ofManifestFile name: String) -> ObjectID? {
+        guard name.utf8.count == 64 + suffix.utf8.count, name.hasSuffix(suffix) else { return nil }
+        return ObjectID(String(name.dropLast(suffix.count)))
+    }
+
+    /// The channel that the name of a file in `channels/` spells; `nil` if it is no pointer's.
+    static func channel(ofPointerFile name: String) -> ChannelName? {
+        guard name.hasSuffix(suffix) else { return nil }
+        // A name that breaks the rules is somebody else's file.
+        return try? ChannelName(String(name.dropLast(suffix.count)))
+    }
+}

@@ -1,0 +1,156 @@
+public import CASStore
+
+/// Where an origin is.
+public enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
+    /// A directory of this machine, by its path.
+    case directory(String)
+    /// A web server: an absolute `http` or `https` URL without a slash at its end.
+    case web(String)
+
+    /// The URL or path of something inside, by its path from ``OriginLayout``.
+    public func appending(_ path: String) -> String {
+        switch self {
+        case .directory(let directory):
+            directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
+        case .web(let base): "\(base)/\(path)"
+        }
+    }
+
+    /// The path, or the URL without user and password: for messages.
+    public var description: String {
+        switch self {
+        case .directory(let directory): return directory
+        case .web(let base):
+            let (scheme, rest) = OriginReference.split(base)
+            let authority = rest.dropFirst(2).utf8.prefix { $0 != 47 }
+            guard let at = authority.lastIndex(of: 64) else { return base }
+            return "\(scheme ?? "")://***\(rest[at...])"
+        }
+    }
+}
+
+/// What a user wrote to name an origin: where it is, and the channel if the text says one.
+public struct OriginReference: Sendable, Hashable {
+    /// Where the origin is.
+    public var location: OriginLocation
+    /// The channel, if the text is that of a pointer (`…/channels/beta.json`).
+    public var channel: ChannelName?
+
+    /// Reads a path, a `file:` URL (RFC 8089) or an `http` or `https` URL.
+    ///
+    /// - Throws: `.badOrigin` with what is wrong; `.badChannelName` for the pointer of a channel that
+    ///   cannot be.
+    public init(parsing text: String) throws(StoreError) {
+        let (path, channel) = try Self.splitPointer(text)
+        self.channel = channel
+        for byte in path.utf8 where byte < 0x20 || byte == 0x7F {
+            throw Self.refuse(text, "it has a control character")
+        }
+        guard !path.isEmpty else { throw Self.refuse(text, "it is empty") }
+        let (scheme, rest) = Self.split(path)
+        switch scheme?.lowercased() {
+        case nil: location = .directory(path)
+        case "file": location = .directory(try Self.directory(rest, text))
+        case "http", "https": location = .web(try Self.base(path, rest, text))
+        case let other?:
+            throw Self.refuse(
+                text,
+                "\(other): is no scheme that castree knows (file, http, https); "
+                    + "write ./\(path) if it is a directory")
+        }
+    }
+
+    /// Separates a scheme (RFC 3986, section 3.1) from the rest; a lone letter is none.
+    static func split(_ text: String) -> (scheme: String?, rest: Substring) {
+        guard let colon = text.utf8.firstIndex(of: 58) else { return (nil, text[...]) }
+        let scheme = text[..<colon]
+        guard scheme.utf8.count > 1, let first = scheme.utf8.first, isLetter(first) else {
+            return (nil, text[...])
+        }
+        for byte in scheme.utf8
+        where !isLetter(byte) && !(48...57).contains(byte) && ![43, 45, 46].contains(byte) {
+            return (nil, text[...])
+        }
+        return (String(scheme), text[text.utf8.index(after: colon)...])
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (65...90).contains(byte) || (97...122).contains(byte)
+    }
+
+    private static func splitPointer(
+        _ text: String
+    ) throws(StoreError) -> (origin: String, channel: ChannelName?) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count > 2, parts[parts.count - 2] == OriginLayout.channels,
+            let file = parts.last, file.hasSuffix(OriginLayout.suffix)
+        else { return (text, nil) }
+        let channel = try ChannelName(String(file.dropLast(OriginLayout.suffix.count)))
+        let origin = parts.dropLast(2).joined(separator: "/")
+        return (origin.isEmpty ? "/" : origin, channel)
+    }
+
+    private static func base(
+        _ url: String, _ rest: Substring, _ text: String
+    ) throws(StoreError) -> String {
+        let authority = rest.dropFirst(2).utf8.prefix { $0 != 47 && $0 != 63 && $0 != 35 }
+        guard rest.hasPrefix("//"), !authority.isEmpty, authority.last != 64 else {
+            throw refuse(text, "it has no host")
+        }
+        for byte in url.utf8 {
+            if byte == 63 || byte == 35 {
+                throw refuse(text, "an origin is a directory, so its URL has neither ? nor #")
+            }
+            if byte == 32 || byte >= 0x80 {
+                throw refuse(text, "spaces and letters beyond ASCII are written with %")
+            }
+        }
+        var base = url
+        while base.hasSuffix("/") { base.removeLast() }
+        return base
+    }
+
+    // RFC 8089, section 2: file:/path, file:///path, file://localhost/path.
+    private static func directory(
+        _ rest: Substring, _ text: String
+    ) throws(StoreError) -> String {
+        var path = rest
+        if path.hasPrefix("//") {
+            path = path.dropFirst(2)
+            let host = path.prefix { $0 != "/" }
+            guard host.isEmpty || host.lowercased() == "localhost" else {
+                throw refuse(text, "file: names a directory of this machine, not of \(host)")
+            }
+            path = path.dropFirst(host.count)
+        }
+        guard path.hasPrefix("/") else {
+            throw refuse(text, "file: is followed by an absolute path")
+        }
+        guard let decoded = decode(path) else {
+            throw refuse(text, "it has a % without two hexadecimal digits, NUL, or is not UTF-8")
+        }
+        return decoded
+    }
+
+    private static func decode(_ path: Substring) -> String? {
+        var result: [UInt8] = []
+        var rest = Array(path.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == 37 else {
+                result.append(byte)
+                continue
+            }
+            let digits = String(decoding: rest.prefix(2), as: UTF8.self).lowercased()
+            guard let decoded = Hex.bytes(digits), decoded.count == 1, decoded[0] != 0 else {
+                return nil
+            }
+            result += decoded
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: result, as: UTF8.self)
+    }
+
+    private static func refuse(_ text: String, _ problem: String) -> StoreError {
+        StoreError(.badOrigin, "\"\(printable(text))\" does not name an origin: \(problem)")
+    }
+}

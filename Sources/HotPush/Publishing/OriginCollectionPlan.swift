@@ -1,0 +1,36 @@
+public import CASStore
+
+/// What an origin keeps.
+public struct OriginRetention: Sendable, Hashable {
+    /// How many releases of every channel are kept; more if devices still come to older ones.
+    public var releaseCount: Int
+    /// How long, in seconds, a manifest is kept after the last channel stopped naming it: clients that
+    /// have read an older pointer go on downloading.
+    public var graceSeconds: Int64
+
+    /// Makes a rule: by default ten releases, and a day.
+    public init(releaseCount: Int = 10, graceSeconds: Int64 = 86_400) {
+        self.releaseCount = releaseCount
+        self.graceSeconds = graceSeconds
+    }
+}
+
+/// What collecting an origin deletes: made before anything is deleted, obeyed as it is.
+public struct OriginCollectionPlan: Sendable, Hashable {
+    /// The pointers that lose releases, as they will be.
+    public var pointers: [ChannelPointer] = []
+    /// How many releases no channel offers afterwards.
+    public var releaseCount = 0
+    /// The manifests to be deleted.
+    public var manifests: [ObjectID] = []
+    /// The objects to be deleted, that no manifest left names; sorted by address.
+    public var objects: [Reference] = []
+    /// The manifests that no channel names and that are kept for their time of grace.
+    public var waiting: [ObjectID] = []
+
+    /// Makes a plan that deletes nothing.
+    public init() {}
+
+    /// The bytes of the objects to be deleted.
+    public var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
+}

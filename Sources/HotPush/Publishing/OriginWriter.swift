@@ -1,0 +1,222 @@
+import CASStore
+
+/// An origin that this process alone may change: open directories and the lock.
+///
+/// The lock is a file that the kernel holds locked (flock(2)) and lets go of when the process ends,
+/// however it ends. Readers take none.
+final class OriginWriter: Sendable {
+    let path: String
+    let fileSystem: any FileSystem
+    let options: PublisherOptions
+    let root: Descriptor
+    let objects: Descriptor
+    let manifests: Descriptor
+    let channels: Descriptor
+    let work: Descriptor
+    let staging: Descriptor
+    private let lock: Descriptor
+
+    // Like all programs: the umask decides whether the group may write. 022 leaves 0644 and 0755,
+    // which every web server can read.
+    static let fileMode: UInt32 = 0o666
+    private static let directoryMode: UInt32 = 0o777
+
+    /// Opens an origin and waits for its lock.
+    ///
+    /// - Parameter isCreating: make the origin if there is none; its parent must exist.
+    /// - Throws: `.noOrigin`; `.badOrigin` for a directory that is something else;
+    ///   `.unsupportedFormat`; `.busy` if another publisher is at work and this one does not wait.
+    init(
+        _ path: String, isCreating: Bool, _ options: PublisherOptions,
+        _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        let root = try Self.openRoot(path, isCreating, options, fileSystem)
+        // Before anything is made in a directory that is not ours.
+        try Self.checkIsOurs(root.raw, path, isCreating, fileSystem)
+        let work = try Self.directory(OriginLayout.work, in: root.raw, fileSystem)
+        let lock = try Self.takeLock(work.raw, path, options, fileSystem)
+        try Self.mark(root.raw, path, isCreating, options, fileSystem)
+        let objects = try Self.directory(OriginLayout.objects, in: root.raw, fileSystem)
+        let manifests = try Self.directory(OriginLayout.manifests, in: root.raw, fileSystem)
+        let channels = try Self.directory(OriginLayout.channels, in: root.raw, fileSystem)
+        // Whoever left something there has ended: this process has the lock.
+        try fileSystem.removeTree(work.raw, OriginLayout.staging)
+        let staging = try Self.directory(OriginLayout.staging, in: work.raw, fileSystem)
+        self.path = path
+        self.fileSystem = fileSystem
+        self.options = options
+        self.root = root
+        self.objects = objects
+        self.manifests = manifests
+        self.channels = channels
+        self.work = work
+        self.staging = staging
+        self.lock = lock
+    }
+
+    deinit {
+        // What cannot be removed now is removed by the next publisher.
+        try? fileSystem.removeTree(work.raw, OriginLayout.staging)
+    }
+
+    private static func openRoot(
+        _ path: String, _ isCreating: Bool, _ options: PublisherOptions,
+        _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Descriptor {
+        let here = POSIXFileSystem.workingDirectory
+        do throws(StoreError) {
+            return try fileSystem.open(here, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
+        }
+        try fileSystem.makeDirectoryIfAbsent(here, path, mode: directoryMode)
+        let root = try fileSystem.open(here, path, .directoryFollowingLinks, mode: 0)
+        if options.isDurable {
+            let parent = try fileSystem.open(root.raw, "..", .directory, mode: 0)
+            try fileSystem.sync(parent.raw)
+        }
+        return root
+    }
+
+    static func checkIsOurs(
+        _ root: Int32, _ path: String, _ isCreating: Bool, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        if try OriginMarker.isPresent(root, path, fileSystem) { return }
+        guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
+        let taken = [
+            OriginLayout.objects, OriginLayout.manifests, OriginLayout.channels, StoreLayout.format,
+        ]
+        for name in taken {
+            guard try fileSystem.status(root, name) == nil else {
+                throw StoreError(
+                    .badOrigin,
+                    "\(printable(path)) has \(name) and is no origin; "
+                        + "publish to a directory of its own")
+            }
+        }
+    }
+
+    private static func mark(
+        _ root: Int32, _ path: String, _ isCreating: Bool, _ options: PublisherOptions,
+        _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        // Looked at again: another publisher may have made it meanwhile.
+        try checkIsOurs(root, path, isCreating, fileSystem)
+        if try OriginMarker.isPresent(root, path, fileSystem) { return }
+        try fileSystem.replaceFile(
+            root, OriginLayout.marker, with: OriginMarker.serialized, mode: fileMode,
+            token: "new", durably: options.isDurable)
+    }
+
+    private static func directory(
+        _ name: String, in parent: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Descriptor {
+        try fileSystem.makeDirectoryIfAbsent(parent, name, mode: directoryMode)
+        return try fileSystem.open(parent, name, .directory, mode: 0)
+    }
+
+    private static func takeLock(
+        _ work: Int32, _ path: String, _ options: PublisherOptions, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Descriptor {
+        var hasSaidSo = false
+        while true {
+            let file = try fileSystem.open(work, OriginLayout.lock, .updating, mode: fileMode)
+            while try !fileSystem.lock(file.raw, exclusive: true, waiting: false) {
+                guard options.waitsForOthers else {
+                    throw StoreError(
+                        .busy,
+                        "another publisher is at work in \(printable(path)); "
+                            + "repeat the command when it has finished")
+                }
+                if !hasSaidSo {
+                    options.notice(
+                        "another publisher is at work in \(printable(path)); waiting for it")
+                    hasSaidSo = true
+                }
+                if options.isInterrupted() { throw interruption }
+                pause(milliseconds: 50)
+            }
+            // Somebody may have removed the file: then its lock excludes nobody.
+            if let here = try fileSystem.status(work, OriginLayout.lock),
+                here.isSameFile(as: try fileSystem.status(file.raw))
+            {
+                return file
+            }
+        }
+    }
+
+    static var interruption: StoreError {
+        StoreError(
+            .interrupted,
+            "interrupted; the channel offers what it did before, and repeating the command goes on")
+    }
+
+    func checkInterruption() throws(StoreError) {
+        if options.isInterrupted() { throw Self.interruption }
+    }
+
+    /// Makes the directory of an address's first two digits.
+    func makeShard(of address: ObjectID) throws(StoreError) {
+        try fileSystem.makeDirectoryIfAbsent(
+            objects.raw, String(address.description.prefix(2)), mode: Self.directoryMode)
+    }
+
+    // MARK: Durability
+
+    /// Whether one call makes everything durable here; otherwise files are synced one by one.
+    static var canSyncAll: Bool {
+        #if os(Linux)
+            true
+        #else
+            false
+        #endif
+    }
+
+    /// Makes one file or directory durable.
+    func sync(_ file: Int32) throws(StoreError) {
+        if options.isDurable { try fileSystem.sync(file) }
+    }
+
+    /// Makes everything in the origin durable; where the system cannot, all directories.
+    func syncAll() throws(StoreError) {
+        guard options.isDurable else { return }
+        if try fileSystem.syncAll(root.raw) { return }
+        var shards: [String] = []
+        try fileSystem.list(objects.raw) { (entry, kind) throws(StoreError) in
+            if kind == .directory || kind == .unknown { shards.append(String(cString: entry)) }
+            return true
+        }
+        for shard in shards {
+            let directory = try fileSystem.open(objects.raw, shard, .directory, mode: 0)
+            try fileSystem.sync(directory.raw)
+        }
+        for directory in [objects.raw, manifests.raw, channels.raw, root.raw] {
+            try fileSystem.sync(directory)
+        }
+    }
+
+    /// Throws `.outOfSpace` unless so many bytes are free.
+    func checkSpace(for byteCount: Int64) throws(StoreError) {
+        let available = try fileSystem.freeSpace(root.raw).available
+        guard available < byteCount else { return }
+        throw StoreError(
+            .outOfSpace,
+            "not enough free space in \(printable(path)): \(byteCount) bytes are needed, "
+                + "\(available) are free; castree prune deletes what no channel offers")
+    }
+
+    // MARK: Pointers
+
+    /// The pointers of all channels.
+    func pointers() throws(StoreError) -> [ChannelName: ChannelPointer] {
+        try ChannelPointer.readAll(channels.raw, fileSystem)
+    }
+
+    /// Puts a pointer in its place: from here on readers see it.
+    func write(_ pointer: ChannelPointer) throws(StoreError) {
+        try fileSystem.replaceFile(
+            channels.raw, OriginLayout.pointerFile(pointer.channel), with: pointer.serialized(),
+            mode: Self.fileMode, token: "new", durably: options.isDurable)
+    }
+}

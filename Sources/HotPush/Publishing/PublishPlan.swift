@@ -1,0 +1,70 @@
+public import CASStore
+
+/// How a version is offered: in which channel, to whom.
+public struct ReleaseOffer: Sendable, Hashable {
+    /// The channel.
+    public var channel: ChannelName
+    /// Which part of the devices may have it; `nil` for all.
+    public var rollout: Rollout?
+    /// What an app must fulfil to run it; all of them.
+    public var requirements: [Requirement]
+    /// Whether an app must have it before it goes on.
+    public var isMandatory: Bool
+
+    /// Makes an offer; by default to everybody in the channel `stable`.
+    public init(
+        channel: ChannelName = .stable, rollout: Rollout? = nil, requirements: [Requirement] = [],
+        isMandatory: Bool = false
+    ) {
+        self.channel = channel
+        self.rollout = rollout
+        self.requirements = requirements
+        self.isMandatory = isMandatory
+    }
+
+    /// - Throws: `.badPointer` for a roll-out or requirement that no pointer may have.
+    func validate() throws(StoreError) {
+        if let problem = rollout?.problem ?? requirements.problem {
+            throw StoreError(.badPointer, "the offer is refused: \(problem)")
+        }
+    }
+
+    /// The release of a target; the pointer gives it its number.
+    func release(_ target: OfferedRelease.Target) -> OfferedRelease {
+        // A roll-out to all is none.
+        let isPartial = (rollout?.perMille ?? 1000) < 1000
+        return OfferedRelease(
+            target, sequence: 1, createdAt: 0, rollout: isPartial ? rollout : nil,
+            requirements: requirements, isMandatory: isMandatory)
+    }
+}
+
+/// What publishing a version writes: made before anything is written, obeyed as it is.
+public struct PublishPlan: Sendable, Hashable {
+    /// The version as the pointer names it.
+    public var version: PublishedVersion
+    /// The objects to be written, sorted by address.
+    public var objects: [Reference]
+    /// How many objects of the version the origin has already.
+    public var reusedObjectCount: Int
+    /// Their bytes.
+    public var reusedByteCount: Int64
+    /// Whether the manifest is to be written.
+    public var writesManifest: Bool
+    /// What the channel offers afterwards.
+    public var pointer: ChannelPointer
+    /// Whether the pointer is to be written; otherwise it offers exactly this already.
+    public var writesPointer: Bool
+
+    /// The bytes of the objects to be written.
+    public var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
+
+    /// Free space that the writing takes, in bytes: whole blocks, and some for directories.
+    public var spaceNeeded: Int64 {
+        let block: Int64 = 4096
+        var bytes: Int64 = 256 * block
+        for object in objects { bytes += (object.byteCount + block - 1) / block * block }
+        if writesManifest { bytes += version.manifestByteCount + block }
+        return bytes
+    }
+}

@@ -1,0 +1,135 @@
+public import CASStore
+import VersionTree
+
+extension Publisher {
+    /// Deletes what no channel offers: old releases, then manifests, then objects.
+    ///
+    /// Killed half-way it leaves every channel as it was or as it will be, and the next call goes on.
+    /// If a pointer or a manifest that is to be kept cannot be read nothing is deleted.
+    ///
+    /// - Returns: the plan that was carried out.
+    /// - Throws: `.noOrigin`; `.badPointer`; `.damagedOrigin`; `.busy`, `.interrupted`.
+    @discardableResult
+    public func collect(
+        _ retention: OriginRetention = OriginRetention()
+    ) throws(StoreError) -> OriginCollectionPlan {
+        let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
+        defer { withExtendedLifetime(origin) {} }
+        let (plan, notes) = try makeCollectionPlan(retention, in: origin)
+        for pointer in plan.pointers { try origin.write(pointer) }
+        try notes.known.write(in: origin, unless: notes.before)
+        for manifest in plan.manifests {
+            try fileSystem.removeIfPresent(
+                origin.manifests.raw, OriginLayout.manifestFile(manifest))
+        }
+        // A manifest that came back after a power cut would name objects that are gone.
+        if !plan.manifests.isEmpty { try origin.sync(origin.manifests.raw) }
+        for object in plan.objects {
+            try origin.checkInterruption()
+            try StoreLayout.withObjectPath(object.address) { (path) throws(StoreError) in
+                try fileSystem.removeIfPresent(origin.objects.raw, path)
+            }
+        }
+        return plan
+    }
+
+    /// What collecting would delete; deletes nothing.
+    ///
+    /// It takes the lock for as long as it looks, and notes nothing.
+    /// - Throws: as ``collect(_:)``.
+    public func planCollection(
+        _ retention: OriginRetention = OriginRetention()
+    ) throws(StoreError) -> OriginCollectionPlan {
+        let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
+        defer { withExtendedLifetime(origin) {} }
+        return try makeCollectionPlan(retention, in: origin).plan
+    }
+
+    private typealias Notes = (before: UnreferencedManifests, known: UnreferencedManifests)
+
+    private func makeCollectionPlan(
+        _ retention: OriginRetention, in origin: OriginWriter
+    ) throws(StoreError) -> (plan: OriginCollectionPlan, notes: Notes) {
+        let now = now()
+        var plan = OriginCollectionPlan()
+        var kept: Set<ObjectID> = []
+        for (_, pointer) in try origin.pointers().sorted(by: { $0.key < $1.key }) {
+            let trimmed = pointer.trimmed(to: max(retention.releaseCount, 1), now: now)
+            if let trimmed {
+                plan.pointers.append(trimmed)
+                plan.releaseCount += pointer.releases.count - trimmed.releases.count
+            }
+            for release in (trimmed ?? pointer).releases {
+                if let version = release.version { kept.insert(version.manifest) }
+            }
+        }
+        let before = try UnreferencedManifests.read(in: origin)
+        var known = UnreferencedManifests()
+        for manifest in try OriginListing.manifests(origin.manifests.raw, fileSystem)
+        where !kept.contains(manifest) {
+            let since = before.since[manifest] ?? now
+            if retention.graceSeconds > 0, now - since < retention.graceSeconds {
+                known.since[manifest] = since
+                plan.waiting.append(manifest)
+            } else {
+                plan.manifests.append(manifest)
+            }
+        }
+        var needed: Set<ObjectID> = []
+        for manifest in kept.union(plan.waiting).sorted() {
+            try origin.checkInterruption()
+            try addReferences(of: manifest, to: &needed)
+        }
+        plan.objects = try garbage(except: needed, in: origin)
+        return (plan, (before, known))
+    }
+
+    private func addReferences(
+        of address: ObjectID, to needed: inout Set<ObjectID>
+    ) throws(StoreError) {
+        let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
+        guard let bytes = try reader.manifestBytes(address) else {
+            throw StoreError(
+                .damagedOrigin,
+                "a channel of \(printable(path)) names manifest \(address), which is not there; "
+                    + "nothing is deleted until its version is published again or withdrawn",
+                object: address)
+        }
+        let manifest = try Manifest(parsing: bytes)
+        let references = manifest.references
+        for position in 0..<references.count { needed.insert(references[position].address) }
+    }
+
+    private func garbage(
+        except needed: Set<ObjectID>, in origin: OriginWriter
+    ) throws(StoreError) -> [Reference] {
+        var shards: [String] = []
+        try fileSystem.list(origin.objects.raw) { (entry, kind) throws(StoreError) in
+            if kind == .directory || kind == .unknown { shards.append(String(cString: entry)) }
+            return true
+        }
+        var garbage: [Reference] = []
+        for shard in shards.sorted() {
+            let directory = try fileSystem.open(origin.objects.raw, shard, .directory, mode: 0)
+            try fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
+                guard shard.utf8.count == 2,
+                    let address = ObjectID(shard + String(cString: entry)),
+                    !needed.contains(address),
+                    let status = try fileSystem.status(directory.raw, entry),
+                    status.kind == .regular
+                else { return true }
+                garbage.append(Reference(address: address, byteCount: status.byteCount))
+                return true
+            }
+        }
+        return garbage.sorted()
+    }
+}
+
+extension UnreferencedManifests {
+    fileprivate func write(
+        in origin: OriginWriter, unless before: UnreferencedManifests
+    ) throws(StoreError) {
+        if self != before { try write(in: origin) }
+    }
+}

@@ -1,0 +1,37 @@
+public import CASStore
+public import VersionTree
+
+extension Publisher {
+    /// Takes a version out of a channel: devices go to the release that is then the first for them.
+    ///
+    /// Its files stay until ``collect(_:)`` finds that no channel offers them. A device that has the
+    /// version and finds nothing offered keeps it.
+    ///
+    /// - Parameter toEmbedded: offer what was shipped with the app at the head of the channel, so that
+    ///   every device goes back to it.
+    /// - Returns: what the channel offers afterwards.
+    /// - Throws: `.noOrigin`; `.notOffered` if there is no such channel or it does not offer the
+    ///   version; `.badPointer`, `.busy`, `.outOfSpace`.
+    public func withdraw(
+        _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
+    ) throws(StoreError) -> ChannelPointer {
+        let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
+        defer { withExtendedLifetime(origin) {} }
+        guard let before = try ChannelPointer.read(channel, origin.channels.raw, fileSystem) else {
+            throw StoreError(
+                .notOffered, "the origin \(printable(path)) has no channel \(channel)")
+        }
+        let now = now()
+        guard var after = before.withdrawing(version, now: now) else {
+            throw StoreError(
+                .notOffered,
+                "channel \(channel) of \(printable(path)) does not offer version \(version)")
+        }
+        if toEmbedded {
+            let release = ReleaseOffer(channel: channel).release(.embedded)
+            if let next = after.offering(release, now: now) { after = next }
+        }
+        try origin.write(after)
+        return after
+    }
+}

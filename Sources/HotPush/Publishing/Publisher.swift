@@ -1,0 +1,220 @@
+public import CASStore
+public import VersionTree
+
+/// Writes versions of a store to an origin, and says what its channels offer.
+///
+/// An origin is a directory that any web server can serve (`docs/origin-format.md`). Each verb takes
+/// the origin's lock, so publishers of all processes come one after the other. Readers need no lock:
+/// objects come first, then the manifest, and the channel's pointer last, replaced in one step. What
+/// is there already is not written again, so repeating a call that was interrupted goes on.
+public struct Publisher: Sendable {
+    /// The origin's directory.
+    public let path: String
+    /// How it works.
+    public var options: PublisherOptions
+    let fileSystem: any FileSystem
+    /// Seconds since 1970.
+    let now: @Sendable () -> Int64
+
+    /// Makes a publisher; nothing is opened or made yet.
+    public init(_ path: String, options: PublisherOptions = PublisherOptions()) {
+        self.init(path, options: options, fileSystem: POSIXFileSystem(), now: { secondsNow() })
+    }
+
+    /// For tests: over another file system and clock.
+    package init(
+        _ path: String, options: PublisherOptions, fileSystem: any FileSystem,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.path = path
+        self.options = options
+        self.fileSystem = fileSystem
+        self.now = now
+    }
+
+    /// What publishing a version would write; writes nothing and takes no lock.
+    /// - Throws: as ``publish(_:of:as:)``.
+    public func plan(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+    ) throws(StoreError) -> PublishPlan {
+        let (manifest, version) = try Self.describe(name, of: versions, offer)
+        var survey = OriginSurvey(
+            fileSystem: fileSystem, options: options, objects: nil, manifests: nil)
+        guard let root = try Self.open(POSIXFileSystem.workingDirectory, path, fileSystem) else {
+            return try makePlan(manifest, version, offer, survey, pointers: [:])
+        }
+        try OriginWriter.checkIsOurs(root.raw, path, true, fileSystem)
+        let objects = try Self.open(root.raw, OriginLayout.objects, fileSystem)
+        let manifests = try Self.open(root.raw, OriginLayout.manifests, fileSystem)
+        let channels = try Self.open(root.raw, OriginLayout.channels, fileSystem)
+        defer { withExtendedLifetime((root, objects, manifests, channels)) {} }
+        survey.objects = objects?.raw
+        survey.manifests = manifests?.raw
+        let pointers = try channels.map { (channels) throws(StoreError) in
+            try ChannelPointer.readAll(channels.raw, fileSystem)
+        }
+        return try makePlan(manifest, version, offer, survey, pointers: pointers ?? [:])
+    }
+
+    /// A directory that is held by a reference, since it may be none.
+    private final class OpenedDirectory {
+        private let descriptor: Descriptor
+        var raw: Int32 { descriptor.raw }
+        init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+    }
+
+    private static func open(
+        _ parent: Int32, _ name: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> OpenedDirectory? {
+        let access: Access =
+            parent == POSIXFileSystem.workingDirectory ? .directoryFollowingLinks : .directory
+        guard let opened = try fileSystem.openIfPresent(parent, name, access) else { return nil }
+        return OpenedDirectory(opened)
+    }
+
+    /// Writes a version to the origin and offers it at the head of a channel.
+    ///
+    /// The origin is made if there is none. What the call acknowledges survives a power cut.
+    /// - Returns: the plan that was carried out; nothing was written if the channel offered exactly
+    ///   this already and the origin had all of it.
+    /// - Throws: `.noVersion`; `.incompleteVersion`; `.damagedObject` if the store's bytes are wrong:
+    ///   then the channel offers what it did before; `.versionExists` if the origin offers other
+    ///   content under the name; `.badPointer`, `.busy`, `.outOfSpace`, `.interrupted`.
+    @discardableResult
+    public func publish(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+    ) throws(StoreError) -> PublishPlan {
+        let pin = try Self.pin(name, of: versions)
+        defer { withExtendedLifetime(pin) {} }
+        let (manifest, version) = try Self.describe(name, of: versions, offer)
+        let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
+        defer { withExtendedLifetime(origin) {} }
+        let survey = OriginSurvey(
+            fileSystem: fileSystem, options: options, objects: origin.objects.raw,
+            manifests: origin.manifests.raw)
+        let plan = try makePlan(
+            manifest, version, offer, survey, pointers: try origin.pointers())
+        if !plan.objects.isEmpty || plan.writesManifest {
+            try origin.checkSpace(for: plan.spaceNeeded)
+        }
+        try ObjectPublishing(plan.objects, from: versions.store, to: origin).run()
+        if plan.writesManifest { try stage(manifest, in: origin) }
+        // One sync for the names of the objects and the bytes of the manifest. Also when nothing was
+        // written: a publisher that was killed may have left names that are not durable.
+        try origin.syncAll()
+        if plan.writesManifest { try publishManifest(version.manifest, in: origin) }
+        if plan.writesPointer {
+            try UnreferencedManifests.forget(version.manifest, in: origin)
+            try origin.write(plan.pointer)
+        }
+        return plan
+    }
+
+    // MARK: What is published
+
+    // The collector of the store must not take what is being copied. Where no pin can be made nothing
+    // is retired either; a store of somebody else's may change, which the copying notices.
+    private static func pin(
+        _ name: String, of versions: VersionStore
+    ) throws(StoreError) -> VersionPin? {
+        do throws(StoreError) {
+            return try versions.pin(name)
+        } catch {
+            guard error.code == .readOnly || error.code == .permission else { throw error }
+            return nil
+        }
+    }
+
+    private static func describe(
+        _ name: String, of versions: VersionStore, _ offer: ReleaseOffer
+    ) throws(StoreError) -> (Manifest, PublishedVersion) {
+        try offer.validate()
+        let manifest = try versions.manifest(of: name)
+        let missing = try versions.missing(of: name)
+        guard missing.isEmpty else {
+            let byteCount = missing.reduce(0) { $0 + $1.bytes }
+            throw StoreError(
+                .incompleteVersion,
+                "version \(name) lacks \(missing.count) objects (\(byteCount) bytes) and is not "
+                    + "published; add or pull it again")
+        }
+        var digester = try Digester(.sha256)
+        var byteCount: Int64 = 0
+        try manifest.serialize { (piece) throws(StoreError) in
+            piece.withUnsafeBytes { digester.update($0) }
+            byteCount += Int64(piece.count)
+        }
+        let version = PublishedVersion(
+            name: manifest.version, manifest: digester.finish { ObjectID(unchecked: $0) },
+            manifestByteCount: byteCount, content: try manifest.contentAddress())
+        return (manifest, version)
+    }
+
+    private func makePlan(
+        _ manifest: Manifest, _ version: PublishedVersion, _ offer: ReleaseOffer,
+        _ survey: OriginSurvey, pointers: [ChannelName: ChannelPointer]
+    ) throws(StoreError) -> PublishPlan {
+        try Self.checkName(version, pointers)
+        let references = manifest.references
+        var wanted: [Reference] = []
+        wanted.reserveCapacity(references.count)
+        var byteCount: Int64 = 0
+        for position in 0..<references.count {
+            wanted.append(references[position])
+            byteCount += references[position].byteCount
+        }
+        var objects: [Reference] = []
+        for position in try survey.missing(wanted) { objects.append(wanted[position]) }
+        let now = now()
+        let before = pointers[offer.channel]
+        let after = (before ?? .empty(offer.channel, now: now))
+            .offering(offer.release(.version(version)), now: now)
+        return PublishPlan(
+            version: version, objects: objects,
+            reusedObjectCount: wanted.count - objects.count,
+            reusedByteCount: byteCount - objects.reduce(0) { $0 + $1.byteCount },
+            writesManifest: try !survey.hasManifest(version),
+            pointer: after ?? before ?? .empty(offer.channel, now: now),
+            writesPointer: after != nil)
+    }
+
+    // A device that has one of them would refuse the other.
+    private static func checkName(
+        _ version: PublishedVersion, _ pointers: [ChannelName: ChannelPointer]
+    ) throws(StoreError) {
+        let name = version.name.description
+        for pointer in pointers.values.sorted(by: { $0.channel < $1.channel }) {
+            for known in pointer.releases.compactMap(\.version) {
+                let other = known.name.description
+                guard other.lowercased() == name.lowercased() else { continue }
+                if other == name, known.content == version.content { continue }
+                throw StoreError(
+                    .versionExists,
+                    "channel \(pointer.channel) offers a version \(other) with other content; "
+                        + "choose another name, or withdraw it first")
+            }
+        }
+    }
+
+    // MARK: The manifest
+
+    private static let stagedManifest = "manifest"
+
+    private func stage(_ manifest: Manifest, in origin: OriginWriter) throws(StoreError) {
+        let file = try fileSystem.open(
+            origin.staging.raw, Self.stagedManifest, .creating, mode: OriginWriter.fileMode)
+        try manifest.serialize { (piece) throws(StoreError) in
+            try fileSystem.write(file.raw, piece)
+        }
+        if !OriginWriter.canSyncAll { try origin.sync(file.raw) }
+    }
+
+    private func publishManifest(
+        _ address: ObjectID, in origin: OriginWriter
+    ) throws(StoreError) {
+        try fileSystem.rename(
+            origin.staging.raw, Self.stagedManifest, to: origin.manifests.raw,
+            OriginLayout.manifestFile(address))
+        try origin.sync(origin.manifests.raw)
+    }
+}

@@ -1,0 +1,158 @@
+import CASStore
+import HotPush
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@Suite("The pointer of a channel") struct ChannelPointerTests {
+    static let digits = String(repeating: "ab", count: 32)
+    static let release = """
+        {"content":"\(digits)","createdAt":5,"manifest":"\(digits)","manifestBytes":120,"sequence":7,\
+        "version":"1.0"}
+        """
+
+    static func pointer(_ releases: String = release, more: String = "") -> String {
+        """
+        {"castreeChannel":1,"channel":"stable","createdAt":9,"releases":[\(releases)],"sequence":8\(more)}
+        """
+    }
+
+    /// A release with one field replaced, or left out.
+    static func release(_ field: String, _ value: String?) -> String {
+        var fields = [
+            "content": "\"\(digits)\"", "createdAt": "5", "manifest": "\"\(digits)\"",
+            "manifestBytes": "120", "sequence": "7", "version": "\"1.0\"",
+        ]
+        fields[field] = value
+        return "{" + fields.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",") + "}"
+    }
+
+    private func parse(_ text: String) throws(StoreError) -> ChannelPointer {
+        try ChannelPointer(parsing: Array(text.utf8), of: .stable)
+    }
+
+    @Test("is read and written without a byte of difference")
+    func roundTrip() throws {
+        let full = """
+            {"castreeChannel":1,"channel":"stable","createdAt":9,"releases":[{"content":"\(Self.digits)",\
+            "createdAt":5,"mandatory":true,"manifest":"\(Self.digits)","manifestBytes":120,\
+            "note":{"deep":[1.50,null]},"requirements":{"compatibility":"ios-3","minimumAppVersion":"2.1"},\
+            "rolloutPerMille":125,"rolloutSalt":"s","sequence":8,"version":"1.0"},\
+            {"createdAt":4,"embedded":true,"sequence":3}],"sequence":8,"signature":"xyz"}
+
+            """
+        let pointer = try parse(full)
+        #expect(String(decoding: pointer.serialized(), as: UTF8.self) == full)
+        #expect(pointer.sequence == 8 && pointer.createdAt == 9)
+        #expect(pointer.foreign.map(\.key) == ["signature"])
+        let first = try #require(pointer.releases.first)
+        #expect(first.version?.name.description == "1.0")
+        #expect(first.version?.manifestByteCount == 120)
+        #expect(first.isMandatory)
+        #expect(first.rollout == Rollout(perMille: 125, salt: "s"))
+        #expect(
+            first.requirements == [
+                Requirement(kind: "compatibility", value: "ios-3"),
+                Requirement(kind: "minimumAppVersion", value: "2.1"),
+            ])
+        #expect(first.foreign.map(\.key) == ["note"])
+        #expect(pointer.releases[1].target == .embedded)
+    }
+
+    @Test("may offer nothing, and fields in any order with white space")
+    func lenient() throws {
+        #expect(try parse(Self.pointer("")).releases.isEmpty)
+        let text = """
+             { "sequence" : 8, "releases" : [ ], "createdAt" : 0, "channel" : "stable",
+               "castreeChannel" : 1 }
+            """
+        #expect(try parse(text).createdAt == 0)
+    }
+
+    @Test("of a newer format is refused with the advice to use a newer castree")
+    func newer() throws {
+        let error = #expect(throws: StoreError.self) {
+            try parse(#"{"castreeChannel":2,"everything":"different"}"#)
+        }
+        #expect(error?.code == .unsupportedFormat)
+        #expect(error?.message.contains("use a newer one") == true)
+    }
+
+    static let hostile: [String] = [
+        "", "{", "[]", "null", "\u{FEFF}{}", "{}", #"{"castreeChannel":0}"#,
+        #"{"castreeChannel":"1"}"#, #"{"castreeChannel":-1}"#, #"{"castreeChannel":1.0}"#,
+        #"{"castreeChannel":1,"castreeChannel":1}"#, String(repeating: "[", count: 100_000),
+        pointer() + "x", pointer(more: #","sequence":9"#), pointer(more: #","x":1e"#),
+        pointer("null"), pointer("7"), pointer("[]"), pointer("{}"),
+        pointer(release + "," + release),
+        pointer(release("version", nil)), pointer(release("version", #""../../etc/passwd""#)),
+        pointer(release("version", #""""#)), pointer(release("version", "7")),
+        pointer(release("version", "\".hidden\"")),
+        pointer(release("version", "\"" + String(repeating: "v", count: 129) + "\"")),
+        pointer(release("manifest", nil)), pointer(release("manifest", #""abc""#)),
+        pointer(release("manifest", "\"\(digits.uppercased())\"")),
+        pointer(release("manifest", "\"../\(digits.dropFirst(3))\"")),
+        pointer(release("content", nil)), pointer(release("content", "\"\(digits)0\"")),
+        pointer(release("manifestBytes", "0")), pointer(release("manifestBytes", "-1")),
+        pointer(release("manifestBytes", "1.5")), pointer(release("manifestBytes", "\"1\"")),
+        pointer(release("manifestBytes", "1073741825")),
+        pointer(release("manifestBytes", "9223372036854775808")),
+        pointer(release("sequence", "0")), pointer(release("sequence", "9")),
+        pointer(release("sequence", "9223372036854775807")), pointer(release("sequence", nil)),
+        pointer(release("createdAt", "-1")), pointer(release("createdAt", nil)),
+        pointer(release("mandatory", "1")), pointer(release("mandatory", "\"true\"")),
+        pointer(release("embedded", "true")), pointer(release("embedded", "\"yes\"")),
+        pointer(release("rolloutPerMille", "10")), pointer(release("rolloutSalt", "\"x\"")),
+        pointer(release("requirements", "[]")), pointer(release("requirements", #"{"a":1}"#)),
+        pointer(release("requirements", #"{"":"1"}"#)),
+        pointer(release("requirements", #"{"a\u0000b":"1"}"#)),
+        pointer(release("requirements", #"{"a/b":"1"}"#)),
+        pointer(release("requirements", #"{"a":"1","a":"2"}"#)),
+        pointer(
+            release("requirements", "{\"a\":\"" + String(repeating: "1", count: 257) + "\"}")),
+        pointer().replacing("\"stable\"", with: "\"beta\""),
+        pointer().replacing("\"stable\"", with: "\"Stable\""),
+        pointer().replacing("\"sequence\":8", with: "\"sequence\":0"),
+        pointer().replacing("\"sequence\":8", with: "\"sequence\":-8"),
+        pointer().replacing("\"sequence\":8", with: "\"sequence\":1e3"),
+        pointer().replacing("\"releases\":[", with: "\"releases\":{\"a\":[").replacing(
+            "],", with: "]},"),
+        pointer().replacing("\"createdAt\":9,", with: ""),
+        pointer(
+            (0..<65).map { release("sequence", "\(100 - $0)") }.joined(separator: ",")
+        ).replacing("\"sequence\":8}", with: "\"sequence\":100}"),
+    ]
+
+    @Test("is refused when it breaks a rule, by one code and in words", arguments: hostile)
+    func hostilePointers(_ text: String) throws {
+        let error = #expect(throws: StoreError.self) { try parse(text) }
+        #expect(error?.code == .badPointer, "\(text.prefix(200))")
+        #expect(error?.message.hasPrefix("the pointer of channel stable is refused: ") == true)
+    }
+
+    @Test("is refused when it is not UTF-8, and beyond 256 KiB before it is read")
+    func sizes() throws {
+        var bytes = Array(Self.pointer(more: #","x":"?""#).utf8)
+        bytes[bytes.count - 3] = 0xFF
+        #expect(code { try ChannelPointer(parsing: bytes, of: .stable) } == .badPointer)
+        let long = Self.pointer(
+            more: ",\"x\":\"" + String(repeating: "x", count: 256 * 1024) + "\"")
+        #expect(code { try parse(long) } == .tooLarge)
+    }
+
+    @Test("keeps, when a roll-out grows, fields that a newer castree has put there")
+    func foreignFieldsSurvivePublishing() throws {
+        let place = try PublishingPlace()
+        let offer = ReleaseOffer(rollout: Rollout(perMille: 10, salt: "x"))
+        var pointer = try place.publisher().publish("1", of: place.versions, as: offer).pointer
+        pointer.foreign = [.init(key: "future", value: .string("kept"))]
+        pointer.releases[0].foreign = [.init(key: "notes", value: .array([.null]))]
+        let path = place.origin + "/" + OriginLayout.pointer(.stable)
+        try Damage.overwrite(path, with: pointer.serialized())
+        let next = try place.publish("1").pointer
+        #expect(next.sequence == pointer.sequence + 1)
+        #expect(next.foreign == pointer.foreign)
+        #expect(next.releases[0].foreign == pointer.releases[0].foreign)
+    }
+}

@@ -1,0 +1,179 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@Suite("Collecting an origin") struct OriginCollectionTests {
+    let place: PublishingPlace
+
+    init() throws { place = try PublishingPlace() }
+
+    private func publishMany(_ count: Int) throws {
+        for number in 10..<(10 + count) {
+            try place.store.add("\(number)", ["shared": "same", "own": "content \(number)"])
+            try place.publish("\(number)")
+        }
+    }
+
+    private func collect(_ releases: Int, grace: Int64) throws -> OriginCollectionPlan {
+        try place.publisher().collect(
+            OriginRetention(releaseCount: releases, graceSeconds: grace))
+    }
+
+    private func stands(_ text: String) throws -> Bool {
+        FileManager.default.fileExists(atPath: try place.objectPath(text))
+    }
+
+    @Test("keeps the newest releases, and deletes what only older ones had")
+    func keepsNewest() throws {
+        try publishMany(5)
+        let plan = try collect(2, grace: 0)
+        #expect(plan.releaseCount == 3)
+        #expect(plan.manifests.count == 3)
+        #expect(plan.objects.count == 3)
+        #expect(plan.byteCount == 3 * Int64("content 10".utf8.count))
+        let pointer = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+        #expect(pointer.releases.map { $0.version?.name.description } == ["14", "13"])
+        for release in pointer.releases {
+            let version = try #require(release.version)
+            #expect(
+                try place.files(of: version, in: DirectoryOrigin(place.origin))["shared"] == "same")
+        }
+        #expect(try collect(2, grace: 0) == OriginCollectionPlan())
+    }
+
+    @Test("waits before it deletes what a client with an older pointer may still download")
+    func grace() throws {
+        try publishMany(3)
+        let first = try collect(1, grace: 3600)
+        #expect(first.releaseCount == 2)
+        #expect(first.manifests.isEmpty && first.objects.isEmpty && first.waiting.count == 2)
+        place.clock.advance(by: 3599)
+        #expect(try collect(1, grace: 3600).manifests.isEmpty)
+        #expect(try stands("content 10"))
+        place.clock.advance(by: 1)
+        let last = try collect(1, grace: 3600)
+        #expect(last.manifests.count == 2 && last.objects.count == 2)
+        #expect(try !stands("content 10"))
+    }
+
+    @Test("begins the time anew for a version that was offered again in between")
+    func graceAgain() throws {
+        try publishMany(2)
+        #expect(try collect(1, grace: 3600).waiting.count == 1)
+        place.clock.advance(by: 3000)
+        try place.publish("10")
+        _ = try place.publisher().withdraw(VersionName("10"))
+        place.clock.advance(by: 1000)
+        #expect(try collect(1, grace: 3600).manifests.isEmpty)
+    }
+
+    @Test("deletes at once what a killed publisher left, since nobody can know of it")
+    func leftovers() throws {
+        try publishMany(1)
+        let digits = String(repeating: "cd", count: 32)
+        try writeTree(
+            place.origin, ["objects/cd/\(digits.dropFirst(2))": "left", "objects/cd/mine": "mine"])
+        let plan = try collect(1, grace: 3600)
+        #expect(plan.objects.map(\.address.description) == [digits])
+        #expect(FileManager.default.fileExists(atPath: place.origin + "/objects/cd/mine"))
+    }
+
+    @Test("keeps what any channel offers, and older releases that some devices still come to")
+    func channels() throws {
+        try publishMany(1)
+        try place.publish("10", to: "beta")
+        try place.publish("1")
+        let offer = ReleaseOffer(requirements: [Requirement(kind: "minimumAppVersion", value: "3")])
+        try place.publisher().publish("2", of: place.versions, as: offer)
+        _ = try collect(1, grace: 0)
+        let pointer = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+        // Version 2 is for some; the others come to 1, and nobody to 10.
+        #expect(pointer.releases.map { $0.version?.name.description } == ["2", "1"])
+        #expect(try place.read(ChannelName("beta"))?.files["own"] == "content 10")
+    }
+
+    @Test("plans exactly what it does, and then deletes nothing")
+    func dryRun() throws {
+        try publishMany(4)
+        let before = try place.published()
+        let retention = OriginRetention(releaseCount: 2, graceSeconds: 0)
+        let planned = try place.publisher().planCollection(retention)
+        #expect(try place.published() == before)
+        #expect(try place.publisher().collect(retention) == planned)
+    }
+
+    @Test("deletes nothing while a manifest that is to be kept is gone or damaged")
+    func damaged() throws {
+        try publishMany(3)
+        let newest = try #require(try DirectoryOrigin(place.origin).pointer(.stable)).releases[0]
+        let path = place.origin + "/" + OriginLayout.manifest(try #require(newest.version).manifest)
+        let bytes = try Damage.contents(path)
+        for damage in [{ Damage.remove(path) }, { try Damage.overwriteOrCreate(path, with: [1]) }] {
+            try damage()
+            let before = try place.published()
+            #expect(code { try collect(1, grace: 0) } == .damagedOrigin)
+            #expect(try place.published() == before)
+            try Damage.overwriteOrCreate(path, with: bytes)
+        }
+        #expect(try collect(1, grace: 0).manifests.count == 2)
+    }
+
+    @Test("is refused where there is no origin")
+    func noOrigin() throws {
+        #expect(code { try collect(1, grace: 0) } == .noOrigin)
+        try writeTree(place.origin, ["index.html": "a site"])
+        #expect(code { try collect(1, grace: 0) } == .noOrigin)
+        #expect(Damage.names(place.origin) == ["index.html"])
+    }
+}
+
+@Suite("Withdrawing a version") struct WithdrawingTests {
+    let place: PublishingPlace
+
+    init() throws {
+        place = try PublishingPlace()
+        try place.publish("1")
+        try place.publish("2")
+    }
+
+    @Test("lets the channel offer the release before it, under a higher number")
+    func withdraw() throws {
+        let before = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+        let after = try place.publisher().withdraw(VersionName("2"))
+        #expect(after.sequence > before.sequence)
+        #expect(try DirectoryOrigin(place.origin).pointer(.stable) == after)
+        #expect(try place.read()?.version == "1")
+        #expect(try place.read()?.files == PublishingPlace.first)
+        let last = try place.publisher().withdraw(VersionName("1"))
+        #expect(last.releases.isEmpty)
+        // It can be offered again.
+        #expect(try place.publish("2").objects.isEmpty)
+        #expect(try place.read()?.version == "2")
+    }
+
+    @Test("can send every device back to what was shipped with the app")
+    func embedded() throws {
+        let after = try place.publisher().withdraw(VersionName("2"), toEmbedded: true)
+        #expect(after.releases.map { $0.version?.name.description } == [nil, "1"])
+        #expect(after.releases[0].target == .embedded)
+        #expect(after.releases[0].sequence == after.sequence)
+        // What is published next stands before it.
+        #expect(
+            try place.publish("2").pointer.releases.map(\.version?.name.description) == [
+                "2", nil, "1",
+            ])
+    }
+
+    @Test("is refused where it is not offered")
+    func notOffered() throws {
+        let publisher = place.publisher()
+        #expect(code { try publisher.withdraw(VersionName("3")) } == .notOffered)
+        let beta = try ChannelName("beta")
+        #expect(code { try publisher.withdraw(VersionName("1"), from: beta) } == .notOffered)
+        let nowhere = Publisher(place.store.directory.appending("nowhere"))
+        #expect(code { try nowhere.withdraw(VersionName("1")) } == .noOrigin)
+    }
+}

@@ -1,0 +1,126 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@Suite("A publisher refuses") struct PublishingRefusalTests {
+    let place: PublishingPlace
+
+    init() throws { place = try PublishingPlace() }
+
+    private func storePath(_ text: String) throws -> String {
+        let digits = try address(of: text).description
+        return "\(place.store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))"
+    }
+
+    @Test("a version that is not there")
+    func noVersion() throws {
+        #expect(code { try place.publish("9") } == .noVersion)
+    }
+
+    @Test("a version that lacks objects, and makes nothing")
+    func incomplete() throws {
+        let path = try TreePath("f")
+        let manifest = try Manifest(
+            version: VersionName("3"), ordinal: 3, createdAt: 1,
+            entries: [.init(path: path, address: address(of: "not here"), byteCount: 8)])
+        try place.versions.register(manifest)
+        #expect(code { try place.publish("3") } == .incompleteVersion)
+        #expect(code { try place.publisher().plan("3", of: place.versions) } == .incompleteVersion)
+        #expect(!FileManager.default.fileExists(atPath: place.origin))
+    }
+
+    @Test("damaged bytes, and the channel offers what it did before")
+    func damaged() throws {
+        try place.publish("1")
+        let before = try place.published()["channels/stable.json"]
+        try Damage.flip(try storePath("<h1>two</h1>"), at: 3)
+        #expect(code { try place.publish("2") } == .damagedObject)
+        #expect(try place.published()["channels/stable.json"] == before)
+        #expect(try place.read()?.files == PublishingPlace.first)
+        let path = try place.objectPath("<h1>two</h1>")
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test("an object that vanished from the store")
+    func vanished() throws {
+        Damage.remove(try storePath("<h1>one</h1>"))
+        #expect(code { try place.publish("1") } == .missingObject)
+        #expect(try DirectoryOrigin(place.origin).pointer(.stable) == nil)
+    }
+
+    @Test("another content under a name that some channel offers")
+    func nameTaken() throws {
+        try place.publish("1", to: "beta")
+        let other = try TemporaryStore()
+        try other.add("1", ["index.html": "other"])
+        #expect(code { try place.publisher().publish("1", of: other.versions) } == .versionExists)
+        let same = try TemporaryStore()
+        try same.add("1", PublishingPlace.first)
+        #expect(code { try place.publisher().publish("1", of: same.versions) } == nil)
+    }
+
+    @Test("a store, a directory with objects of somebody else's, a file")
+    func wrongDirectories() throws {
+        let store = Publisher(place.store.path)
+        #expect(code { try store.publish("1", of: place.versions) } == .badOrigin)
+        #expect(code { try store.plan("1", of: place.versions) } == .badOrigin)
+        #expect(!Damage.names(place.store.path).contains { $0.hasPrefix(".publish") })
+        try writeTree(place.origin, ["objects/mine": "mine"])
+        #expect(code { try place.publish("1") } == .badOrigin)
+        #expect(Damage.names(place.origin) == ["objects", "objects/mine"])
+        let file = place.store.directory.appending("file")
+        try Damage.overwriteOrCreate(file, with: [])
+        #expect(code { try Publisher(file).publish("1", of: place.versions) } == .io)
+    }
+
+    @Test("an origin or a pointer of a newer format, and leaves it as it is")
+    func newerFormats() throws {
+        try place.publish("1")
+        let pointer = place.origin + "/channels/stable.json"
+        try Damage.overwrite(pointer, with: Array(#"{"castreeChannel":2,"x":1}"#.utf8))
+        #expect(code { try place.publish("2") } == .unsupportedFormat)
+        #expect(code { try place.publisher().collect() } == .unsupportedFormat)
+        try Damage.overwrite(
+            place.origin + "/origin.json", with: Array(#"{"castreeOrigin":2}"#.utf8))
+        let before = try place.published()
+        #expect(code { try place.publish("2") } == .unsupportedFormat)
+        #expect(code { try DirectoryOrigin(place.origin) } == .unsupportedFormat)
+        #expect(try place.published() == before)
+    }
+
+    @Test("a pointer that cannot be read, in any channel")
+    func brokenPointer() throws {
+        try place.publish("1", to: "beta")
+        try Damage.truncate(place.origin + "/channels/beta.json", to: 40)
+        #expect(code { try place.publish("2") } == .badPointer)
+        #expect(code { try place.publisher().collect() } == .badPointer)
+    }
+
+    @Test("to begin where the disk has no room, and says how much is needed")
+    func noRoom() throws {
+        let disk = FullFileSystem()
+        let error = #expect(throws: StoreError.self) {
+            try place.publisher(on: disk).publish("2", of: place.versions)
+        }
+        #expect(error?.code == .outOfSpace)
+        #expect(error?.message.contains("bytes are needed") == true)
+        #expect(try DirectoryOrigin(place.origin).pointer(.stable) == nil)
+        #expect(try place.published().keys.sorted() == ["origin.json"])
+    }
+
+    @Test("to go on when it is asked to stop; the next one goes on")
+    func interrupted() throws {
+        try place.publish("1")
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.isInterrupted = { true }
+        let stopped = place.publisher(on: POSIXFileSystem(), options)
+        #expect(code { try stopped.publish("2", of: place.versions) } == .interrupted)
+        #expect(try place.read()?.version == "1")
+        try place.publish("2")
+        #expect(try place.read()?.files == PublishingPlace.second)
+    }
+}

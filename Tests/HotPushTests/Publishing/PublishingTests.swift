@@ -1,0 +1,211 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@Suite("A publisher") struct PublishingTests {
+    let place: PublishingPlace
+
+    init() throws { place = try PublishingPlace() }
+
+    @Test("makes an origin from which a reader gets the release byte for byte")
+    func wholeRelease() throws {
+        let plan = try place.publish("1")
+        let read = try #require(try place.read())
+        #expect(read.version == "1")
+        #expect(read.files == PublishingPlace.first)
+        #expect(plan.objects.count == 5)
+        #expect(
+            plan.byteCount == PublishingPlace.first.values.reduce(0) { $0 + Int64($1.utf8.count) })
+        #expect(plan.reusedObjectCount == 0 && plan.writesManifest && plan.writesPointer)
+    }
+
+    @Test("lays the origin out as docs/origin-format.md says")
+    func layout() throws {
+        try place.publish("1")
+        let css = try address(of: "body {}").description
+        let bytes = try place.versions.manifest(of: "1").serialized()
+        let manifest = try address(of: String(decoding: bytes, as: UTF8.self)).description
+        let published = try place.published()
+        #expect(published["origin.json"] == Array("{\"castreeOrigin\":1}\n".utf8))
+        #expect(published["objects/\(css.prefix(2))/\(css.dropFirst(2))"] == Array("body {}".utf8))
+        #expect(published["manifests/\(manifest).json"] == bytes)
+        #expect(published.count == 1 + 5 + 1 + 1)
+        let content = try place.versions.manifest(of: "1").contentAddress()
+        let pointer = String(decoding: published["channels/stable.json"] ?? [], as: UTF8.self)
+        #expect(
+            pointer == """
+                {"castreeChannel":1,"channel":"stable","createdAt":1760000000,"releases":[\
+                {"content":"\(content)","createdAt":1760000000,"manifest":"\(manifest)",\
+                "manifestBytes":\(bytes.count),"sequence":1760000000,"version":"1"}],\
+                "sequence":1760000000}
+
+                """)
+    }
+
+    @Test("writes nothing the second time")
+    func idempotent() throws {
+        try place.publish("1")
+        let before = try place.published()
+        place.clock.advance(by: 100)
+        let again = try place.publish("1")
+        #expect(again.objects.isEmpty && !again.writesManifest && !again.writesPointer)
+        #expect(again.reusedObjectCount == 5)
+        #expect(try place.published() == before)
+    }
+
+    @Test("writes of the next release only what the origin lacks")
+    func incremental() throws {
+        try place.publish("1")
+        let plan = try place.publish("2")
+        let new = ["index.html", "large"].compactMap { PublishingPlace.second[$0] }
+        #expect(Set(plan.objects.map(\.address)) == Set(try new.map { try address(of: $0) }))
+        #expect(plan.reusedObjectCount == 2)
+        #expect(try place.read()?.files == PublishingPlace.second)
+    }
+
+    @Test("plans without writing anything, and then does what it planned")
+    func dryRun() throws {
+        let planned = try place.publisher().plan("1", of: place.versions)
+        #expect(!FileManager.default.fileExists(atPath: place.origin))
+        #expect(try place.publish("1") == planned)
+        let before = try place.published()
+        let next = try place.publisher().plan("2", of: place.versions)
+        #expect(try place.published() == before)
+        #expect(try place.publish("2") == next)
+    }
+
+    @Test("numbers each change of a channel one higher, and the older releases stay listed")
+    func sequence() throws {
+        let numbers = try ["1", "2", "1"].map { try place.publish($0).pointer.sequence }
+        #expect(numbers == [numbers[0], numbers[0] + 1, numbers[0] + 2])
+        let pointer = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+        #expect(pointer.releases.map { $0.version?.name.description } == ["1", "2"])
+        #expect(pointer.releases.map(\.sequence) == [numbers[2], numbers[1]])
+    }
+
+    @Test("never falls back behind a pointer that was lost")
+    func lostPointer() throws {
+        try place.publish("1")
+        let last = try place.publish("2").pointer.sequence
+        Damage.remove(place.origin)
+        place.clock.advance(by: 60)
+        #expect(try place.publish("1").pointer.sequence > last)
+    }
+
+    @Test("keeps channels apart, and their objects together")
+    func channels() throws {
+        try place.publish("1")
+        let plan = try place.publish("1", to: "beta")
+        #expect(plan.objects.isEmpty && !plan.writesManifest && plan.writesPointer)
+        try place.publish("2", to: "beta")
+        #expect(try place.read()?.version == "1")
+        #expect(try place.read(ChannelName("beta"))?.version == "2")
+        let names = try DirectoryOrigin(place.origin).channels().map(\.description)
+        #expect(names == ["beta", "stable"])
+    }
+
+    @Test("offers with a roll-out, requirements and force, and widens a roll-out in place")
+    func offers() throws {
+        var offer = ReleaseOffer(
+            rollout: Rollout(perMille: 100, salt: "2"),
+            requirements: [
+                Requirement(kind: "minimumAppVersion", value: "2.1"),
+                Requirement(kind: "compatibility", value: "ios-3"),
+            ], isMandatory: true)
+        try place.publish("1")
+        try place.publisher().publish("2", of: place.versions, as: offer)
+        var releases = try #require(try DirectoryOrigin(place.origin).pointer(.stable)).releases
+        #expect(releases.map { $0.version?.name.description } == ["2", "1"])
+        #expect(releases[0].rollout == Rollout(perMille: 100, salt: "2"))
+        #expect(releases[0].requirements.map(\.kind) == ["compatibility", "minimumAppVersion"])
+        #expect(releases[0].isMandatory && !releases[1].isMandatory)
+        offer.rollout = Rollout(perMille: 500, salt: "2")
+        let wider = try place.publisher().publish("2", of: place.versions, as: offer)
+        #expect(wider.objects.isEmpty && wider.writesPointer)
+        releases = wider.pointer.releases
+        #expect(releases.map { $0.rollout?.perMille } == [500, nil])
+        offer.rollout = Rollout(perMille: 1000, salt: "2")
+        let all = try place.publisher().publish("2", of: place.versions, as: offer)
+        #expect(all.pointer.releases[0].rollout == nil)
+    }
+
+    @Test("refuses offers that no pointer may hold")
+    func badOffers() throws {
+        for offer in [
+            ReleaseOffer(rollout: Rollout(perMille: 1001, salt: "x")),
+            ReleaseOffer(rollout: Rollout(perMille: 5, salt: String(repeating: "x", count: 129))),
+            ReleaseOffer(requirements: [Requirement(kind: "", value: "1")]),
+            ReleaseOffer(requirements: [Requirement(kind: "a b", value: "1")]),
+            ReleaseOffer(
+                requirements: [
+                    Requirement(kind: "a", value: "1"), Requirement(kind: "a", value: "2"),
+                ]),
+        ] {
+            let refusal = code { try place.publisher().publish("1", of: place.versions, as: offer) }
+            #expect(refusal == .badPointer, "\(offer)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: place.origin))
+    }
+
+    @Test("writes files and directories as the umask says, readable by a web server")
+    func modes() throws {
+        let mask = umask(0o022)
+        defer { umask(mask) }
+        try place.publish("1")
+        let object = try place.objectPath("body {}")
+        #expect(try Damage.mode(object) == 0o644)
+        #expect(try Damage.mode(place.origin + "/channels/stable.json") == 0o644)
+        #expect(try Damage.mode((object as NSString).deletingLastPathComponent) == 0o755)
+        for name in ["", "/origin.json", "/objects", "/manifests", "/channels"] {
+            #expect(try Damage.mode(place.origin + name) & 0o444 == 0o444, "\(name)")
+        }
+    }
+
+    @Test("shares no inode with the store: who rewrites the origin does not change the store")
+    func noLinks() throws {
+        try place.publish("1")
+        let object = try place.objectPath("body {}")
+        try Damage.overwrite(object, with: Array("hacked!".utf8))
+        #expect(try place.versions.store.read(address(of: "body {}"), limit: 100) != nil)
+        #expect(try place.store.reopened().check().findings.isEmpty)
+    }
+
+    @Test("trusts an object of the right size, and reads it when asked to verify")
+    func verify() throws {
+        try place.publish("1")
+        let object = try place.objectPath("body {}")
+        try Damage.overwrite(object, with: Array("hacked!".utf8))
+        #expect(try place.publish("1").objects.isEmpty)
+        var options = PublisherOptions()
+        options.verifiesObjects = true
+        let plan = try place.publisher(on: POSIXFileSystem(), options).publish(
+            "1", of: place.versions)
+        #expect(plan.objects.map(\.address) == [try address(of: "body {}")])
+        #expect(try place.read()?.files == PublishingPlace.first)
+    }
+
+    @Test(
+        "replaces what has the wrong size or is no file",
+        arguments: [
+            Damage.Stranger.emptyFile, .symbolicLink("/etc/passwd"), .fifo, .nothing,
+        ])
+    func strangers(_ stranger: Damage.Stranger) throws {
+        try place.publish("1")
+        try Damage.replace(try place.objectPath("run(1)"), by: stranger)
+        #expect(try place.publish("1").objects.count == 1)
+        #expect(try place.read()?.files == PublishingPlace.first)
+    }
+
+    @Test("mends a manifest that was cut or changed")
+    func damagedManifest() throws {
+        let plan = try place.publish("1")
+        let path = place.origin + "/" + OriginLayout.manifest(plan.version.manifest)
+        try Damage.flip(path, at: 40)
+        #expect(code { try place.read() } == .damagedOrigin)
+        #expect(try place.publish("1").writesManifest)
+        #expect(try place.read()?.files == PublishingPlace.first)
+    }
+}

@@ -1,0 +1,132 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@Suite("Publishers at once") struct PublishingTogetherTests {
+    /// Runs closures on threads of their own and waits for all; returns what they threw.
+    private func together(_ bodies: [@Sendable () throws -> Void]) -> [any Error] {
+        let failures = Mutex<[any Error]>([])
+        DispatchQueue.concurrentPerform(iterations: bodies.count) { index in
+            do { try bodies[index]() } catch { failures.withLock { $0.append(error) } }
+        }
+        return failures.withLock { $0 }
+    }
+
+    @Test("take turns: no number is given twice, and each release is whole")
+    func turns() throws {
+        let place = try PublishingPlace()
+        let names = (20..<32).map(String.init)
+        for name in names {
+            try place.store.add(name, ["shared": "same", "own": "content \(name)"])
+        }
+        let numbers = Mutex<[Int64]>([])
+        let failures = together(
+            names.map { name in
+                {
+                    let versions = try place.store.reopened()
+                    let plan = try place.publisher().publish(name, of: versions)
+                    numbers.withLock { $0.append(plan.pointer.sequence) }
+                }
+            })
+        #expect(failures.isEmpty, "\(failures)")
+        let given = numbers.withLock { $0 }
+        #expect(Set(given).count == names.count)
+        let reader = try DirectoryOrigin(place.origin)
+        let pointer = try #require(try reader.pointer(.stable))
+        #expect(pointer.sequence == given.max())
+        #expect(Set(pointer.releases.compactMap { $0.version?.name.description }) == Set(names))
+        for release in pointer.releases {
+            let version = try #require(release.version)
+            #expect(
+                try place.files(of: version, in: reader)["own"] == "content \(version.name)")
+        }
+    }
+
+    /// Calls `body` while another publisher is in the middle of its work.
+    private func beside(
+        _ place: PublishingPlace, _ body: @escaping @Sendable () -> Void
+    ) throws {
+        let disk = FaultyFileSystem()
+        disk.on(.before, .rename, path: "/manifests/", body)
+        try place.publisher(on: disk).publish("2", of: place.versions)
+    }
+
+    @Test("that will not wait are told that another one is at work")
+    func busy() throws {
+        let place = try PublishingPlace()
+        try place.publish("1")
+        let refusals = Mutex<[StoreError.Code?]>([])
+        try beside(place) {
+            var options = PublisherOptions()
+            options.waitsForOthers = false
+            let other = place.publisher(on: POSIXFileSystem(), options)
+            let found = [
+                code { try other.publish("1", of: place.versions) },
+                code { try other.withdraw(VersionName("1")) }, code { try other.collect() },
+            ]
+            refusals.withLock { $0 = found }
+        }
+        #expect(refusals.withLock { $0 } == [.busy, .busy, .busy])
+        #expect(try place.read()?.version == "2")
+    }
+
+    @Test("that wait say so, and stop waiting when they are asked to")
+    func waiting() throws {
+        let place = try PublishingPlace()
+        try place.publish("1")
+        let heard = Mutex<[String]>([])
+        let refusal = Mutex<StoreError.Code?>(nil)
+        try beside(place) {
+            var options = PublisherOptions()
+            options.notice = { text in heard.withLock { $0.append(text) } }
+            options.isInterrupted = { heard.withLock { !$0.isEmpty } }
+            let found = code { try place.publisher(on: POSIXFileSystem(), options).collect() }
+            refusal.withLock { $0 = found }
+        }
+        #expect(refusal.withLock { $0 } == .interrupted)
+        #expect(heard.withLock { $0.count } == 1)
+        #expect(heard.withLock { $0.first?.contains("waiting for it") } == true)
+    }
+
+    @Test("never let a reader see less than a whole release, whatever it is in the middle of")
+    func readers() throws {
+        let place = try PublishingPlace()
+        try place.publish("1")
+        let disk = FaultyFileSystem()
+        let odd = Mutex<[String]>([])
+        let looks = Mutex(0)
+        disk.onEach { _, operation in
+            do {
+                let read = try place.read()
+                let whole =
+                    read?.version == "1" ? PublishingPlace.first : PublishingPlace.second
+                if read?.files != whole { odd.withLock { $0.append("\(operation)") } }
+            } catch {
+                odd.withLock { $0.append("\(operation): \(error)") }
+            }
+            looks.withLock { $0 += 1 }
+        }
+        try place.publisher(on: disk).publish("2", of: place.versions)
+        try place.publisher(on: disk).collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
+        #expect(odd.withLock { $0 } == [])
+        #expect(looks.withLock { $0 } > 50)
+    }
+
+    @Test("do not let the store's collector take what is being copied")
+    func retiring() throws {
+        let place = try PublishingPlace()
+        let disk = FaultyFileSystem()
+        let refusal = Mutex<StoreError.Code?>(nil)
+        disk.on(.before, .write, path: "/staging/") {
+            let found = code { try place.store.reopened().retire("2") }
+            refusal.withLock { $0 = found }
+        }
+        try place.publisher(on: disk).publish("2", of: place.versions)
+        #expect(refusal.withLock { $0 } == .versionInUse)
+        #expect(try place.read()?.files == PublishingPlace.second)
+    }
+}
