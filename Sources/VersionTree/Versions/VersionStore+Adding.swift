@@ -69,7 +69,12 @@ extension VersionStore {
         var walk = try DirectoryWalk(store, followsLinks: options.followsLinks)
         var importing = Import(
             self, try walk.walk(root.raw), root: root.raw, version: version, options: options)
-        return try importing.run(lease)
+        let report = try importing.run(lease)
+        note(
+            .added(
+                version: report.version, files: report.files, bytes: report.bytes,
+                newObjects: report.newObjects, newBytes: report.newBytes))
+        return report
     }
 
     private func openSource(_ path: String) throws(StoreError) -> Descriptor {
