@@ -30,6 +30,7 @@ extension JournalEvent {
         case .activated(let version, let previous):
             previous == version ? [] : [.switched(version: version, from: previous)]
         case .awaited(let version): [.pending(version: version)]
+        case .withdrawn(let version): [.withdrawn(version: version)]
         case .booted(let version, let switchedFrom, let ban, let leftFrom):
             started(version, switchedFrom, ban, leftFrom)
         case .confirmed(let version): [.confirmed(version: version)]

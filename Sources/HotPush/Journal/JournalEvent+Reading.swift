@@ -132,6 +132,7 @@ extension JournalEvent {
         switch name {
         case "switch": self = .switched(version: version, from: fields.text("from"))
         case "pending": self = .pending(version: version)
+        case "withdraw": self = .withdrawn(version: version)
         case "boot": self = .booted(version: version)
         case "confirm": self = .confirmed(version: version)
         case "forgive": self = .forgiven(version: version)

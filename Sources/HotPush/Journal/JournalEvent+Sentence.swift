@@ -22,6 +22,7 @@ extension JournalEvent {
         case .switched(let version, let from):
             "switched to version \(version)" + (from.map { " from \($0)" } ?? "")
         case .pending(let version): "version \(version) waits for the next start"
+        case .withdrawn(let version): "version \(version) no longer waits"
         case .booted(let version): "started version \(version)"
         case .confirmed(let version): "version \(version) was confirmed"
         case .rolledBack(let version, let from, let reason):

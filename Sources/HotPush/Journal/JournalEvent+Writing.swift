@@ -12,6 +12,7 @@ extension JournalEvent {
         case .added: "add"
         case .switched: "switch"
         case .pending: "pending"
+        case .withdrawn: "withdraw"
         case .booted: "boot"
         case .confirmed: "confirm"
         case .rolledBack: "rollback"
@@ -39,8 +40,9 @@ extension JournalEvent {
         case .planned(let version, let cost):
             fields.add("version", version)
             fields.add(cost)
-        case .downloadBegan(let version), .pending(let version), .booted(let version),
-            .confirmed(let version), .forgiven(let version):
+        case .downloadBegan(let version), .pending(let version),
+            .withdrawn(let version), .booted(let version), .confirmed(let version),
+            .forgiven(let version):
             fields.add("version", version)
         case .downloadEnded(let version, let outcome, let figures, let reason):
             fields.add("version", version)

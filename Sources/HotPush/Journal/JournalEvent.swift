@@ -20,6 +20,8 @@ public enum JournalEvent: Sendable, Hashable {
     case switched(version: String, from: String?)
     /// A version waits for the next start.
     case pending(version: String)
+    /// A version no longer waits.
+    case withdrawn(version: String)
     /// The app starts.
     case booted(version: String)
     /// A version was vouched for.

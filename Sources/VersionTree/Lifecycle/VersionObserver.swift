@@ -6,8 +6,10 @@ public enum VersionEvent: Sendable, Hashable {
     case added(version: String, files: Int, bytes: Int64, newObjects: Int, newBytes: Int64)
     /// A version became current by request.
     case activated(version: String, previous: String?)
-    /// A version waits for the next boot; nil if it is current already.
+    /// A version waits for the next boot.
     case awaited(version: String)
+    /// A version no longer waits for the next boot.
+    case withdrawn(version: String)
     /// The app starts: what it was rolled back from and switched from, if it was.
     case booted(version: String, switchedFrom: String?, ban: Lifecycle.Ban?, leftFrom: String?)
     /// A version was vouched for.

@@ -43,15 +43,20 @@ extension VersionStore {
         return previous
     }
 
-    /// Makes a version the one that the next ``boot()`` switches to.
+    /// Makes a version the one that the next ``boot()`` switches to; with the current version, nothing
+    /// waits any more.
     /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`.
     public func activateAtNextBoot(_ name: String) throws(StoreError) {
         try materialize(name)
-        try changeLifecycle { (lifecycle) throws(StoreError) in
+        let (before, after) = try changeLifecycle {
+            (lifecycle) throws(StoreError) -> (String?, String?) in
             try self.refuseBanned(name, lifecycle)
+            let before = lifecycle.pending
             lifecycle.pending = name == lifecycle.current ? nil : name
+            return (before, lifecycle.pending)
         }
-        note(.awaited(version: name))
+        if let before, after == nil { note(.withdrawn(version: before)) }
+        if let after, after != before { note(.awaited(version: after)) }
     }
 
     private func refuseBanned(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
