@@ -1,4 +1,5 @@
 public import CASStore
+public import StrictJSON
 
 /// How to add a directory.
 public struct AddOptions: Sendable {
@@ -8,6 +9,8 @@ public struct AddOptions: Sendable {
     public var usesCache = true
     /// Seconds since 1970 that the manifest records.
     public var createdAt: Int64?
+    /// Fields that the manifest keeps besides castree's own.
+    public var foreign: [JSONValue.Member] = []
     /// Called now and then, from any thread.
     public var progress: @Sendable (AddProgress) -> Void = { _ in }
 
