@@ -17,6 +17,7 @@
 ///   leases/<lease>         lock files of running writers
 ///   reserve                space set aside for collecting on a full disk
 ///   server.json            what a server remembers: its port and its token
+///   events.jsonl           what happened lately; events.older.jsonl  what happened before
 /// ```
 package enum StoreLayout {
     package static let format = "FORMAT"
@@ -32,6 +33,10 @@ package enum StoreLayout {
     package static let stamp = "stamp"
     package static let reserve = "reserve"
     package static let server = "server.json"
+    package static let events = "events.jsonl"
+    package static let olderEvents = "events.older.jsonl"
+    /// The lock of those who append to the events, inside `leases/`.
+    package static let eventsLock = ".events"
 
     /// The directories of a store, made with it.
     package static let directories = [
@@ -40,7 +45,7 @@ package enum StoreLayout {
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
-            format, lifecycle, current, index, stamp, reserve, server,
+            format, lifecycle, current, index, stamp, reserve, server, events, olderEvents,
             "index.sqlite-journal",
         ])
 

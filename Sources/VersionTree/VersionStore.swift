@@ -6,8 +6,13 @@ public import CASStore
 public final class VersionStore: Sendable {
     /// The objects beneath.
     public let store: Store
+    /// Who is told what the verbs do.
+    public let observer: (any VersionObserver)?
 
-    init(_ store: Store) { self.store = store }
+    init(_ store: Store, observer: (any VersionObserver)? = nil) {
+        self.store = store
+        self.observer = observer
+    }
 
     /// Opens the store in a directory.
     /// - Throws: `.noStore` if there is none; `.unsupportedFormat` if it is newer than this castree;

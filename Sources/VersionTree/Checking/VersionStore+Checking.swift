@@ -30,6 +30,9 @@ extension VersionStore {
         report.findings += try checkLifecycle(manifests, repairing: repairing)
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
         if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
+        if !report.findings.isEmpty {
+            note(.checked(findings: report.findings, repairing: repairing))
+        }
         return report
     }
 

@@ -34,8 +34,9 @@ struct Import {
             try syncStaged(batch)
         }
 
-        let manifest = try found.manifest(
+        var manifest = try found.manifest(
             version: version, ordinal: ordinal, createdAt: options.createdAt ?? secondsNow())
+        manifest.foreign = options.foreign
         let pathTwins = try versions.refuseMergedTwins(of: manifest)
         let writing = ManifestFile(versions, manifest, lease: lease.name)
         let registration = try writing.registration()

@@ -33,22 +33,30 @@ extension VersionStore {
     @discardableResult
     public func activate(_ name: String) throws(StoreError) -> String? {
         try materialize(name)
-        return try changeLifecycle { (lifecycle) throws(StoreError) in
+        let previous = try changeLifecycle { (lifecycle) throws(StoreError) -> String? in
             try self.refuseBanned(name, lifecycle)
             let previous = lifecycle.current
             lifecycle.activate(name)
             return previous
         }
+        note(.activated(version: name, previous: previous))
+        return previous
     }
 
-    /// Makes a version the one that the next ``boot()`` switches to.
+    /// Makes a version the one that the next ``boot()`` switches to; with the current version, nothing
+    /// waits any more.
     /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`.
     public func activateAtNextBoot(_ name: String) throws(StoreError) {
         try materialize(name)
-        try changeLifecycle { (lifecycle) throws(StoreError) in
+        let (before, after) = try changeLifecycle {
+            (lifecycle) throws(StoreError) -> (String?, String?) in
             try self.refuseBanned(name, lifecycle)
+            let before = lifecycle.pending
             lifecycle.pending = name == lifecycle.current ? nil : name
+            return (before, lifecycle.pending)
         }
+        if let before, after == nil { note(.withdrawn(version: before)) }
+        if let after, after != before { note(.awaited(version: after)) }
     }
 
     private func refuseBanned(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
@@ -69,14 +77,18 @@ extension VersionStore {
     /// - Throws: `.noVersion` when there is nothing to start.
     public func boot() throws(StoreError) -> BootReport {
         let token = try randomToken()
-        return try changeLifecycle { (lifecycle) throws(StoreError) in
+        let (report, ban, switchedFrom) = try changeLifecycle {
+            (lifecycle) throws(StoreError) -> (BootReport, Lifecycle.Ban?, String?) in
             var rolledBackFrom: String?
+            var ban: Lifecycle.Ban?
             if let boot = lifecycle.boot, boot.version == lifecycle.current,
                 !lifecycle.knownGood.contains(boot.version),
                 try self.rollBack(&lifecycle, reason: "it was started and never confirmed") != nil
             {
                 rolledBackFrom = boot.version
+                ban = lifecycle.bad.first.flatMap { $0.version == boot.version ? $0 : nil }
             }
+            let before = lifecycle.current
             if let pending = lifecycle.pending {
                 if try self.isUsable(pending, lifecycle) {
                     lifecycle.activate(pending)
@@ -86,8 +98,16 @@ extension VersionStore {
             }
             let version = try self.startable(&lifecycle, &rolledBackFrom)
             lifecycle.boot = .init(version: version, token: token, startedAt: secondsNow())
-            return BootReport(version: version, token: token, rolledBackFrom: rolledBackFrom)
+            return (
+                BootReport(version: version, token: token, rolledBackFrom: rolledBackFrom), ban,
+                before == version ? nil : before
+            )
         }
+        note(
+            .booted(
+                version: report.version, switchedFrom: switchedFrom, ban: ban,
+                leftFrom: report.rolledBackFrom))
+        return report
     }
 
     /// The current version, or what can be started instead.
@@ -117,11 +137,11 @@ extension VersionStore {
     /// - Throws: `.wrongToken` when another version or another start is the one that runs.
     @discardableResult
     public func confirm(_ name: String, token: String) throws(StoreError) -> String {
-        try changeLifecycle { (lifecycle) throws(StoreError) in
+        let isNews = try changeLifecycle { (lifecycle) throws(StoreError) -> Bool in
             if lifecycle.confirmed == .init(version: name, token: token),
                 lifecycle.current == name
             {
-                return name
+                return false
             }
             guard let boot = lifecycle.boot, boot.version == name, boot.token == token,
                 lifecycle.current == name
@@ -133,8 +153,10 @@ extension VersionStore {
                 )
             }
             lifecycle.confirm(name, token: token)
-            return name
+            return true
         }
+        if isNews { note(.confirmed(version: name)) }
+        return name
     }
 
     /// Goes back to the newest known good version, else to the embedded one, and bans the current.
@@ -142,7 +164,8 @@ extension VersionStore {
     public func rollback(
         reason: String = "rolled back by request"
     ) throws(StoreError) -> (current: String, from: String) {
-        try changeLifecycle { (lifecycle) throws(StoreError) -> (current: String, from: String) in
+        let (current, from, ban) = try changeLifecycle {
+            (lifecycle) throws(StoreError) -> (String, String, Lifecycle.Ban?) in
             guard let from = lifecycle.current,
                 let target = try self.rollBack(&lifecycle, reason: reason)
             else {
@@ -151,8 +174,10 @@ extension VersionStore {
                     "there is no version to go back to: none but the current is known good, and "
                         + "none is embedded; castree activate chooses one")
             }
-            return (current: target, from: from)
+            return (target, from, lifecycle.bad.first.flatMap { $0.version == from ? $0 : nil })
         }
+        note(.rolledBack(version: current, from: from, reason: reason, ban: ban))
+        return (current: current, from: from)
     }
 
     /// Lifts the ban of a version.
@@ -167,6 +192,7 @@ extension VersionStore {
                     .noVersion, "version \"\(printable(name))\" is not banned")
             }
         }
+        note(.forgiven(version: name))
     }
 
     /// - Returns: the version gone back to; `nil` if there is none, and then nothing changes.

@@ -1,4 +1,5 @@
 public import CASStore
+public import StrictJSON
 
 /// How to add a directory.
 public struct AddOptions: Sendable {
@@ -8,6 +9,8 @@ public struct AddOptions: Sendable {
     public var usesCache = true
     /// Seconds since 1970 that the manifest records.
     public var createdAt: Int64?
+    /// Fields that the manifest keeps besides castree's own.
+    public var foreign: [JSONValue.Member] = []
     /// Called now and then, from any thread.
     public var progress: @Sendable (AddProgress) -> Void = { _ in }
 
@@ -69,7 +72,12 @@ extension VersionStore {
         var walk = try DirectoryWalk(store, followsLinks: options.followsLinks)
         var importing = Import(
             self, try walk.walk(root.raw), root: root.raw, version: version, options: options)
-        return try importing.run(lease)
+        let report = try importing.run(lease)
+        note(
+            .added(
+                version: report.version, files: report.files, bytes: report.bytes,
+                newObjects: report.newObjects, newBytes: report.newBytes))
+        return report
     }
 
     private func openSource(_ path: String) throws(StoreError) -> Descriptor {

@@ -14,7 +14,7 @@ extension VersionStore {
     public func retire(_ name: String) throws(StoreError) -> Int {
         let version = try VersionName(name).description
         // Under the lock of the lifecycle: nobody makes it current meanwhile.
-        return try changeLifecycle { (lifecycle) throws(StoreError) -> Int in
+        let references = try changeLifecycle { (lifecycle) throws(StoreError) -> Int in
             guard try self.isRegistered(version) else { throw Self.noVersion(name) }
             let isLast = try self.isLastKnownGood(version, lifecycle)
             let last = isLast ? "it is the last known good version" : nil
@@ -36,6 +36,8 @@ extension VersionStore {
             lifecycle.retire(version)
             return references
         }
+        note(.retired(version: version, references: references))
+        return references
     }
 
     // A manifest that cannot be read still names a version that can be retired.

@@ -1,0 +1,89 @@
+/// What an app says of itself, so that releases that are not for it are left alone.
+public struct AppTraits: Sendable, Hashable {
+    /// The app's version in the store it came from: `1`, `1.2` or by semver.org.
+    public var version: String?
+    /// What native code it has: equal keys mean equal native interfaces (Meteor's
+    /// `cordovaCompatibilityVersion`).
+    public var compatibility: String?
+    /// The name of its runtime (Expo's `runtimeVersion`).
+    public var runtimeVersion: String?
+    /// The number of its native interface; larger ones can do what smaller ones can (chcp).
+    public var nativeInterface: Int64?
+
+    /// An app that says nothing of itself.
+    public init() {}
+
+    /// Why an app cannot run a release; empty if it can.
+    ///
+    /// A requirement of a kind that this castree does not know is not met: the publisher had a reason
+    /// to make it.
+    public func objections(to requirements: [Requirement]) -> [String] {
+        requirements.compactMap { objection(to: $0) }
+    }
+
+    private func objection(to requirement: Requirement) -> String? {
+        let wanted = requirement.value
+        switch requirement.kind {
+        case Requirement.compatibility:
+            return difference("compatibility key", wanted, compatibility)
+        case Requirement.runtimeVersion:
+            return difference("runtime version", wanted, runtimeVersion)
+        case Requirement.minimumAppVersion:
+            guard let least = SemanticVersion(padding: wanted) else {
+                return "it asks for app version \(wanted), which is no version"
+            }
+            return versionObjection("\(wanted) or later") { $0 >= least }
+        case Requirement.appVersionRange:
+            guard let range = VersionRange(wanted) else {
+                return "it asks for app versions \(wanted), which is no range"
+            }
+            return versionObjection(wanted) { range.contains($0) }
+        case Requirement.minimumNativeInterface:
+            guard let least = Int64(wanted) else {
+                return "it asks for native interface \(wanted), which is no number"
+            }
+            guard let nativeInterface else {
+                return "it asks for native interface \(least); this app does not say which it has"
+            }
+            return nativeInterface >= least
+                ? nil
+                : "it asks for native interface \(least); this app has \(nativeInterface)"
+        default:
+            return "it asks for \(requirement.kind) \(wanted), which this castree does not know"
+        }
+    }
+
+    private func difference(_ name: String, _ wanted: String, _ ours: String?) -> String? {
+        guard let ours else {
+            return "it asks for \(name) \(wanted); this app does not say which it has"
+        }
+        // Keys are compared as they are spelled: Unicode's equivalence is not equality.
+        guard !ours.utf8.elementsEqual(wanted.utf8) else { return nil }
+        return "it asks for \(name) \(wanted); this app has \(ours)"
+    }
+
+    private func versionObjection(
+        _ wanted: String, _ admits: (SemanticVersion) -> Bool
+    ) -> String? {
+        guard let version else {
+            return "it asks for app version \(wanted); this app does not say which it is"
+        }
+        guard let own = SemanticVersion(padding: version) else {
+            return "it asks for app version \(wanted); this app's version \(version) is no version"
+        }
+        return admits(own) ? nil : "it asks for app version \(wanted); this app is \(version)"
+    }
+}
+
+extension Requirement {
+    /// Equal to ``AppTraits/compatibility``.
+    public static let compatibility = "compatibility"
+    /// Equal to ``AppTraits/runtimeVersion``.
+    public static let runtimeVersion = "runtimeVersion"
+    /// At most ``AppTraits/version``.
+    public static let minimumAppVersion = "minimumAppVersion"
+    /// A ``VersionRange`` that has ``AppTraits/version``.
+    public static let appVersionRange = "appVersionRange"
+    /// At most ``AppTraits/nativeInterface``.
+    public static let minimumNativeInterface = "minimumNativeInterface"
+}

@@ -1,0 +1,56 @@
+public import StrictJSON
+public import VersionTree
+
+/// What a release asks and where it stands among its publisher's releases, kept with the version.
+///
+/// A member `terms` of the version's manifest: `{"order":7,"requirements":[{"kind":"compatibility",
+/// "value":"…"}]}`. An app update reads it: what the new app cannot run is not gone back to.
+public struct ReleaseTerms: Sendable, Hashable {
+    /// Orders releases of one origin: a larger one is newer.
+    public var order: Int64?
+    /// What an app must fulfil to run it.
+    public var requirements: [Requirement]
+
+    /// Makes terms.
+    public init(order: Int64? = nil, requirements: [Requirement] = []) {
+        self.order = order
+        self.requirements = requirements
+    }
+
+    /// The terms of a release.
+    public init(of release: Release) {
+        self.init(order: release.order, requirements: release.requirements)
+    }
+
+    /// The terms that a version came with; none for one that was added by hand.
+    public init(of manifest: Manifest) {
+        let terms = manifest.foreign.first { $0.key == Self.key }?.value
+        self.init(
+            order: terms?["order"]?.asInt64,
+            requirements: (terms?["requirements"]?.asArray ?? []).compactMap { requirement in
+                guard let kind = requirement["kind"]?.asString,
+                    let value = requirement["value"]?.asString
+                else { return nil }
+                return Requirement(kind: kind, value: value)
+            })
+    }
+
+    private static let key = "terms"
+
+    /// The member of a manifest that keeps them; `nil` if there is nothing to keep.
+    public var member: JSONValue.Member? {
+        guard order != nil || !requirements.isEmpty else { return nil }
+        var members: [JSONValue.Member] = []
+        if let order { members.append(.init(key: "order", value: .integer(order))) }
+        if !requirements.isEmpty {
+            let list = requirements.map { requirement in
+                JSONValue.object([
+                    .init(key: "kind", value: .string(requirement.kind)),
+                    .init(key: "value", value: .string(requirement.value)),
+                ])
+            }
+            members.append(.init(key: "requirements", value: .array(list)))
+        }
+        return .init(key: Self.key, value: .object(members))
+    }
+}

@@ -1,0 +1,131 @@
+/// A version by Semantic Versioning 2.0.0, as app stores and publishers number apps.
+///
+/// Build metadata is checked and forgotten: it has no precedence (semver.org, section 10), so two
+/// versions are equal if neither precedes the other.
+public struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// Incompatible changes.
+    public var major: UInt64
+    /// Additions.
+    public var minor: UInt64
+    /// Corrections.
+    public var patch: UInt64
+    /// What stands behind the hyphen; none for a release.
+    public var prerelease: [Identifier] = []
+
+    /// A part of a pre-release.
+    public enum Identifier: Sendable, Hashable, Comparable {
+        /// Digits without leading zeros, of any length.
+        case number(String)
+        /// Letters, digits and hyphens.
+        case text(String)
+
+        /// Numbers by value and before texts; texts by ASCII (semver.org, section 11.4).
+        public static func < (left: Identifier, right: Identifier) -> Bool {
+            switch (left, right) {
+            case (.number(let left), .number(let right)):
+                let (count, other) = (left.utf8.count, right.utf8.count)
+                return count == other
+                    ? left.utf8.lexicographicallyPrecedes(right.utf8) : count < other
+            case (.number, .text): return true
+            case (.text, .number): return false
+            case (.text(let left), .text(let right)):
+                return left.utf8.lexicographicallyPrecedes(right.utf8)
+            }
+        }
+    }
+
+    /// Makes a release.
+    public init(_ major: UInt64, _ minor: UInt64, _ patch: UInt64) {
+        self.major = major
+        self.minor = minor
+        self.patch = patch
+    }
+
+    /// Reads `1.2.3`, `1.2.3-beta.1`, `1.2.3+5`; `nil` for anything else.
+    public init?(_ text: String) {
+        self.init(text, padding: false)
+    }
+
+    /// Reads a version as app stores spell it, too: `1` and `1.2` mean `1.0.0` and `1.2.0`.
+    public init?(padding text: String) {
+        self.init(text, padding: true)
+    }
+
+    private init?(_ text: String, padding: Bool) {
+        // A NUL, a blank or a letter beyond ASCII is refused below, as part of some component.
+        let withoutBuild = text.split(
+            separator: "+", maxSplits: 1, omittingEmptySubsequences: false)
+        if withoutBuild.count == 2 {
+            let parts = withoutBuild[1].split(separator: ".", omittingEmptySubsequences: false)
+            guard parts.allSatisfy({ Self.isIdentifier($0) }) else { return nil }
+        }
+        let halves = withoutBuild[0].split(
+            separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = halves[0].split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3 || padding && (1...2).contains(parts.count) && halves.count == 1
+        else { return nil }
+        var numbers: [UInt64] = []
+        for part in parts {
+            guard let number = Self.number(part) else { return nil }
+            numbers.append(number)
+        }
+        while numbers.count < 3 { numbers.append(0) }
+        self.init(numbers[0], numbers[1], numbers[2])
+        guard halves.count == 2 else { return }
+        guard let prerelease = Self.identifiers(halves[1]) else { return nil }
+        self.prerelease = prerelease
+    }
+
+    /// Reads the part behind the hyphen.
+    static func identifiers(_ text: Substring) -> [Identifier]? {
+        var result: [Identifier] = []
+        for part in text.split(separator: ".", omittingEmptySubsequences: false) {
+            guard isIdentifier(part) else { return nil }
+            if part.utf8.allSatisfy({ (48...57).contains($0) }) {
+                guard part == "0" || part.utf8.first != 48 else { return nil }
+                result.append(.number(String(part)))
+            } else {
+                result.append(.text(String(part)))
+            }
+        }
+        return result
+    }
+
+    /// Reads a number without leading zeros.
+    static func number(_ text: Substring) -> UInt64? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }),
+            text.utf8.count == 1 || text.utf8.first != 48
+        else { return nil }
+        return UInt64(text)
+    }
+
+    private static func isIdentifier(_ text: Substring) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy {
+                (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0)
+                    || $0 == 45
+            }
+    }
+
+    /// By precedence (semver.org, section 11).
+    public static func < (left: SemanticVersion, right: SemanticVersion) -> Bool {
+        let numbers = (left.major, left.minor, left.patch)
+        let others = (right.major, right.minor, right.patch)
+        guard numbers == others else { return numbers < others }
+        if left.prerelease.isEmpty || right.prerelease.isEmpty {
+            return !left.prerelease.isEmpty && right.prerelease.isEmpty
+        }
+        return left.prerelease.lexicographicallyPrecedes(right.prerelease)
+    }
+
+    /// The version as it is spelled.
+    public var description: String {
+        let tail = prerelease.map { identifier in
+            switch identifier {
+            case .number(let text), .text(let text): text
+            }
+        }
+        let core = "\(major).\(minor).\(patch)"
+        return tail.isEmpty ? core : core + "-" + tail.joined(separator: ".")
+    }
+}

@@ -1,0 +1,45 @@
+/// When an app shows a version that is ready.
+public enum SwitchPolicy: String, Sendable, Hashable, CaseIterable {
+    /// As soon as it is ready: the app reloads its page.
+    case now
+    /// When the user goes to another page, which is loaded anyway.
+    case nextNavigation
+    /// When the app starts the next time.
+    case nextStart
+}
+
+/// When the question of switching is asked.
+public enum SwitchMoment: String, Sendable, Hashable, CaseIterable {
+    /// The version has become ready, or something it had to wait for is over.
+    case ready
+    /// A page is about to be loaded.
+    case navigation
+    /// The app starts.
+    case start
+}
+
+/// Whether to switch to a version that is ready.
+public enum SwitchDecision: Sendable, Hashable {
+    /// Now.
+    case switchNow
+    /// Not yet; what for, as people say it.
+    case wait(String)
+
+    /// Decides.
+    ///
+    /// - Parameters:
+    ///   - isForced: whether the publisher says that the app must not go on without it.
+    ///   - isSettled: whether the start of the current version is confirmed, or needs no confirmation.
+    ///     Otherwise nobody could tell afterwards whether that version was good.
+    public static func decide(
+        _ policy: SwitchPolicy, isForced: Bool, at moment: SwitchMoment, isSettled: Bool
+    ) -> SwitchDecision {
+        if moment == .start || isForced { return .switchNow }
+        guard isSettled else { return .wait("the current version has not been confirmed yet") }
+        switch (policy, moment) {
+        case (.now, _), (.nextNavigation, .navigation): return .switchNow
+        case (.nextNavigation, _): return .wait("the next navigation")
+        case (.nextStart, _): return .wait("the next start of the app")
+        }
+    }
+}

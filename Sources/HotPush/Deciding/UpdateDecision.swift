@@ -1,0 +1,170 @@
+public import CASStore
+public import VersionTree
+
+/// What an origin offers, as far as it matters for deciding.
+public struct UpdateOffer: Sendable, Hashable {
+    /// The name of the version.
+    public var version: String
+    /// The address of its content, if the format says it before a byte is fetched.
+    public var content: ObjectID?
+    /// Orders releases of the origin.
+    public var order: Int64?
+    /// What an app must fulfil.
+    public var requirements: [Requirement] = []
+    /// Which devices may have it.
+    public var rollout: Rollout?
+    /// Whether the app must not go on without it.
+    public var isMandatory = false
+
+    /// Makes an offer that anybody may take.
+    public init(version: String, content: ObjectID? = nil) {
+        self.version = version
+        self.content = content
+    }
+
+    /// What a release offers.
+    public init(_ release: Release) throws(StoreError) {
+        version = release.version.description
+        content = try release.contentAddress()
+        order = release.order
+        requirements = release.requirements
+        rollout = release.rollout
+        isMandatory = release.isMandatory
+    }
+}
+
+/// What a store has and an app is, as far as it matters for deciding.
+public struct UpdateStanding: Sendable {
+    /// A version in the store.
+    public struct Known: Sendable, Hashable {
+        /// The address of its content.
+        public var content: ObjectID
+        /// Whether none of its objects is missing.
+        public var isComplete: Bool
+
+        /// Makes a known version.
+        public init(content: ObjectID, isComplete: Bool) {
+            self.content = content
+            self.isComplete = isComplete
+        }
+    }
+
+    /// Where things stand.
+    public var lifecycle: Lifecycle
+    /// The registered versions by name.
+    public var versions: [String: Known]
+    /// The app.
+    public var app = AppTraits()
+    /// What names the device in staged roll-outs.
+    public var device: String?
+    /// The place of the embedded version among the origin's releases, if the app says it.
+    public var embeddedOrder: Int64?
+
+    /// Makes a standing.
+    public init(lifecycle: Lifecycle, versions: [String: Known]) {
+        self.lifecycle = lifecycle
+        self.versions = versions
+    }
+}
+
+/// What to do about an offer, and why.
+public enum UpdateDecision: Sendable, Hashable {
+    /// Nothing: the store has it, where it belongs.
+    case nothing(String)
+    /// Leave it; the reasons are sentences about the release.
+    case refuse([String])
+    /// Fetch what is missing.
+    case download
+    /// It is complete under its name: it only has to become pending.
+    case take
+
+    /// Decides about an offer.
+    ///
+    /// The origin has the last word on which version is right: an older one than the current is taken
+    /// too, for that is how publishers take a release back. Only what the app itself was shipped with
+    /// is not undercut.
+    public static func decide(
+        _ offer: UpdateOffer, _ standing: UpdateStanding
+    ) throws(StoreError) -> UpdateDecision {
+        let lifecycle = standing.lifecycle
+        if let pending = lifecycle.pending, offer.isSame(as: pending, standing) {
+            return .nothing("version \(pending) waits for its turn already")
+        }
+        if let current = lifecycle.current, offer.isSame(as: current, standing) {
+            // What waits was offered before and is not offered any more.
+            if lifecycle.pending != nil, current == offer.version { return .take }
+            return .nothing("version \(current) is current already")
+        }
+        let reasons = try offer.objections(standing)
+        guard reasons.isEmpty else { return .refuse(reasons) }
+        guard let known = standing.versions[offer.version] else { return .download }
+        return known.isComplete ? .take : .download
+    }
+
+    /// Whether an update must be shown at once.
+    ///
+    /// - Parameter owed: whether an earlier release, which never came to be shown, had to be: what
+    ///   replaces it inherits that.
+    public static func isForced(_ offer: UpdateOffer, owed: Bool) -> Bool {
+        offer.isMandatory || owed
+    }
+}
+
+extension UpdateOffer {
+    /// Whether a version of the store is what is offered: by its content, or by its name where the
+    /// format says no content.
+    fileprivate func isSame(as name: String, _ standing: UpdateStanding) -> Bool {
+        guard let content, let known = standing.versions[name] else { return name == version }
+        return known.content == content
+    }
+
+    fileprivate func objections(_ standing: UpdateStanding) throws(StoreError) -> [String] {
+        var reasons = standing.app.objections(to: requirements)
+        if let rollout, try !rollout.includes(standing.device) {
+            reasons.append(
+                "it is for \(Self.share(rollout.perMille)) of the devices, and not for this one yet"
+            )
+        }
+        if let ban = ban(standing) {
+            reasons.append("it is banned on this device: \(ban.reason)")
+        }
+        if let order, let embeddedOrder = standing.embeddedOrder, order < embeddedOrder {
+            reasons.append("it is older than the version that the app was shipped with")
+        }
+        if let known = standing.versions[version], let content, known.content != content {
+            reasons.append(
+                "the store has version \(version) with other content; other content needs another "
+                    + "name")
+        }
+        return reasons
+    }
+
+    /// Bans are kept by content: the same name with new content is free.
+    private func ban(_ standing: UpdateStanding) -> Lifecycle.Ban? {
+        if let content = content ?? standing.versions[version]?.content {
+            return standing.lifecycle.ban(of: content)
+        }
+        return standing.lifecycle.bad.first { $0.version == version }
+    }
+
+    private static func share(_ perMille: Int) -> String {
+        perMille % 10 == 0 ? "\(perMille / 10) %" : "\(perMille / 10).\(perMille % 10) %"
+    }
+}
+
+extension Release {
+    /// The address of the content that the release will be, as bans are kept by; `nil` if the format
+    /// does not say the address and size of every file.
+    public func contentAddress() throws(StoreError) -> ObjectID? {
+        var entries: [Manifest.Entry] = []
+        for file in files {
+            guard let address = file.address, let byteCount = file.byteCount else { return nil }
+            entries.append(
+                Manifest.Entry(
+                    path: file.path, address: address, byteCount: byteCount,
+                    isExecutable: file.isExecutable, routes: file.routes))
+        }
+        return try Manifest(version: version, ordinal: 0, createdAt: 0, entries: entries)
+            .contentAddress()
+    }
+}

@@ -1,0 +1,137 @@
+public import CASStore
+public import VersionTree
+
+extension VersionStore {
+    /// Sees to it that the version shipped with the app is in the store, and is what is gone back to
+    /// when all else fails.
+    ///
+    /// To be called when the app starts, before ``boot()``. After the first time it costs a look at
+    /// lifecycle.json. When an app update brings another version, its files are copied into the store
+    /// (they often stand on another file system, and go with the next update); what the store has of
+    /// them already costs nothing. Downloads and bans are kept. It becomes current unless what is
+    /// current is newer; see ``EmbeddedVersion/order`` and ``EmbeddedVersion/winsWhenInDoubt``.
+    /// Versions whose ``ReleaseTerms`` the app does not meet any more are neither shown nor gone back
+    /// to.
+    ///
+    /// Interrupted or killed, it is simply repeated.
+    /// - Throws: what importing throws; nothing of the lifecycle is changed then.
+    @discardableResult
+    public func adopt(
+        _ embedded: EmbeddedVersion, app: AppTraits = AppTraits()
+    ) throws(StoreError) -> EmbeddedReport {
+        let before = try lifecycle()
+        if !embedded.comparesContent, let name = before.embedded,
+            Self.isName(name, of: embedded), try isWhole(name)
+        {
+            return EmbeddedReport(
+                version: name, isNew: false, becameCurrent: false, newObjects: 0, newBytes: 0,
+                reason: "the app was not updated")
+        }
+        let added = try addEmbedded(embedded, app)
+        let name = added.version
+        var reason = "the app was not updated"
+        var becameCurrent = false
+        let isNew = before.embedded != name
+        try markEmbedded(name) { (lifecycle) throws(StoreError) -> EmbeddedChange in
+            guard lifecycle.embedded != name || lifecycle.current == nil else {
+                return EmbeddedChange()
+            }
+            let (change, why) = try self.change(for: embedded, as: name, app, lifecycle)
+            reason = why
+            becameCurrent = change.becomesCurrent && lifecycle.current != name
+            return change
+        }
+        return EmbeddedReport(
+            version: name, isNew: isNew, becameCurrent: becameCurrent,
+            newObjects: added.newObjects, newBytes: added.newBytes, reason: reason)
+    }
+
+    /// Whether a name of the store stands for an app's version: as it is, or with what made it differ
+    /// from other content of that name.
+    private static func isName(_ name: String, of embedded: EmbeddedVersion) -> Bool {
+        name == embedded.version || name.hasPrefix(embedded.version + shippedMark)
+    }
+
+    private static let shippedMark = "+shipped."
+
+    /// Whether a version can be shown without a look at its files.
+    private func isWhole(_ name: String) throws(StoreError) -> Bool {
+        try versions().first { $0.version == name }?.state == .materialized
+    }
+
+    private func addEmbedded(
+        _ embedded: EmbeddedVersion, _ app: AppTraits
+    ) throws(StoreError) -> AddReport {
+        var options = AddOptions()
+        // It was made for this app: another one with other native code cannot go back to it.
+        var terms = ReleaseTerms(order: embedded.order)
+        if let key = app.compatibility {
+            terms.requirements.append(Requirement(kind: Requirement.compatibility, value: key))
+        }
+        if let member = terms.member { options.foreign.append(member) }
+        do throws(StoreError) {
+            return try add(
+                directory: embedded.directory, version: embedded.version, options: options)
+        } catch {
+            guard error.code == .versionExists else { throw error }
+        }
+        // The name is taken by other content: a download, or an earlier build under the same number.
+        var number = 1
+        while true {
+            let name = "\(embedded.version)\(Self.shippedMark)\(number)"
+            do throws(StoreError) {
+                return try add(directory: embedded.directory, version: name, options: options)
+            } catch {
+                guard error.code == .versionExists, number < 1000 else { throw error }
+                number += 1
+            }
+        }
+    }
+
+    private func change(
+        for embedded: EmbeddedVersion, as name: String, _ app: AppTraits, _ lifecycle: Lifecycle
+    ) throws(StoreError) -> (EmbeddedChange, String) {
+        let content = try manifest(of: name).contentAddress()
+        var rivals: [String: EmbeddedDecision.Rival] = [:]
+        for version in lifecycle.needed where version != name {
+            rivals[version] = rival(version, content, app, lifecycle)
+        }
+        let decision = EmbeddedDecision.decide(
+            order: embedded.order, winsWhenInDoubt: embedded.winsWhenInDoubt,
+            current: lifecycle.current.flatMap { rivals[$0] },
+            pending: lifecycle.pending.flatMap { rivals[$0] })
+        var change = EmbeddedChange()
+        change.unfit = Set(rivals.values.filter { !$0.isFit }.map(\.version))
+        change.dropsPending = decision.dropsPending
+        guard lifecycle.ban(of: content) != nil else {
+            change.becomesCurrent = decision.becomesCurrent && lifecycle.current != name
+            return (change, decision.reason)
+        }
+        // Banned on this device, as a download. There may be something better to show, or not.
+        let fit = [lifecycle.current].compactMap { $0 } + lifecycle.knownGood
+        let isOnly = !fit.contains { rivals[$0]?.isFit == true }
+        change.becomesCurrent = isOnly
+        change.liftsBan = isOnly
+        return isOnly
+            ? (change, "there is nothing else to show, so its ban is lifted")
+            : (change, "its content is banned on this device")
+    }
+
+    private func rival(
+        _ version: String, _ content: ObjectID, _ app: AppTraits, _ lifecycle: Lifecycle
+    ) -> EmbeddedDecision.Rival {
+        var rival = EmbeddedDecision.Rival(version: version)
+        rival.wasEmbedded = lifecycle.embedded == version
+        do throws(StoreError) {
+            let manifest = try manifest(of: version)
+            let terms = ReleaseTerms(of: manifest)
+            rival.isSame = try manifest.contentAddress() == content
+            rival.order = terms.order
+            rival.isFit = app.objections(to: terms.requirements).isEmpty
+        } catch {
+            // A version whose manifest cannot be read cannot be shown either.
+            rival.isFit = false
+        }
+        return rival
+    }
+}

@@ -1,0 +1,155 @@
+public import CASStore
+internal import StrictJSON
+internal import Synchronization
+public import VersionTree
+
+/// The event log of a store: what happened lately, so that a user's trouble can be told afterwards.
+///
+/// `events.jsonl` holds a line of JSON for each event, at most 128 KiB; when it is full it becomes
+/// `events.older.jsonl` and a new one is begun. Any number of processes may append, one at a time, by
+/// the lock `leases/.events`. It is not synced: a power cut may take the last lines or leave a torn one,
+/// which is passed over.
+///
+/// Recording never fails: an operation is worth more than the news of it. Events that cannot be written
+/// are counted, and the next one that can is preceded by their number.
+public final class Journal: Sendable {
+    /// How large each of the two files becomes.
+    static let fileByteCountMax = 128 << 10
+
+    private let fileSystem: any FileSystem
+    private let directories: StoreDirectories
+    private let now: @Sendable () -> Int64
+    private let lostCount = Atomic<Int>(0)
+
+    /// The log of a store.
+    public convenience init(_ versions: VersionStore) {
+        self.init(versions, now: { secondsNow() })
+    }
+
+    /// For tests: a log with a clock of its own, in seconds since 1970.
+    package init(_ versions: VersionStore, now: @escaping @Sendable () -> Int64) {
+        fileSystem = versions.fileSystem
+        directories = versions.directories
+        self.now = now
+    }
+
+    /// How many events could not be written and have not been told yet.
+    public var lostEventCount: Int { lostCount.load(ordering: .relaxed) }
+
+    /// Notes an event; waits for other processes that do, and for nothing else.
+    public func record(_ event: JournalEvent) {
+        do throws(StoreError) {
+            try append(event)
+        } catch {
+            lostCount.add(1, ordering: .relaxed)
+        }
+    }
+
+    /// Notes an error by its code and sentence.
+    public func record(_ error: StoreError, during deed: String) {
+        record(.failed(deed: deed, code: error.code.description, message: error.message))
+    }
+
+    // MARK: Writing
+
+    private func append(_ event: JournalEvent) throws(StoreError) {
+        let lock = try fileSystem.open(
+            directories.leases.raw, StoreLayout.eventsLock, .updating, mode: 0o644)
+        _ = try fileSystem.lock(lock.raw, exclusive: true, waiting: true)
+        var file = try openLog()
+        var byteCount = try regularByteCount(file.raw)
+        var tail = try end(of: file.raw, byteCount)
+        let last = try lastSequence(tail)
+        let lost = lostCount.load(ordering: .relaxed)
+        let time = now()
+        var sequence = last + Int64(lost)
+        var bytes: [UInt8] = []
+        if lost > 0 {
+            bytes += JournalEntry(sequence: sequence, at: time, event: .lost(count: lost)).line
+        }
+        sequence += 1
+        bytes += JournalEntry(sequence: sequence, at: time, event: event).line
+        if byteCount > 0, byteCount + Int64(bytes.count) > Int64(Self.fileByteCountMax) {
+            let root = directories.root.raw
+            try fileSystem.rename(root, StoreLayout.events, to: root, StoreLayout.olderEvents)
+            file = try openLog()
+            byteCount = 0
+            tail = []
+        }
+        // A line that a power cut has torn is ended, so that it spoils no other.
+        if let byte = tail.last, byte != 10 { bytes.insert(10, at: 0) }
+        do throws(StoreError) {
+            try fileSystem.write(file.raw, bytes)
+        } catch {
+            // Half a line says nothing. What cannot be taken back is passed over by readers.
+            try? fileSystem.truncate(file.raw, to: byteCount)
+            throw error
+        }
+        lostCount.subtract(lost, ordering: .relaxed)
+    }
+
+    private func openLog() throws(StoreError) -> Descriptor {
+        let root = directories.root.raw
+        if let file = try fileSystem.openIfPresent(root, StoreLayout.events, .appending) {
+            return file
+        }
+        // Appending does not create.
+        _ = try fileSystem.open(root, StoreLayout.events, .creating, mode: 0o644)
+        return try fileSystem.open(root, StoreLayout.events, .appending, mode: 0)
+    }
+
+    private func regularByteCount(_ file: Int32) throws(StoreError) -> Int64 {
+        let status = try fileSystem.status(file)
+        guard status.kind == .regular else {
+            throw StoreError(.io, "the event log is not a regular file; move it away")
+        }
+        return status.byteCount
+    }
+
+    /// The number of the last event that can be read, in this file or the older one; 0 for none.
+    private func lastSequence(_ tail: [UInt8]) throws(StoreError) -> Int64 {
+        var rest = tail[...]
+        while let end = rest.lastIndex(where: { $0 != 10 }) {
+            rest = rest[...end]
+            let start = rest.lastIndex(of: 10).map { $0 + 1 } ?? rest.startIndex
+            if let entry = JournalEntry(line: Array(rest[start...])) { return entry.sequence }
+            rest = rest[..<start]
+        }
+        return try read(StoreLayout.olderEvents).last?.sequence ?? 0
+    }
+
+    /// Enough of the end of a file to hold its last line.
+    private func end(of file: Int32, _ byteCount: Int64) throws(StoreError) -> [UInt8] {
+        let count = min(byteCount, 16 << 10)
+        return try fileSystem.read(file, at: byteCount - count, count: Int(count))
+    }
+
+    // MARK: Reading
+
+    /// The events that can still be read, the oldest first.
+    ///
+    /// Needs neither a lock nor a write.
+    /// - Throws: what reading throws; lines that make no sense are passed over.
+    public func entries() throws(StoreError) -> [JournalEntry] {
+        // The newer file first: should it become the older one in between, its events are seen twice
+        // and not never.
+        let newer = try read(StoreLayout.events)
+        let older = try read(StoreLayout.olderEvents)
+        let first = newer.first?.sequence ?? .max
+        return older.filter { $0.sequence < first } + newer
+    }
+
+    private func read(_ name: String) throws(StoreError) -> [JournalEntry] {
+        guard let file = try fileSystem.openIfPresent(directories.root.raw, name, .reading) else {
+            return []
+        }
+        let byteCount = try regularByteCount(file.raw)
+        let count = min(byteCount, Int64(2 * Self.fileByteCountMax))
+        let bytes = try fileSystem.read(file.raw, at: byteCount - count, count: Int(count))
+        return Self.entries(in: bytes)
+    }
+
+    private static func entries(in bytes: [UInt8]) -> [JournalEntry] {
+        bytes.split(separator: 10).compactMap { JournalEntry(line: Array($0)) }
+    }
+}

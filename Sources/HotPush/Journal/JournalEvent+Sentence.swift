@@ -1,0 +1,65 @@
+internal import CASStore
+internal import StrictJSON
+
+extension JournalEvent {
+    /// What happened, as a sentence for people; sizes exactly.
+    public var sentence: String {
+        switch self {
+        case .checked(let origin, let outcome, let version, let reason):
+            "asked \(origin): " + Self.answer(outcome, version) + Self.because(reason)
+        case .planned(let version, let cost):
+            "version \(version) would take \(cost.files) files, \(cost.bytes) bytes; "
+                + "\(cost.reusedFiles) files, \(cost.reusedBytes) bytes are here"
+        case .downloadBegan(let version): "began to download version \(version)"
+        case .downloadEnded(let version, let outcome, let figures, let reason):
+            "download of version \(version) \(outcome.rawValue): \(figures.files) files, "
+                + "\(figures.bytes) bytes in \(figures.milliseconds) ms, "
+                + "\(figures.requests) requests, \(figures.reusedBytes) bytes reused, "
+                + "\(figures.resumedBytes) resumed" + Self.because(reason)
+        case .added(let version, let files, let bytes, let newObjects, let newBytes):
+            "added version \(version): \(files) files, \(bytes) bytes; "
+                + "\(newObjects) new objects, \(newBytes) bytes"
+        case .switched(let version, let from):
+            "switched to version \(version)" + (from.map { " from \($0)" } ?? "")
+        case .pending(let version): "version \(version) waits for the next start"
+        case .withdrawn(let version): "version \(version) no longer waits"
+        case .booted(let version): "started version \(version)"
+        case .confirmed(let version): "version \(version) was confirmed"
+        case .rolledBack(let version, let from, let reason):
+            "went back from version \(from) to \(version): \(reason)"
+        case .banned(let version, _, let reason, let count):
+            "banned version \(version) (\(count)): \(reason)"
+        case .forgiven(let version): "lifted the ban of version \(version)"
+        case .retired(let version, let references):
+            "retired version \(version), which used \(references) objects"
+        case .collected(let objects, let bytes): "deleted \(objects) objects, \(bytes) bytes"
+        case .found(let kinds, let repaired):
+            "a check found "
+                + kinds.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+                .joined(separator: ", ") + "; repaired \(repaired)"
+        case .embedded(let version, let previous, let becameCurrent):
+            "the app was shipped with version \(version)"
+                + (previous.map { " instead of \($0)" } ?? "")
+                + (becameCurrent ? ", which is current now" : "")
+        case .failed(let deed, let code, let message): "\(deed) failed: \(message) [\(code)]"
+        case .lost(let count): "\(count) events could not be written"
+        case .other(let name, let members):
+            "\(name) "
+                + String(
+                    decoding: JSONWriter.serialize(.object(members), sortedKeys: true),
+                    as: UTF8.self)
+        }
+    }
+
+    private static func answer(_ outcome: CheckOutcome, _ version: String?) -> String {
+        let release = version.map { "version \($0)" } ?? "a release"
+        return switch outcome {
+        case .nothingNew: "nothing new"
+        case .available: "\(release) is available"
+        case .refused: "\(release) is not taken"
+        case .failed: "no answer"
+        }
+    }
+
+    private static func because(_ reason: String?) -> String { reason.map { ": \($0)" } ?? "" }
+}

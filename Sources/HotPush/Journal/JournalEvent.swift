@@ -1,0 +1,122 @@
+public import CASStore
+public import StrictJSON
+
+/// Something that happened to a store, as its event log remembers it.
+///
+/// No content, no paths of content, no secrets: the log is made to be sent to somebody.
+public enum JournalEvent: Sendable, Hashable {
+    /// An origin was asked for news.
+    case checked(origin: String, outcome: CheckOutcome, version: String?, reason: String?)
+    /// What a download would cost was computed.
+    case planned(version: String, cost: UpdateCost)
+    /// A download began.
+    case downloadBegan(version: String)
+    /// A download ended, well or not; the figures say how far it came.
+    case downloadEnded(
+        version: String, outcome: DownloadOutcome, figures: DownloadFigures, reason: String?)
+    /// A directory was imported.
+    case added(version: String, files: Int, bytes: Int64, newObjects: Int, newBytes: Int64)
+    /// Another version is current.
+    case switched(version: String, from: String?)
+    /// A version waits for the next start.
+    case pending(version: String)
+    /// A version no longer waits.
+    case withdrawn(version: String)
+    /// The app starts.
+    case booted(version: String)
+    /// A version was vouched for.
+    case confirmed(version: String)
+    /// A version was left for one that is known good.
+    case rolledBack(version: String, from: String, reason: String)
+    /// A content was banned.
+    case banned(version: String, content: ObjectID, reason: String, count: Int)
+    /// A ban was lifted.
+    case forgiven(version: String)
+    /// A version was forgotten.
+    case retired(version: String, references: Int)
+    /// What nothing references was deleted.
+    case collected(objects: Int, bytes: Int64)
+    /// A check of the store found something: how often what.
+    case found(kinds: [String: Int], repaired: Int)
+    /// The app was shipped with another version than before.
+    case embedded(version: String, previous: String?, becameCurrent: Bool)
+    /// Something failed.
+    case failed(deed: String, code: String, message: String)
+    /// Events could not be written, because the disk was full or failing.
+    case lost(count: Int)
+    /// An event that a newer castree has written.
+    case other(name: String, members: [JSONValue.Member])
+}
+
+/// What came of asking an origin.
+public enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
+    /// There is nothing that this store lacks.
+    case nothingNew
+    /// There is a release to download, or to switch to.
+    case available
+    /// There is a release, and it is not for this app or not wanted.
+    case refused
+    /// The origin could not be asked.
+    case failed
+}
+
+/// How a download ended.
+public enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
+    /// The version is complete.
+    case finished
+    /// It stopped for a reason; what has come is kept.
+    case failed
+    /// Somebody stopped it; what has come is kept.
+    case cancelled
+}
+
+/// What an update would cost, known before a byte is fetched.
+public struct UpdateCost: Sendable, Hashable {
+    /// Files to fetch.
+    public var files = 0
+    /// Their bytes; those that a format does not say count as 0.
+    public var bytes: Int64 = 0
+    /// Files whose content is here already.
+    public var reusedFiles = 0
+    /// Their bytes.
+    public var reusedBytes: Int64 = 0
+
+    /// Makes an empty cost.
+    public init() {}
+}
+
+/// What a download did.
+public struct DownloadFigures: Sendable, Hashable {
+    /// Files fetched.
+    public var files = 0
+    /// Bytes that came over the network as content.
+    public var bytes: Int64 = 0
+    /// Bytes of content that was here already.
+    public var reusedBytes: Int64 = 0
+    /// Bytes that an earlier, interrupted download had left.
+    public var resumedBytes: Int64 = 0
+    /// Requests sent.
+    public var requests = 0
+    /// How long it took.
+    public var milliseconds: Int64 = 0
+
+    /// Makes empty figures.
+    public init() {}
+}
+
+/// One line of the event log.
+public struct JournalEntry: Sendable, Hashable {
+    /// Counts the events of a store, from 1; a gap means that events were lost.
+    public var sequence: Int64
+    /// When, in seconds since 1970, by the clock of the machine.
+    public var at: Int64
+    /// What happened.
+    public var event: JournalEvent
+
+    /// Makes an entry.
+    public init(sequence: Int64, at: Int64, event: JournalEvent) {
+        self.sequence = sequence
+        self.at = at
+        self.event = event
+    }
+}

@@ -1,0 +1,58 @@
+public import CASStore
+
+/// What changes when another version is the one that was shipped with the app.
+public struct EmbeddedChange: Sendable, Hashable {
+    /// Whether the embedded version is shown from now on.
+    public var becomesCurrent = false
+    /// Whether what waits for the next boot no longer does.
+    public var dropsPending = false
+    /// Versions that the app cannot run any more: they are neither shown nor gone back to.
+    public var unfit: Set<String> = []
+    /// Whether a ban of the embedded version's content is lifted.
+    public var liftsBan = false
+
+    /// Nothing but the mark changes.
+    public init() {}
+}
+
+extension VersionStore {
+    /// Marks a version as the one that was shipped with the app, in one step with what follows from
+    /// that.
+    ///
+    /// Nothing is deleted: the version that was embedded before, and those that are unfit, are as any
+    /// other from here on.
+    ///
+    /// - Parameter decide: what else changes; called while nobody else changes the lifecycle.
+    /// - Throws: `.noVersion`, `.incompleteVersion`; what `decide` throws, and then nothing changes.
+    public func markEmbedded(
+        _ name: String, deciding decide: (Lifecycle) throws(StoreError) -> EmbeddedChange
+    ) throws(StoreError) {
+        try materialize(name)
+        let content = try row(of: name).content
+        let (before, after) = try changeLifecycle {
+            (lifecycle) throws(StoreError) -> (Lifecycle, Lifecycle) in
+            let before = lifecycle
+            let change = try decide(before)
+            lifecycle.markEmbedded(name, change)
+            if change.liftsBan { lifecycle.forgive(content) }
+            return (before, lifecycle)
+        }
+        guard before != after else { return }
+        note(
+            .embedded(
+                version: name, previous: before.embedded,
+                becameCurrent: after.current == name && before.current != name))
+    }
+}
+
+extension Lifecycle {
+    /// Shows what the app was shipped with, and forgets what it cannot run.
+    mutating func markEmbedded(_ version: String, _ change: EmbeddedChange) {
+        embedded = version
+        knownGood.removeAll { change.unfit.contains($0) && $0 != version }
+        if let pending, change.dropsPending || change.unfit.contains(pending) {
+            self.pending = nil
+        }
+        if change.becomesCurrent { activate(version) }
+    }
+}

@@ -1,0 +1,269 @@
+import CASStore
+import StrictJSON
+import Testing
+
+@testable import HotPush
+@testable import VersionTree
+
+@Suite("A staged roll-out") struct RolloutTests {
+    // Computed with Python's hashlib: sha256(salt + b"\0" + device), first 8 bytes, modulo 1000.
+    @Test(
+        "puts a device at the place that its hash says",
+        arguments: [
+            ("v1", "device-1", 817),
+            ("v1", "device-2", 549),
+            ("v2", "device-1", 444),
+            ("", "", 192),
+            ("ünï", "gerät", 190),
+        ])
+    func places(salt: String, device: String, place: Int) throws {
+        #expect(try Rollout.place(salt: salt, device: device) == place)
+        #expect(try Rollout(perMille: place + 1, salt: salt).includes(device))
+        #expect(try !Rollout(perMille: place, salt: salt).includes(device))
+    }
+
+    @Test("never takes a device out when the share is raised, and is fair")
+    func monotone() throws {
+        for device in (0..<200).map({ "d\($0)" }) {
+            let shares = try (0...1000).filter {
+                try Rollout(perMille: $0, salt: "v1").includes(device)
+            }
+            let first = try #require(shares.first)
+            #expect(shares == Array(first...1000) && first > 0)
+        }
+        let chosen = try (0..<4000).count { number in
+            try Rollout(perMille: 250, salt: "v1").includes("d\(number)")
+        }
+        #expect(chosen == 999)
+    }
+
+    @Test("of nothing has nobody, of all everybody, of less nobody without a name")
+    func edges() throws {
+        for device in [nil, "", "d"] {
+            #expect(try !Rollout(perMille: 0, salt: "s").includes(device))
+            #expect(try !Rollout(perMille: -5, salt: "s").includes(device))
+            #expect(try Rollout(perMille: 1000, salt: "s").includes(device))
+            #expect(try Rollout(perMille: 5000, salt: "s").includes(device))
+        }
+        #expect(try !Rollout(perMille: 999, salt: "s").includes(nil))
+    }
+}
+
+@Suite("The requirements of a release") struct RequirementTests {
+    static func app() -> AppTraits {
+        var app = AppTraits()
+        app.version = "1.2"
+        app.compatibility = "abc"
+        app.runtimeVersion = "sdk-50"
+        app.nativeInterface = 5
+        return app
+    }
+
+    @Test(
+        "are met, or there is a sentence that says why not",
+        arguments: [
+            ("compatibility", "abc", true), ("compatibility", "abd", false),
+            ("compatibility", "ABC", false), ("compatibility", "", false),
+            ("runtimeVersion", "sdk-50", true), ("runtimeVersion", "sdk-51", false),
+            ("minimumAppVersion", "1.2.0", true), ("minimumAppVersion", "1", true),
+            ("minimumAppVersion", "1.2.1", false), ("minimumAppVersion", "newest", false),
+            ("appVersionRange", "^1.1", true), ("appVersionRange", "1.2.x", true),
+            ("appVersionRange", ">=2", false), ("appVersionRange", "~~1", false),
+            ("minimumNativeInterface", "5", true), ("minimumNativeInterface", "6", false),
+            ("minimumNativeInterface", "five", false), ("phaseOfTheMoon", "full", false),
+            ("", "", false),
+        ])
+    func table(kind: String, value: String, isMet: Bool) {
+        let requirement = Requirement(kind: kind, value: value)
+        let objections = Self.app().objections(to: [requirement])
+        #expect(objections.isEmpty == isMet)
+        for objection in objections {
+            #expect(objection.contains(value) && objection.contains(" "))
+        }
+        // An app that says nothing of itself meets nothing.
+        #expect(AppTraits().objections(to: [requirement]).count == 1)
+    }
+
+    @Test("are all named that are not met")
+    func all() {
+        let requirements = [
+            Requirement(kind: "compatibility", value: "x"),
+            Requirement(kind: "runtimeVersion", value: "sdk-50"),
+            Requirement(kind: "minimumAppVersion", value: "9"),
+        ]
+        #expect(Self.app().objections(to: requirements).count == 2)
+        #expect(Self.app().objections(to: []).isEmpty)
+    }
+
+    @Test("are compared byte by byte, not by Unicode's equivalence")
+    func equivalence() {
+        var app = AppTraits()
+        app.compatibility = "e\u{301}"
+        let requirement = Requirement(kind: "compatibility", value: "\u{e9}")
+        #expect(app.objections(to: [requirement]).count == 1)
+    }
+
+    @Test("are kept in the manifest of a version")
+    func kept() throws {
+        let terms = ReleaseTerms(
+            order: -7,
+            requirements: [
+                Requirement(kind: "compatibility", value: "x"),
+                Requirement(kind: "b", value: "\"y"),
+            ])
+        let member = try #require(terms.member)
+        let manifest = try Manifest(
+            version: VersionName("1"), ordinal: 1, createdAt: 1, entries: [], foreign: [member])
+        #expect(ReleaseTerms(of: manifest) == terms)
+        #expect(ReleaseTerms().member == nil)
+        let plain = try Manifest(version: VersionName("1"), ordinal: 1, createdAt: 1, entries: [])
+        #expect(ReleaseTerms(of: plain) == ReleaseTerms())
+    }
+}
+
+@Suite("A decision about an offer") struct UpdateDecisionTests {
+    static func content(_ digit: Character) -> ObjectID? {
+        ObjectID(String(repeating: digit, count: 64))
+    }
+
+    /// 1 is current, 2 is in the store, 3 is incomplete, b was banned and retired.
+    static func standing(pending: String? = nil) throws -> UpdateStanding {
+        var lifecycle = Lifecycle()
+        lifecycle.current = "1"
+        lifecycle.pending = pending
+        lifecycle.knownGood = ["1"]
+        lifecycle.ban("b", content: try #require(content("b")), reason: "white page", at: 1)
+        var versions: [String: UpdateStanding.Known] = [:]
+        for (name, digit) in [("1", "1"), ("2", "2"), ("3", "3")] as [(String, Character)] {
+            versions[name] = .init(
+                content: try #require(content(digit)), isComplete: name != "3")
+        }
+        var standing = UpdateStanding(lifecycle: lifecycle, versions: versions)
+        standing.device = "device-1"
+        standing.app = RequirementTests.app()
+        return standing
+    }
+
+    enum Answer: Sendable { case nothing, refuse, download, take }
+
+    @Test(
+        "follows from where things stand",
+        arguments: [
+            // name, content, pending, answer
+            ("1", "1", nil, .nothing), ("1", nil, nil, .nothing), ("9", "1", nil, .nothing),
+            ("1", "1", "2", .take), ("1", nil, "2", .take), ("9", "1", "2", .nothing),
+            ("2", "2", nil, .take), ("2", nil, nil, .take), ("2", "2", "2", .nothing),
+            ("2", nil, "2", .nothing), ("9", "2", "2", .nothing), ("9", "2", nil, .download),
+            ("3", "3", nil, .download), ("3", nil, nil, .download), ("4", "4", nil, .download),
+            ("4", nil, "2", .download), ("2", "4", nil, .refuse), ("1", "4", nil, .refuse),
+            ("b", nil, nil, .refuse), ("b", "b", nil, .refuse), ("c", "b", nil, .refuse),
+            ("b", "c", nil, .download),
+        ] as [(String, Character?, String?, Answer)])
+    func table(name: String, digit: Character?, pending: String?, answer: Answer) throws {
+        let offer = UpdateOffer(version: name, content: digit.flatMap { Self.content($0) })
+        let decision = try UpdateDecision.decide(offer, Self.standing(pending: pending))
+        switch (decision, answer) {
+        case (.nothing(let reason), .nothing): #expect(!reason.isEmpty)
+        case (.refuse(let reasons), .refuse): #expect(reasons.count == 1)
+        case (.download, .download), (.take, .take): break
+        default: Issue.record("\(decision) instead of \(answer)")
+        }
+    }
+
+    @Test("names every reason against a release, and downloads nothing")
+    func reasons() throws {
+        var offer = UpdateOffer(version: "b")
+        offer.requirements = [Requirement(kind: "compatibility", value: "x")]
+        offer.rollout = Rollout(perMille: 0, salt: "b")
+        offer.order = 3
+        var standing = try Self.standing()
+        standing.embeddedOrder = 4
+        guard case .refuse(let reasons) = try UpdateDecision.decide(offer, standing) else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(reasons.count == 4)
+        #expect(reasons.contains { $0.contains("white page") })
+        #expect(reasons.contains { $0.contains("shipped") })
+    }
+
+    @Test("takes an older release that the origin offers, but none older than the app itself")
+    func older() throws {
+        var standing = try Self.standing()
+        var offer = UpdateOffer(version: "0")
+        offer.order = 1
+        #expect(try UpdateDecision.decide(offer, standing) == .download)
+        standing.embeddedOrder = 1
+        #expect(try UpdateDecision.decide(offer, standing) == .download)
+        standing.embeddedOrder = 2
+        guard case .refuse = try UpdateDecision.decide(offer, standing) else {
+            Issue.record("not refused")
+            return
+        }
+        // A format without an order: the origin's word counts.
+        offer.order = nil
+        #expect(try UpdateDecision.decide(offer, standing) == .download)
+    }
+
+    @Test("is the same under an empty store: everything must come")
+    func empty() throws {
+        let standing = UpdateStanding(lifecycle: Lifecycle(), versions: [:])
+        #expect(try UpdateDecision.decide(UpdateOffer(version: "1"), standing) == .download)
+    }
+}
+
+@Suite("A decision to switch") struct SwitchDecisionTests {
+    @Test("follows the policy, unless it is forced or the app starts")
+    func table() {
+        for policy in SwitchPolicy.allCases {
+            for moment in SwitchMoment.allCases {
+                for isForced in [false, true] {
+                    for isSettled in [false, true] {
+                        let decision = SwitchDecision.decide(
+                            policy, isForced: isForced, at: moment, isSettled: isSettled)
+                        let switches =
+                            switch (policy, moment) {
+                            case (_, .start): true
+                            case (.now, _): isForced || isSettled
+                            case (.nextNavigation, .navigation): isForced || isSettled
+                            default: isForced
+                            }
+                        #expect((decision == .switchNow) == switches, "\(policy) \(moment)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("is forced by a mandatory release, also one that was passed over")
+    func forced() {
+        var offer = UpdateOffer(version: "2")
+        #expect(!UpdateDecision.isForced(offer, owed: false))
+        #expect(UpdateDecision.isForced(offer, owed: true))
+        offer.isMandatory = true
+        #expect(UpdateDecision.isForced(offer, owed: false))
+    }
+}
+
+@Suite("A timer for the foreground") struct ForegroundTimerTests {
+    @Test("runs only in the foreground")
+    func foreground() {
+        var timer = ForegroundTimer(.seconds(20), isForeground: true, now: .seconds(100))
+        #expect(timer.remaining(now: .seconds(105)) == .seconds(15))
+        timer.setForeground(false, now: .seconds(110))
+        timer.setForeground(false, now: .seconds(500))
+        #expect(timer.remaining(now: .seconds(9999)) == .seconds(10) && !timer.isRunning)
+        timer.setForeground(true, now: .seconds(9999))
+        timer.setForeground(true, now: .seconds(10_005))
+        #expect(timer.remaining(now: .seconds(10_005)) == .seconds(4))
+        #expect(!timer.isOver(now: .seconds(10_008)) && timer.isOver(now: .seconds(10_009)))
+        #expect(timer.remaining(now: .seconds(20_000)) == .zero)
+    }
+
+    @Test("does not run backwards with a clock that does")
+    func backwards() {
+        let timer = ForegroundTimer(.seconds(20), isForeground: true, now: .seconds(100))
+        #expect(timer.remaining(now: .seconds(50)) == .seconds(20))
+        #expect(!ForegroundTimer(.seconds(1), isForeground: false, now: .zero).isRunning)
+    }
+}

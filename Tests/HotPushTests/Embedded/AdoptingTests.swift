@@ -1,0 +1,287 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@Suite("An embedded version") struct AdoptingTests {
+    /// The files of release `number`: all but one are those of every release.
+    static func files(_ number: String) -> [String: String] {
+        var files = ["index.html": "<p>\(number)</p>"]
+        for index in 0..<19 { files["js/part\(index).js"] = "part \(index)" }
+        return files
+    }
+
+    /// A directory as an app ships it.
+    static func ship(
+        _ name: String, in store: TemporaryStore, _ files: [String: String]? = nil,
+        order: Int64? = nil
+    ) throws -> EmbeddedVersion {
+        let path = store.directory.appending("app-\(UUID().uuidString)")
+        try writeTree(path, files ?? Self.files(name))
+        return EmbeddedVersion(directory: path, version: name, order: order)
+    }
+
+    /// A version as a download leaves it: registered with its terms, complete, shown, confirmed.
+    static func push(
+        _ name: String, to store: TemporaryStore, order: Int64? = nil, compatibility: String? = nil,
+        files: [String: String]? = nil, isConfirmed: Bool = true
+    ) throws {
+        let path = store.directory.appending("pushed-\(UUID().uuidString)")
+        try writeTree(path, files ?? Self.files(name))
+        var terms = ReleaseTerms(order: order)
+        if let compatibility {
+            terms.requirements = [
+                Requirement(kind: Requirement.compatibility, value: compatibility)
+            ]
+        }
+        var options = AddOptions()
+        options.foreign = [terms.member].compactMap { $0 }
+        try store.versions.add(directory: path, version: name, options: options)
+        try store.versions.activate(name)
+        if isConfirmed { try store.versions.confirm(name, token: store.versions.boot().token) }
+    }
+
+    @Test("is current after the first start of an app, and costs nothing at the next ones")
+    func firstStart() throws {
+        let store = try TemporaryStore()
+        let embedded = try Self.ship("1", in: store)
+        let first = try store.versions.adopt(embedded)
+        #expect(first.isNew && first.becameCurrent && first.version == "1")
+        #expect(first.newObjects == 20)
+        #expect(try store.versions.lifecycle().embedded == "1")
+        #expect(try store.versions.boot().version == "1")
+        // Its directory is not even looked at.
+        Damage.remove(embedded.directory)
+        let lifecycle = try store.versions.lifecycle()
+        let second = try store.reopened().adopt(embedded)
+        #expect(!second.isNew && !second.becameCurrent && second.newObjects == 0)
+        #expect(try store.versions.lifecycle() == lifecycle)
+    }
+
+    @Test("of an app update costs only what is new in it, and nothing downloaded is thrown away")
+    func update() throws {
+        let store = try TemporaryStore()
+        try store.versions.adopt(Self.ship("1", in: store))
+        try Self.push("2", to: store)
+        try Self.push("3", to: store)
+        let report = try store.versions.adopt(Self.ship("4", in: store))
+        // 95 % of the files are the same.
+        #expect(report.newObjects == 1)
+        #expect(report.becameCurrent)
+        let lifecycle = try store.versions.lifecycle()
+        #expect(lifecycle.embedded == "4" && lifecycle.current == "4")
+        #expect(lifecycle.knownGood == ["3", "2"])
+        #expect(Set(try store.versions.versions().map(\.version)) == ["1", "2", "3", "4"])
+        // What was pushed before is there to go back to.
+        #expect(try store.versions.rollback().current == "3")
+    }
+
+    @Test("with the content of a download costs nothing, and the download stays current")
+    func sameContent() throws {
+        let store = try TemporaryStore()
+        try store.versions.adopt(Self.ship("1", in: store))
+        try Self.push("abc", to: store, files: Self.files("2"))
+        let report = try store.versions.adopt(Self.ship("2.0", in: store, Self.files("2")))
+        #expect(report.newObjects == 0 && !report.becameCurrent)
+        #expect(try store.versions.lifecycle().current == "abc")
+        // The same name, too.
+        let store2 = try TemporaryStore()
+        try Self.push("2", to: store2)
+        let report2 = try store2.versions.adopt(Self.ship("2", in: store2))
+        #expect(report2.newObjects == 0 && report2.isNew && report2.version == "2")
+        #expect(try store2.versions.lifecycle().knownGood == ["2"])
+    }
+
+    @Test("that is older than a download leaves the download current")
+    func newerDownload() throws {
+        let store = try TemporaryStore()
+        try store.versions.adopt(Self.ship("1", in: store, order: 1))
+        try Self.push("9", to: store, order: 9)
+        let report = try store.versions.adopt(Self.ship("5", in: store, order: 5))
+        #expect(!report.becameCurrent && report.isNew)
+        let lifecycle = try store.versions.lifecycle()
+        #expect(lifecycle.current == "9" && lifecycle.embedded == "5")
+        #expect(try store.versions.adopt(Self.ship("10", in: store, order: 10)).becameCurrent)
+    }
+
+    @Test("that is newer drops an older version that waits for the next start")
+    func dropsPending() throws {
+        let store = try TemporaryStore()
+        try store.versions.adopt(Self.ship("1", in: store, order: 1))
+        try Self.push("2", to: store, order: 2)
+        try store.versions.activate("1")
+        try store.versions.activateAtNextBoot("2")
+        try store.versions.adopt(Self.ship("3", in: store, order: 3))
+        #expect(try store.versions.boot().version == "3")
+        // And keeps a newer one.
+        try Self.push("5", to: store, order: 5)
+        try store.versions.activate("3")
+        try store.versions.activateAtNextBoot("5")
+        try store.versions.adopt(Self.ship("4", in: store, order: 4))
+        #expect(try store.versions.lifecycle().current == "4")
+        #expect(try store.versions.boot().version == "5")
+    }
+
+    @Test("takes the place of what the updated app cannot run, and that is not gone back to")
+    func unfit() throws {
+        let store = try TemporaryStore()
+        var app = AppTraits()
+        app.compatibility = "old"
+        try store.versions.adopt(Self.ship("1", in: store), app: app)
+        try store.versions.confirm("1", token: store.versions.boot().token)
+        try Self.push("2", to: store, order: 90, compatibility: "old")
+        try Self.push("3", to: store, order: 91, compatibility: "new")
+        try Self.push("4", to: store, order: 92, compatibility: "old")
+        try store.versions.activateAtNextBoot("2")
+        app.compatibility = "new"
+        try store.versions.adopt(Self.ship("5", in: store, order: 5), app: app)
+        let lifecycle = try store.versions.lifecycle()
+        #expect(lifecycle.current == "5" && lifecycle.pending == nil)
+        #expect(lifecycle.knownGood == ["3"])
+        #expect(try store.versions.versions().count == 5)
+    }
+
+    @Test("keeps bans, and is not shown if its own content is banned and there is something better")
+    func bans() throws {
+        let store = try TemporaryStore()
+        try store.versions.adopt(Self.ship("1", in: store))
+        try store.versions.confirm("1", token: store.versions.boot().token)
+        try Self.push("2", to: store, isConfirmed: false)
+        _ = try store.versions.boot()
+        _ = try store.versions.rollback(reason: "white page")
+        let report = try store.versions.adopt(Self.ship("2.0", in: store, Self.files("2")))
+        #expect(!report.becameCurrent && report.reason.contains("banned"))
+        #expect(try store.versions.lifecycle().current == "1")
+        #expect(try store.versions.lifecycle().bad.map(\.version) == ["2"])
+        #expect(try store.versions.boot().version == "1")
+    }
+
+    @Test("is shown although its content is banned when there is nothing else to show")
+    func banLifted() throws {
+        let store = try TemporaryStore()
+        var app = AppTraits()
+        app.compatibility = "old"
+        try store.versions.adopt(Self.ship("1", in: store), app: app)
+        try store.versions.confirm("1", token: store.versions.boot().token)
+        try Self.push("2", to: store, isConfirmed: false)
+        _ = try store.versions.boot()
+        _ = try store.versions.rollback(reason: "white page")
+        app.compatibility = "new"
+        let report = try store.versions.adopt(
+            Self.ship("2.0", in: store, Self.files("2")), app: app)
+        #expect(report.becameCurrent)
+        #expect(try store.versions.lifecycle().bad.isEmpty)
+        #expect(try store.versions.boot().version == "2.0")
+    }
+
+    @Test("whose name is taken by other content gets a longer one, once")
+    func nameTaken() throws {
+        let store = try TemporaryStore()
+        try Self.push("5", to: store, files: ["index.html": "pushed"])
+        let embedded = try Self.ship("5", in: store)
+        let report = try store.versions.adopt(embedded)
+        #expect(report.version == "5+shipped.1" && report.becameCurrent)
+        #expect(try store.versions.adopt(embedded).isNew == false)
+        #expect(try store.versions.versions().count == 2)
+    }
+
+    @Test("of a developer, who builds without counting, is compared if that is asked for")
+    func comparesContent() throws {
+        let store = try TemporaryStore()
+        var embedded = try Self.ship("dev", in: store)
+        embedded.comparesContent = true
+        #expect(try store.versions.adopt(embedded).isNew)
+        #expect(try !store.versions.adopt(embedded).isNew)
+        try writeTree(embedded.directory, ["index.html": "changed"])
+        let report = try store.versions.adopt(embedded)
+        #expect(report.isNew && report.becameCurrent && report.newObjects == 1)
+        #expect(try Damage.contents(store.path + "/current/index.html") == Array("changed".utf8))
+        #expect(try !store.versions.adopt(embedded).isNew)
+    }
+
+    @Test("is made whole again from the app's own directory")
+    func healed() throws {
+        let store = try TemporaryStore()
+        let embedded = try Self.ship("1", in: store)
+        try store.versions.adopt(embedded)
+        try Damage.flip(store.path + "/versions/1/index.html", at: 3)
+        _ = try store.versions.check(repairing: true)
+        #expect(try store.versions.versions().first?.state == .incomplete)
+        try store.versions.adopt(embedded)
+        #expect(try store.versions.versions().first?.state == .materialized)
+        #expect(try store.versions.boot().version == "1")
+    }
+
+    // Meteor reads an unreadable record as an absent one, and wipes all downloads.
+    @Test("changes nothing while the lifecycle cannot be read")
+    func unreadable() throws {
+        let store = try TemporaryStore()
+        try store.versions.adopt(Self.ship("1", in: store))
+        try Self.push("2", to: store)
+        try Damage.overwrite(store.path + "/lifecycle.json", with: Array("{".utf8))
+        let before = try readTree(store.path + "/manifests")
+        let embedded = try Self.ship("3", in: store)
+        #expect(throws: StoreError.self) { try store.versions.adopt(embedded) }
+        #expect(try Damage.contents(store.path + "/lifecycle.json") == Array("{".utf8))
+        #expect(try readTree(store.path + "/manifests") == before)
+    }
+
+    @Test("that is missing is an error that names its directory, and changes nothing")
+    func missing() throws {
+        let store = try TemporaryStore()
+        let embedded = EmbeddedVersion(
+            directory: store.directory.appending("nowhere"), version: "1")
+        let error = #expect(throws: StoreError.self) { try store.versions.adopt(embedded) }
+        #expect(error?.message.contains("nowhere") == true)
+        #expect(try store.versions.lifecycle() == Lifecycle())
+    }
+
+    @Test("is adopted by one of two starts at once, and both go on")
+    func twoStarts() async throws {
+        let store = try TemporaryStore()
+        let embedded = try Self.ship("1", in: store)
+        let stores = try (0..<2).map { _ in try store.reopened() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for versions in stores { group.addTask { _ = try versions.adopt(embedded) } }
+            try await group.waitForAll()
+        }
+        #expect(try store.versions.lifecycle().current == "1")
+        #expect(try store.versions.check().findings.isEmpty)
+    }
+
+    @Test("interrupted at any step is adopted by the next start")
+    func interrupted() throws {
+        let directory = TemporaryDirectory()
+        try writeTree(directory.appending("app1"), ["f": "1", "g": "both"])
+        try writeTree(directory.appending("app2"), ["f": "2", "g": "both"])
+        var stops = 0
+        for position in stride(from: 1, through: 400, by: 3) {
+            let disk = FaultyFileSystem()
+            let path = directory.appending("store\(position)")
+            let options = StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
+            let versions = try VersionStore.create(at: path, options: options, fileSystem: disk)
+            let first = EmbeddedVersion(directory: directory.appending("app1"), version: "1")
+            try versions.adopt(first)
+            let second = EmbeddedVersion(directory: directory.appending("app2"), version: "2")
+            disk.arm(.stop(after: position))
+            let outcome = Result { try versions.adopt(second) }
+            let hasStopped = disk.hasFired
+            disk.disarm()
+            let again = try VersionStore.open(path, options: options)
+            let name = try again.lifecycle().current
+            #expect(name == "1" || name == "2", "\(position)")
+            try again.adopt(second)
+            #expect(try again.boot().version == "2", "\(position)")
+            #expect(try Damage.contents(path + "/current/f") == Array("2".utf8))
+            #expect(try readTree(path + "/versions/2") == ["f": "2", "g": "both"])
+            if !hasStopped {
+                _ = try outcome.get()
+                break
+            }
+            stops += 1
+        }
+        #expect(stops > 5)
+    }
+}

@@ -1,0 +1,125 @@
+import CASStore
+import StrictJSON
+import Testing
+
+@testable import HotPush
+
+@Suite("An event of the log") struct JournalEventTests {
+    static let content = ObjectID(String(repeating: "ab", count: 32))
+
+    static func cost() -> UpdateCost {
+        var cost = UpdateCost()
+        (cost.files, cost.bytes, cost.reusedFiles, cost.reusedBytes) = (1, 2, 3, 4)
+        return cost
+    }
+
+    static func figures() -> DownloadFigures {
+        var figures = DownloadFigures()
+        (figures.files, figures.bytes, figures.reusedBytes) = (1, 2, 3)
+        (figures.resumedBytes, figures.requests, figures.milliseconds) = (4, 5, 6)
+        return figures
+    }
+
+    static func all() throws -> [JournalEvent] {
+        let content = try #require(content)
+        return [
+            .checked(
+                origin: "https://a.example/b", outcome: .available, version: "2", reason: nil),
+            .checked(
+                origin: "https://a.example/b", outcome: .failed, version: nil, reason: "refused"),
+            .planned(version: "2", cost: cost()), .downloadBegan(version: "2"),
+            .downloadEnded(
+                version: "2", outcome: .cancelled, figures: figures(), reason: "by the user"),
+            .added(version: "2", files: 1, bytes: 2, newObjects: 3, newBytes: 4),
+            .switched(version: "2", from: nil), .switched(version: "2", from: "1"),
+            .pending(version: "2"), .withdrawn(version: "2"), .booted(version: "2"),
+            .confirmed(version: "2"),
+            .rolledBack(version: "1", from: "2", reason: "it crashed\n\"twice\""),
+            .banned(version: "2", content: content, reason: "it crashed", count: 2),
+            .forgiven(version: "2"), .retired(version: "1", references: 7),
+            .collected(objects: 3, bytes: 1 << 40),
+            .found(kinds: ["damagedObject": 2, "strayFile": 1], repaired: 3),
+            .embedded(version: "3", previous: "1", becameCurrent: true),
+            .failed(deed: "check", code: "io", message: "no"), .lost(count: 9),
+        ]
+    }
+
+    @Test("survives being written and read")
+    func roundTrip() throws {
+        for (number, event) in try Self.all().enumerated() {
+            let entry = JournalEntry(sequence: Int64(number), at: 1_760_000_000, event: event)
+            let line = entry.line
+            #expect(line.last == 10 && line.count { $0 == 10 } == 1, "\(event)")
+            #expect(JournalEntry(line: line.dropLast()) == entry)
+            #expect(!event.sentence.isEmpty)
+        }
+    }
+
+    @Test("of a newer castree is kept as it is, and one with missing fields too")
+    func unknown() throws {
+        let lines = [
+            #"{"at":5,"event":"teleported","sequence":2,"to":"mars"}"#,
+            #"{"at":5,"event":"retire","sequence":2,"to":"mars"}"#,
+        ]
+        for (line, name) in zip(lines, ["teleported", "retire"]) {
+            let entry = try #require(JournalEntry(line: Array(line.utf8)))
+            #expect(
+                entry.event
+                    == .other(name: name, members: [.init(key: "to", value: .string("mars"))]))
+            #expect(entry.sentence == nil || entry.line == Array(line.utf8) + [10])
+        }
+    }
+
+    @Test(
+        "is not read from a torn or foreign line",
+        arguments: [
+            "", "{", #"{"at":5,"event":"boot","sequence":2,"version":"#, "[]", "7", "null",
+            #"{"event":"boot","sequence":2}"#, #"{"at":5,"event":7,"sequence":2}"#,
+            #"{"at":5,"event":"boot","sequence":-2}"#, "\u{0}\u{0}\u{0}",
+        ])
+    func torn(line: String) {
+        #expect(JournalEntry(line: Array(line.utf8)) == nil)
+    }
+
+    @Test(
+        "holds no password, no token and no fragment of a URL",
+        arguments: [
+            ("https://h.example/a/b", "https://h.example/a/b"),
+            ("https://user:secret@h.example:8080/a", "https://h.example:8080/a"),
+            ("https://u@h/a@b/c", "https://h/a@b/c"),
+            ("https://a:b@c:d@h/", "https://h/"),
+            ("http://h/a?token=abc&x=y#frag", "http://h/a?token=*&x=*"),
+            ("http://h/a?abcdef", "http://h/a?*"),
+            ("http://h?k=v", "http://h?k=*"),
+            (
+                "no answer from \"http://a:b@h/x?y=z\", try again",
+                "no answer from \"http://h/x?y=*\", try again"
+            ),
+            ("/app.js?hash=0123", "/app.js?hash=*"),
+            ("http://a:b@h1,http://c:d@h2/", "http://h1,http://h2/"),
+            ("what?", "what?"), ("", ""), ("plain words: a@b", "plain words: a@b"),
+        ])
+    func secrets(text: String, expected: String) {
+        #expect(redacted(text) == expected)
+    }
+
+    @Test("with a very long text is one short line of valid UTF-8")
+    func longText() throws {
+        let text = String(repeating: "é\u{0}\n", count: 100_000)
+        let entry = JournalEntry(
+            sequence: 1, at: 2, event: .failed(deed: text, code: text, message: text))
+        #expect(entry.line.count < 16 << 10)
+        let read = try #require(JournalEntry(line: entry.line.dropLast()))
+        guard case .failed(_, _, let message) = read.event else {
+            Issue.record("\(read)")
+            return
+        }
+        #expect(message.hasPrefix("é\né") && message.hasSuffix("…"))
+    }
+}
+
+extension JournalEntry {
+    fileprivate var sentence: String? { event.sentence.isEmpty ? nil : event.sentence }
+
+    fileprivate init?(line: ArraySlice<UInt8>) { self.init(line: Array(line)) }
+}

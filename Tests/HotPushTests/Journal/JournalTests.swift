@@ -1,0 +1,213 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+@Suite("The event log") struct JournalTests {
+    private func size(_ path: String) -> Int {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        return attributes?[.size] as? Int ?? 0
+    }
+
+    @Test("numbers the events of a store and keeps their times")
+    func numbers() throws {
+        let store = try TemporaryStore()
+        #expect(try Journal(store.versions).entries() == [])
+        let journal = Journal(store.versions, now: { 1_760_000_000 })
+        journal.record(.pending(version: "2"))
+        journal.record(.booted(version: "2"))
+        // Another process goes on where this one stopped.
+        let other = Journal(try store.reopened(), now: { 1_760_000_009 })
+        other.record(.confirmed(version: "2"))
+        let entries = try journal.entries()
+        #expect(entries.map(\.sequence) == [1, 2, 3])
+        #expect(entries.map(\.at) == [1_760_000_000, 1_760_000_000, 1_760_000_009])
+        #expect(
+            entries.map(\.event) == [
+                .pending(version: "2"), .booted(version: "2"), .confirmed(version: "2"),
+            ])
+    }
+
+    @Test("is bounded, forgets the oldest first, and never counts anew")
+    func bounded() throws {
+        let store = try TemporaryStore()
+        let journal = Journal(store.versions)
+        for number in 1...4000 {
+            journal.record(.failed(deed: "check", code: "io", message: "try \(number)"))
+        }
+        let newer = store.path + "/events.jsonl"
+        let older = store.path + "/events.older.jsonl"
+        #expect(size(newer) <= 128 << 10 && size(older) <= 128 << 10)
+        #expect(size(newer) + size(older) > 128 << 10)
+        let entries = try journal.entries()
+        #expect(entries.last?.sequence == 4000)
+        let first = try #require(entries.first?.sequence)
+        #expect(entries.map(\.sequence) == Array(first...4000))
+        // The newer file is gone: the count goes on from the older one.
+        Damage.remove(newer)
+        journal.record(.booted(version: "1"))
+        let last = try journal.entries().suffix(2).map(\.sequence)
+        #expect(last[1] == last[0] + 1)
+    }
+
+    @Test("passes over a line that a power cut has torn, wherever it is torn")
+    func torn() throws {
+        let store = try TemporaryStore()
+        let path = store.path + "/events.jsonl"
+        let journal = Journal(store.versions)
+        journal.record(.booted(version: "1"))
+        journal.record(.confirmed(version: "1"))
+        let whole = try Damage.contents(path)
+        let first = try #require(whole.firstIndex(of: 10)) + 1
+        for length in first..<(whole.count - 1) {
+            try Damage.overwrite(path, with: Array(whole.prefix(length)))
+            #expect(try journal.entries().map(\.event) == [.booted(version: "1")])
+            journal.record(.pending(version: "2"))
+            let entries = try journal.entries()
+            #expect(entries.map(\.event) == [.booted(version: "1"), .pending(version: "2")])
+            #expect(entries.map(\.sequence) == [1, 2])
+        }
+        // Nothing but zeros came back.
+        try Damage.overwrite(path, with: [UInt8](repeating: 0, count: 5000))
+        journal.record(.pending(version: "3"))
+        #expect(try journal.entries().map(\.event) == [.pending(version: "3")])
+    }
+
+    @Test("loses no event of two processes that write at once")
+    func together() async throws {
+        let store = try TemporaryStore()
+        let journals = try (0..<3).map { _ in Journal(try store.reopened()) }
+        await withTaskGroup(of: Void.self) { group in
+            for (number, journal) in journals.enumerated() {
+                group.addTask {
+                    for count in 0..<100 { journal.record(.lost(count: number * 1000 + count)) }
+                }
+            }
+        }
+        let entries = try journals[0].entries()
+        #expect(entries.map(\.sequence) == Array(1...300))
+        for number in 0..<3 {
+            let own = entries.compactMap { entry -> Int? in
+                guard case .lost(let count) = entry.event, count / 1000 == number else {
+                    return nil
+                }
+                return count % 1000
+            }
+            #expect(own == Array(0..<100))
+        }
+        #expect(journals.allSatisfy { $0.lostEventCount == 0 })
+    }
+
+    @Test("drops an event on a full disk, whole, and says later how many")
+    func fullDisk() throws {
+        let directory = TemporaryDirectory()
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.create(
+            at: directory.appending("store"), options: StoreOptions(isDurable: false),
+            fileSystem: disk)
+        let journal = Journal(versions)
+        journal.record(.booted(version: "1"))
+        let before = try Damage.contents(directory.appending("store/events.jsonl"))
+        for fault in [
+            FaultyFileSystem.Fault.fail(28, at: 1, of: [.write]), .tear(28, at: 1),
+            .fail(28, at: 1, path: "events"), .fail(5, at: 1, path: "events"),
+        ] {
+            disk.arm(fault)
+            journal.record(.confirmed(version: "1"))
+            #expect(disk.hasFired)
+        }
+        disk.disarm()
+        #expect(try Damage.contents(directory.appending("store/events.jsonl")) == before)
+        #expect(journal.lostEventCount == 4)
+        journal.record(.pending(version: "2"))
+        #expect(journal.lostEventCount == 0)
+        let entries = try journal.entries()
+        #expect(
+            entries.map(\.event) == [
+                .booted(version: "1"), .lost(count: 4), .pending(version: "2"),
+            ])
+        #expect(entries.map(\.sequence) == [1, 5, 6])
+    }
+
+    @Test("never makes an operation fail", arguments: ["directory", "fifo", "link", "read-only"])
+    func inTheWay(_ kind: String) throws {
+        let directory = TemporaryDirectory()
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.create(
+            at: directory.appending("store"), options: StoreOptions(isDurable: false),
+            fileSystem: disk
+        ).recordingEvents()
+        try writeTree(directory.appending("source"), ["f": "1"])
+        try versions.add(directory: directory.appending("source"), version: "1")
+        let path = directory.appending("store/events.jsonl")
+        Damage.remove(path)
+        let victim = directory.appending("victim")
+        switch kind {
+        case "directory": mkdir(path, 0o755)
+        case "fifo": mkfifo(path, 0o644)
+        case "link": symlink(victim, path)
+        default: break
+        }
+        let journal = Journal(versions)
+        if kind == "read-only" { disk.arm(.refuseChanges) }
+        journal.record(.booted(version: "1"))
+        #expect(journal.lostEventCount == 1)
+        disk.disarm()
+        try versions.activate("1")
+        #expect(try versions.lifecycle().current == "1")
+        #expect(!FileManager.default.fileExists(atPath: victim))
+    }
+
+    @Test("is written by the verbs of a store that records, and only by those")
+    func verbs() throws {
+        let store = try TemporaryStore()
+        try store.add("0", ["f": "0"])
+        #expect(try Journal(store.versions).entries().isEmpty)
+        let versions = store.versions.recordingEvents()
+        for name in ["1", "2"] {
+            try writeTree(store.directory.appending(name), ["f": name])
+            try versions.add(directory: store.directory.appending(name), version: name)
+        }
+        try versions.activate("1")
+        try versions.activate("1")
+        try versions.confirm("1", token: versions.boot().token)
+        try versions.activateAtNextBoot("2")
+        _ = try versions.boot()
+        _ = try store.reopened().recordingEvents().boot()
+        try versions.forgive("2")
+        try versions.activate("2")
+        _ = try versions.rollback(reason: "white page")
+        try versions.retire("2")
+        try versions.collect()
+        try versions.collect()
+        let names = try Journal(store.versions).entries().map(\.event.name)
+        #expect(
+            names == [
+                "add", "add", "switch", "boot", "confirm", "pending", "switch", "boot", "ban",
+                "rollback", "boot", "forgive", "switch", "ban", "rollback", "retire", "collect",
+            ])
+        let reasons = try Journal(store.versions).entries().compactMap { entry -> String? in
+            guard case .rolledBack("1", from: "2", let reason) = entry.event else { return nil }
+            return reason
+        }
+        #expect(reasons == ["it was started and never confirmed", "white page"])
+    }
+
+    @Test("counts the findings of a check by their kind, and stays silent when there are none")
+    func findings() throws {
+        let store = try TemporaryStore()
+        try store.add("1", ["f": "one", "g": "two"])
+        let versions = store.versions.recordingEvents()
+        _ = try versions.check()
+        #expect(try Journal(versions).entries().isEmpty)
+        try Damage.flip(store.path + "/versions/1/f", at: 0)
+        try Damage.flip(store.path + "/versions/1/g", at: 0)
+        let kinds = try versions.check().findings.map(\.kind.rawValue)
+        let expected = Dictionary(kinds.map { ($0, 1) }, uniquingKeysWith: +)
+        #expect(
+            try Journal(versions).entries().map(\.event) == [.found(kinds: expected, repaired: 0)])
+    }
+}
