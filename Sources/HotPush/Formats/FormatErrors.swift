@@ -6,6 +6,4 @@ extension StoreError.Code {
     public static let badRelease = Self("badRelease")
     /// A release is sound, but not one for this app: another app, another platform version.
     public static let unsuitableRelease = Self("unsuitableRelease")
-    /// A URL cannot be an origin's.
-    public static let badOrigin = Self("badOrigin")
 }

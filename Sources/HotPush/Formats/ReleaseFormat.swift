@@ -18,7 +18,7 @@ public protocol ReleaseFormat: Sendable {
     ///   - layout: how the origin is laid out.
     ///   - version: the version wanted; nil for the one that the origin offers.
     /// - Returns: none if the format must be told a version there.
-    func documents(_ layout: OriginLayout, version: VersionName?) -> [ReleaseDocument]
+    func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument]
 
     /// Whether bytes look like a document of this format.
     ///
@@ -63,7 +63,7 @@ extension ReleaseFormat {
 }
 
 /// How files lie at an origin.
-public enum OriginLayout: Sendable, Hashable {
+public enum DocumentLayout: Sendable, Hashable {
     /// A server that gives files under the URLs of the format.
     case server
     /// A directory that holds the files under their own paths: the version that an app brings along.
@@ -111,7 +111,7 @@ public struct ReleaseContext: Sendable {
     /// Where the document came from, for messages; nil for a directory.
     public var origin: OriginURL?
     /// How the origin is laid out.
-    public var layout: OriginLayout
+    public var layout: DocumentLayout
     /// The platform of the app, such as `ios` or `android`; nil for any.
     public var platform: String?
     /// The app as the current version knows it.
@@ -119,7 +119,7 @@ public struct ReleaseContext: Sendable {
 
     /// Makes a context.
     public init(
-        origin: OriginURL? = nil, layout: OriginLayout = .server, platform: String? = nil,
+        origin: OriginURL? = nil, layout: DocumentLayout = .server, platform: String? = nil,
         app: AppIdentity = AppIdentity()
     ) {
         self.origin = origin

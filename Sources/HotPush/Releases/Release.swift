@@ -120,9 +120,6 @@ public struct Requirement: Sendable, Hashable {
         self.platform = platform
     }
 
-    /// The kind of a value that must equal the one of the app (Meteor's compatibility version).
-    public static let compatibility = "compatibility"
-
     /// Whether the condition is one on apps of a platform.
     public func concerns(platform other: String?) -> Bool {
         guard let platform, let other else { return true }

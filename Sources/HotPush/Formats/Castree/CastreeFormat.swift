@@ -16,7 +16,7 @@ public struct CastreeFormat: ReleaseFormat {
     public var number: Int { Int(Manifest.formatVersion) }
 
     /// The manifest of a version.
-    public func documents(_ layout: OriginLayout, version: VersionName?) -> [ReleaseDocument] {
+    public func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         // Which version is offered is not said by a manifest.
         guard let version else { return [] }
         return [ReleaseDocument(path: Self.manifestSource(of: version))]

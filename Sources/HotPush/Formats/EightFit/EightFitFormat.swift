@@ -21,7 +21,7 @@ public struct EightFitFormat: ReleaseFormat {
     public var number: Int { 1 }
 
     /// The one document; there is one version only.
-    public func documents(_ layout: OriginLayout, version: VersionName?) -> [ReleaseDocument] {
+    public func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         [ReleaseDocument(path: documentPath)]
     }
 

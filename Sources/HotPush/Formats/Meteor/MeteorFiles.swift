@@ -5,12 +5,12 @@ import VersionTree
 /// The files of a manifest of Meteor's: each path once, whatever number of URLs lead to it.
 struct MeteorFiles {
     private(set) var files: [ReleaseFile]
-    private let layout: OriginLayout
+    private let layout: DocumentLayout
     private var positions: [ByteText: Int]
     private var routes: [ByteText: Int] = [:]
 
     /// Begins with the index page, which no manifest lists.
-    init(layout: OriginLayout, byteCount: Int) {
+    init(layout: DocumentLayout, byteCount: Int) {
         self.layout = layout
         files = []
         positions = [:]

@@ -21,7 +21,7 @@ public struct MeteorFormat: ReleaseFormat {
     static let indexPath = "index.html"
 
     /// `manifest.json` of a server, `program.json` of a directory; there is one version only.
-    public func documents(_ layout: OriginLayout, version: VersionName?) -> [ReleaseDocument] {
+    public func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         switch layout {
         case .server:
             [ReleaseDocument(path: MeteorURL.base + "manifest.json")]

@@ -19,7 +19,7 @@ struct MeteorReading {
     /// How much text of foreign values is still kept, in bytes; the received document has all.
     private var foreignBudget = 256 * 1024
 
-    init(_ bytes: [UInt8], _ layout: OriginLayout) {
+    init(_ bytes: [UInt8], _ layout: DocumentLayout) {
         self.bytes = bytes
         files = MeteorFiles(layout: layout, byteCount: bytes.count)
     }
