@@ -25,6 +25,8 @@ public struct DownloadPlan: Sendable {
     public var contents: [Content] = []
     /// For each file of the release, the address or name of its content.
     public var names: [ObjectID] = []
+    /// Sizes of content in the store that the release does not tell.
+    let knownSizes: [ObjectID: Int64]
     /// How many distinct contents the store has already.
     public var reusedObjects = 0
     /// Their bytes.
@@ -46,9 +48,10 @@ public struct DownloadPlan: Sendable {
     ///   - present: which addresses the store has.
     init(
         _ release: Release, origin: String, addresses: [ObjectID?],
-        isPresent: (ObjectID) -> Bool
+        sizes: [ObjectID: Int64] = [:], isPresent: (ObjectID) -> Bool
     ) throws(StoreError) {
         self.release = release
+        knownSizes = sizes
         names.reserveCapacity(release.files.count)
         var seen: [ObjectID: Int] = [:]
         let version = release.version.description
@@ -68,7 +71,7 @@ public struct DownloadPlan: Sendable {
             if address != nil, isPresent(name) {
                 seen[name] = -1
                 reusedObjects += 1
-                reusedBytes += file.byteCount ?? 0
+                reusedBytes += file.byteCount ?? sizes[name] ?? 0
                 continue
             }
             seen[name] = contents.count

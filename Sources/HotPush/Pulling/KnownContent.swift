@@ -6,59 +6,95 @@ import VersionTree
 /// Built once for a pull, from the manifests: labels that earlier pulls have proved, and sizes, by
 /// which content that was added without labels is found and proved now.
 struct KnownContent {
-    private let versions: VersionStore
-    private var proved: [ContentCheck: ObjectID] = [:]
+    private let store: Store
+    private var labelled: [Label: ObjectID] = [:]
+    /// What was fetched under a name that only its publisher can compute, and was right.
+    private var named: [String: ObjectID] = [:]
     private var bySize: [Int64: [ObjectID]] = [:]
-    private var digests: [ObjectID: ContentDigests] = [:]
-    /// Objects of a size are compared with a label only if they are this few: more would cost more
-    /// than to fetch one.
+    private var digests: [ObjectID: [Label]] = [:]
+    /// Objects of one size are compared with a label only if they are this few: to read more would
+    /// cost more than to fetch one.
     private static let candidatesMax = 64
 
-    /// - Parameter sizes: those that the release promises for files without address.
-    init(_ versions: VersionStore, sizes: Set<Int64>) throws(StoreError) {
-        self.versions = versions
-        for summary in try versions.versions() {
-            for entry in try versions.manifest(of: summary.version).entries {
-                for label in entry.labels where try versions.store.contains(entry.address) {
-                    proved[.digest(label)] = entry.address
+    init(_ versions: VersionStore, for files: [ReleaseFile]) throws(StoreError) {
+        store = versions.store
+        let sizes = Set(files.compactMap { $0.address == nil ? $0.byteCount : nil })
+        var found: [Int64: Set<ObjectID>] = [:]
+        for name in try versions.store.manifestNames() {
+            for entry in try versions.manifest(of: name).entries {
+                for label in entry.labels { labelled[label] = entry.address }
+                if let name = MeteorLabel.kept(in: entry) { named[name] = entry.address }
+                if sizes.contains(entry.byteCount) {
+                    found[entry.byteCount, default: []].insert(entry.address)
                 }
-                if let label = MeteorLabel.kept(in: entry) {
-                    proved[.meteorLabel(label)] = entry.address
-                }
-                guard sizes.contains(entry.byteCount) else { continue }
-                bySize[entry.byteCount, default: []].append(entry.address)
             }
         }
-        for (size, addresses) in bySize { bySize[size] = Array(Set(addresses)).sorted() }
+        for (size, addresses) in found { bySize[size] = addresses.sorted() }
     }
 
-    /// The address of content that fulfils all checks of a file, if a version has it.
+    /// The address of content that is proved to be that of a file, if a version has it.
     mutating func address(of file: ReleaseFile) throws(StoreError) -> ObjectID? {
-        for check in file.checks {
-            guard let address = proved[check], try versions.store.contains(address) else { continue }
+        for label in file.labels {
+            guard let address = labelled[label], try store.contains(address) else { continue }
+            return address
+        }
+        for case .meteorLabel(let name) in file.checks {
+            guard let address = named[name], try store.contains(address) else { continue }
             return address
         }
         guard let byteCount = file.byteCount, let candidates = bySize[byteCount],
             candidates.count <= Self.candidatesMax
         else { return nil }
-        for candidate in candidates {
-            guard let digests = try digests(of: candidate) else { continue }
-            if file.checks.contains(where: { $0.verdict(on: digests) == .proved }),
-                !file.checks.contains(where: { $0.verdict(on: digests) == .refuted })
-            {
-                return candidate
-            }
-        }
+        for candidate in candidates where try isProved(candidate, file) { return candidate }
         return nil
     }
 
-    private mutating func digests(of address: ObjectID) throws(StoreError) -> ContentDigests? {
+    private mutating func isProved(
+        _ candidate: ObjectID, _ file: ReleaseFile
+    ) throws(StoreError) -> Bool {
+        var isProved = false
+        for check in file.checks {
+            switch check {
+            case .entityTag: continue
+            case .digest(let label):
+                let digests = try digests(of: candidate)
+                guard let own = digests.first(where: { $0.algorithm == label.algorithm }) else {
+                    return false
+                }
+                if own != label { return false }
+                isProved = true
+            case .meteorLabel(let text):
+                guard let label = MeteorLabel(text) else { continue }
+                if case .proved = try label.proof(digests(of: candidate)) { isProved = true }
+            }
+        }
+        return isProved
+    }
+
+    /// All digests of an object; none if it is gone or damaged.
+    private mutating func digests(of address: ObjectID) throws(StoreError) -> [Label] {
         if let known = digests[address] { return known }
-        guard let reader = try versions.store.open(address) else { return nil }
-        var digester = try ContentDigester()
-        try reader.forEachPiece { digester.update($0) }
-        let found = digester.finish()
+        var found: [Label] = []
+        if let reader = try store.open(address) {
+            let digester = try ContentDigests(DigestAlgorithm.allCases)
+            do throws(StoreError) {
+                try reader.forEachPiece { piece in piece.withUnsafeBytes { digester.update($0) } }
+                found = digester.finish(address: address)
+            } catch {
+                guard error.code == .damagedObject else { throw error }
+            }
+        }
         digests[address] = found
         return found
+    }
+}
+
+extension MeteorLabel {
+    /// The label under which a version's file was fetched from a Meteor server.
+    fileprivate static func kept(in entry: Manifest.Entry) -> String? {
+        guard let text = entry.foreign.first(where: { $0.key == "hash" })?.value.asString else {
+            return nil
+        }
+        return MeteorLabel(text)?.description
     }
 }

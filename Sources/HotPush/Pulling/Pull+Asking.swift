@@ -11,7 +11,7 @@ extension Pull {
     ///   `.badRelease`, `.badPointer`, `.unsuitableRelease`.
     public func ask(_ text: String) throws(StoreError) -> OriginAnswer {
         let reference = try OriginReference(parsing: text)
-        let origin = try OriginURL(reference.location)
+        let location = reference.location
         let wanted = try options.format.map { (name) throws(StoreError) in
             guard let format = ReleaseFormats.named(name) else {
                 throw StoreError(
@@ -23,14 +23,14 @@ extension Pull {
         }
         if wanted == nil || wanted is CastreeFormat {
             let channel = try reference.channel ?? ChannelName(options.channel)
-            if let answer = try askChannel(channel, at: origin, isSure: wanted != nil) {
+            if let answer = try askChannel(channel, at: location, isSure: wanted != nil) {
                 return answer
             }
         }
         var refusal: StoreError?
         for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {
             do throws(StoreError) {
-                return try .release(askDocuments(of: format, at: origin))
+                return try .release(askDocuments(of: format, at: location))
             } catch {
                 // Without a wish, the next format may fit; what is wrong inside a document is said.
                 guard wanted == nil, error.code == .notFound || error.code == .badOrigin else {
@@ -40,14 +40,14 @@ extension Pull {
             }
         }
         throw wanted != nil
-            ? refusal ?? noRelease(origin)
-            : noRelease(origin)
+            ? refusal ?? noRelease(location)
+            : noRelease(location)
     }
 
-    private func noRelease(_ origin: OriginURL) -> StoreError {
+    private func noRelease(_ origin: OriginLocation) -> StoreError {
         StoreError(
             .notFound,
-            "nothing at \(origin.shown) describes a release: neither a channel "
+            "nothing at \(origin.description) describes a release: neither a channel "
                 + "\"\(printable(options.channel))\" (castree publish) nor a Meteor server's "
                 + "__cordova/manifest.json; check the URL")
     }
@@ -56,12 +56,11 @@ extension Pull {
 
     /// - Returns: nil if there is no such channel and another format may be meant.
     private func askChannel(
-        _ channel: ChannelName, at origin: OriginURL, isSure: Bool
+        _ channel: ChannelName, at origin: OriginLocation, isSure: Bool
     ) throws(StoreError) -> OriginAnswer? {
         let path = OriginLayout.pointer(channel)
         let answer = try document(
-            origin.url(of: path), accept: "application/json",
-            byteCountMax: Int64(ChannelPointer.byteCountMax))
+            path, at: origin, byteCountMax: Int64(ChannelPointer.byteCountMax))
         let isDocument =
             answer.head.status == 200
             && ReleaseDocument(path: path).accepts(contentType: answer.head["content-type"])
@@ -69,7 +68,7 @@ extension Pull {
             guard isSure else { return nil }
             throw StoreError(
                 .notFound,
-                "\(origin.shown) has no channel \"\(channel)\" (it answered \(answer.head.status)); "
+                "\(origin.description) has no channel \"\(channel)\" (it answered \(answer.head.status)); "
                     + "castree publish makes one")
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
@@ -107,11 +106,13 @@ extension Pull {
     }
 
     private func release(
-        _ published: PublishedVersion, _ offered: OfferedRelease, at origin: OriginURL
+        _ published: PublishedVersion, _ offered: OfferedRelease, at location: OriginLocation
     ) throws(StoreError) -> ReleaseOffer {
-        let url = origin.url(of: OriginLayout.manifest(published.manifest))
+        let origin = try OriginURL(of: location)
+        let path = OriginLayout.manifest(published.manifest)
+        let url = location.appending(path)
         let answer = try document(
-            url, accept: "application/json", byteCountMax: published.manifestByteCount)
+            path, at: location, byteCountMax: published.manifestByteCount)
         guard answer.head.status == 200 else {
             throw StoreError(
                 .notFound,
@@ -133,19 +134,21 @@ extension Pull {
         release.rollout = offered.rollout
         release.requirements = offered.requirements
         release.isMandatory = offered.isMandatory
-        return ReleaseOffer(release: release, format: format, origin: origin)
+        return ReleaseOffer(
+            release: release, format: format, location: location, origin: origin)
     }
 
     // MARK: Other formats
 
     private func askDocuments(
-        of format: any ReleaseFormat, at origin: OriginURL
+        of format: any ReleaseFormat, at location: OriginLocation
     ) throws(StoreError) -> ReleaseOffer {
+        let origin = try OriginURL(of: location)
         let layout: DocumentLayout = origin.scheme == "file" ? .directory : .server
         var refusal: StoreError?
         for wanted in format.documents(layout, version: nil) {
             let answer = try document(
-                origin.url(of: wanted.path), accept: wanted.accept,
+                wanted.path, at: location, accept: wanted.accept,
                 byteCountMax: options.manifestByteCountMax)
             guard answer.head.status == 200 else {
                 refusal = format.error(.documentStatus(answer.head.status))
@@ -163,18 +166,30 @@ extension Pull {
                 origin: origin, layout: layout, platform: options.platform)
             context.app = try appIdentity()
             let release = try format.read(answer.bytes, context)
-            return ReleaseOffer(release: release, format: format, origin: origin)
+            return ReleaseOffer(
+                release: release, format: format, location: location, origin: origin)
         }
-        throw refusal ?? noRelease(origin)
+        throw refusal ?? noRelease(location)
     }
 
     func document(
-        _ url: String, accept: String, byteCountMax: Int64
+        _ path: String, at location: OriginLocation, accept: String = "application/json",
+        byteCountMax: Int64
     ) throws(StoreError) -> DocumentFetch.Answer {
         let fetch = DocumentFetch(
-            url, accept: accept, byteCountMax: byteCountMax, retries: options.retries,
-            isInterrupted: isInterrupted)
+            try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
+            retries: options.retries, isInterrupted: isInterrupted)
         defer { requestCount += fetch.requestCount }
-        return try fetch.run(over: transport)
+        return try fetch.run(over: transport(to: location))
+    }
+}
+
+extension OriginURL {
+    /// What sources are relative to; inside a directory the URLs of ``DirectoryTransport``.
+    init(of location: OriginLocation) throws(StoreError) {
+        switch location {
+        case .web(let base): try self.init(base)
+        case .directory: try self.init("file:///")
+        }
     }
 }

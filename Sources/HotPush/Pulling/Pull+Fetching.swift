@@ -35,7 +35,7 @@ extension Pull {
             } settled: { (arrived) throws(StoreError) in
                 try draft.note(arrived)
             }
-            let failure = try run(download)
+            let failure = try run(download, over: transport(to: offer.location))
             draft.skip(download.tally.absent)
             if failure == nil || draft.hasNews { try draft.revise() }
             report.objects = download.tally.fetchedCount
@@ -52,7 +52,9 @@ extension Pull {
     }
 
     /// - Returns: what ended the download early; what had come by then is in the store.
-    private func run(_ download: Download) throws(StoreError) -> StoreError? {
+    private func run(
+        _ download: Download, over transport: any Transport
+    ) throws(StoreError) -> StoreError? {
         try transport.run(download)
         do throws(StoreError) {
             try download.settle()

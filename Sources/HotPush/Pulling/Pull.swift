@@ -18,7 +18,7 @@ public final class Pull {
     public let versions: VersionStore
     /// How.
     public let options: PullOptions
-    let transport: any Transport
+    private let network: any Transport
     /// How many requests have been sent.
     public internal(set) var requestCount = 0
 
@@ -28,8 +28,16 @@ public final class Pull {
         _ options: PullOptions = PullOptions()
     ) {
         self.versions = versions
-        self.transport = transport
+        network = transport
         self.options = options
+    }
+
+    /// What carries requests to a location.
+    func transport(to location: OriginLocation) -> any Transport {
+        switch location {
+        case .web: network
+        case .directory(let path): DirectoryTransport(path)
+        }
     }
 
     func isInterrupted() -> Bool { versions.store.options.isInterrupted() }
@@ -86,11 +94,12 @@ public final class Pull {
         var release = offer.release
         if let name = options.version { release.version = try VersionName(name) }
         if !options.isForced { try refuseBanned(release, offer.format) }
-        let addresses = try addresses(of: release, from: offer.origin)
+        let addresses = try addresses(of: release, from: offer.location)
         let known = addresses.compactMap(\.self)
         let absent = Set(try versions.store.unvouched(known))
         return try DownloadPlan(
-            release, origin: offer.origin.description, addresses: addresses
+            release, origin: offer.location.description, addresses: addresses,
+            sizes: sizes(of: release, addresses)
         ) { !absent.contains($0) }
     }
 
@@ -111,7 +120,7 @@ public final class Pull {
 
     /// For each file the address of its content, as far as anybody knows it.
     private func addresses(
-        of release: Release, from origin: OriginURL
+        of release: Release, from origin: OriginLocation
     ) throws(StoreError) -> [ObjectID?] {
         var result = release.files.map(\.address)
         guard result.contains(nil) else { return result }
@@ -127,6 +136,19 @@ public final class Pull {
             } else {
                 result[position] = try known.address(of: file)
             }
+        }
+        return result
+    }
+
+    /// The sizes of known content of which the release does not tell the size.
+    private func sizes(
+        of release: Release, _ addresses: [ObjectID?]
+    ) throws(StoreError) -> [ObjectID: Int64] {
+        var result: [ObjectID: Int64] = [:]
+        for (position, file) in release.files.enumerated() where file.byteCount == nil {
+            guard let address = addresses[position], let reader = try versions.store.open(address)
+            else { continue }
+            result[address] = reader.byteCount
         }
         return result
     }

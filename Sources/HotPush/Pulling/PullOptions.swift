@@ -14,8 +14,8 @@ public struct PullOptions: Sendable {
     public var isForced = false
     /// Which device this is, for staged roll-outs; nil takes part in none that is partial.
     public var device: String?
-    /// What this app fulfils, by kind of requirement.
-    public var app: [String: String] = [:]
+    /// What this app says of itself.
+    public var app = AppTraits()
     /// Trying again: how often, how fast.
     public var retries = RetryPolicy()
     /// The largest manifest that is read, in bytes.

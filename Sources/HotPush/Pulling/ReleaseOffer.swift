@@ -7,7 +7,9 @@ public struct ReleaseOffer: Sendable {
     public var release: Release
     /// How it is written.
     public var format: any ReleaseFormat
-    /// Where its files are.
+    /// Where it was found.
+    public var location: OriginLocation
+    /// What the sources of its files are relative to.
     public var origin: OriginURL
 }
 

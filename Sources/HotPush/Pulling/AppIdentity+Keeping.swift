@@ -1,0 +1,20 @@
+import StrictJSON
+import VersionTree
+
+extension AppIdentity {
+    private static let key = "app"
+
+    /// The member of a manifest that keeps it.
+    var member: JSONValue.Member {
+        var members: [JSONValue.Member] = []
+        if let id { members.append(.init(key: "id", value: .string(id))) }
+        if let rootURL { members.append(.init(key: "rootURL", value: .string(rootURL))) }
+        return .init(key: Self.key, value: .object(members))
+    }
+
+    /// What a version that was fetched says about the app.
+    init(keptIn manifest: Manifest) {
+        let kept = manifest.foreign.first { $0.key == Self.key }?.value
+        self.init(id: kept?["id"]?.asString, rootURL: kept?["rootURL"]?.asString)
+    }
+}

@@ -1,0 +1,105 @@
+import CASStore
+
+/// Carries requests to a directory of this machine: `file:///path` is a path inside of it.
+///
+/// An origin on a disk or a shared drive, or the version that an app brings along, is fetched from
+/// like any other: one seam, one client.
+public final class DirectoryTransport: Transport {
+    private let directory: String
+    private let fileSystem: any FileSystem
+    private static let pieceByteCount = 256 * 1024
+
+    /// Makes a transport; the directory is looked at by the first request.
+    public convenience init(_ directory: String) { self.init(directory, POSIXFileSystem()) }
+
+    package init(_ directory: String, _ fileSystem: any FileSystem) {
+        self.directory = directory
+        self.fileSystem = fileSystem
+    }
+
+    /// Carries what the client asks for, one after the other; see ``Transport/run(_:)``.
+    ///
+    /// - Throws: nothing; what fails is the outcome of a transfer.
+    public func run(_ client: some TransferClient) throws(StoreError) {
+        while client.tick() {
+            switch client.next() {
+            case .nothing: return
+            case .wait(let milliseconds): pause(milliseconds: Int32(min(milliseconds, 100)))
+            case .request(let request): carry(request, client)
+            }
+        }
+    }
+
+    private func carry(_ request: TransferRequest, _ client: some TransferClient) {
+        do throws(StoreError) {
+            let prefix = "file:///"
+            guard request.url.hasPrefix(prefix),
+                let path = PercentEncoding.decoded(request.url.dropFirst(prefix.count).utf8),
+                let name = String(validating: path, as: UTF8.self), !name.utf8.contains(0)
+            else {
+                return client.end(
+                    request.id, .failed(TransferFailure(.request, "\(request.url) is no file here")))
+            }
+            try send(name, request, client)
+        } catch {
+            client.end(request.id, .failed(TransferFailure(.broken, error.message)))
+        }
+    }
+
+    private func send(
+        _ path: String, _ request: TransferRequest, _ client: some TransferClient
+    ) throws(StoreError) {
+        let full = directory + "/" + path
+        guard let file = try fileSystem.openIfPresent(POSIXFileSystem.workingDirectory, full, .reading)
+        else { return answer(404, [], request, client) }
+        let status = try fileSystem.status(file.raw)
+        guard status.kind == .regular else { return answer(404, [], request, client) }
+        var offset = request.offset
+        guard offset < status.byteCount || status.byteCount == 0 else {
+            let range = [(name: "content-range", value: "bytes */\(status.byteCount)")]
+            return answer(416, range, request, client)
+        }
+        var fields = [
+            (name: "content-length", value: String(max(0, status.byteCount - offset)))
+        ]
+        if offset > 0 {
+            let range = "bytes \(offset)-\(status.byteCount - 1)/\(status.byteCount)"
+            fields.append((name: "content-range", value: range))
+        }
+        let head = TransferHead(
+            status: offset > 0 ? 206 : 200, fields: fields, url: request.url)
+        switch client.begin(request.id, head) {
+        case .refuse: return client.end(request.id, .refused)
+        case .discard: return client.end(request.id, .finished)
+        case .take: break
+        }
+        let first = offset
+        while offset < status.byteCount {
+            let piece = try fileSystem.read(
+                file.raw, at: offset,
+                count: Int(min(status.byteCount - offset, Int64(Self.pieceByteCount))))
+            if piece.isEmpty { break }
+            offset += Int64(piece.count)
+            if offset - first > request.byteCountMax - first {
+                return client.end(request.id, .tooLarge)
+            }
+            guard client.tick() else { return client.end(request.id, .cancelled) }
+            let goesOn = piece.withUnsafeBytes { client.receive(request.id, $0) }
+            guard goesOn else { return client.end(request.id, .refused) }
+        }
+        guard offset == status.byteCount || status.byteCount == 0 else {
+            return client.end(
+                request.id, .failed(TransferFailure(.broken, "\(full) became shorter meanwhile")))
+        }
+        client.end(request.id, .finished)
+    }
+
+    private func answer(
+        _ status: Int, _ fields: [(name: String, value: String)], _ request: TransferRequest,
+        _ client: some TransferClient
+    ) {
+        let head = TransferHead(status: status, fields: fields, url: request.url)
+        let decision = client.begin(request.id, head)
+        client.end(request.id, decision == .refuse ? .refused : .finished)
+    }
+}
