@@ -1,4 +1,5 @@
-import CASStore
+public import CASStore
+import VersionTree
 
 // What the transport hands over: heads, bytes, ends.
 

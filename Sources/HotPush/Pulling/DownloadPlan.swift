@@ -1,5 +1,5 @@
 public import CASStore
-public import VersionTree
+import VersionTree
 
 /// What a pull would fetch, before a byte is fetched.
 ///

@@ -1,4 +1,5 @@
 import CASStore
+import StrictJSON
 import VersionTree
 
 /// What the versions of a store say about content that a release names by label only.

@@ -1,4 +1,4 @@
-import CASStore
+public import CASStore
 import VersionTree
 
 // Asking an origin what it offers.
@@ -12,15 +12,7 @@ extension Pull {
     public func ask(_ text: String) throws(StoreError) -> OriginAnswer {
         let reference = try OriginReference(parsing: text)
         let location = reference.location
-        let wanted = try options.format.map { (name) throws(StoreError) in
-            guard let format = ReleaseFormats.named(name) else {
-                throw StoreError(
-                    .unsupported,
-                    "there is no format \"\(printable(name))\"; castree knows "
-                        + ReleaseFormats.names.joined(separator: ", "))
-            }
-            return format
-        }
+        let wanted = try wantedFormat()
         if wanted == nil || wanted is CastreeFormat {
             let channel = try reference.channel ?? ChannelName(options.channel)
             if let answer = try askChannel(channel, at: location, isSure: wanted != nil) {
@@ -42,6 +34,15 @@ extension Pull {
         throw wanted != nil
             ? refusal ?? noRelease(location)
             : noRelease(location)
+    }
+
+    private func wantedFormat() throws(StoreError) -> (any ReleaseFormat)? {
+        guard let name = options.format else { return nil }
+        if let format = ReleaseFormats.named(name) { return format }
+        throw StoreError(
+            .unsupported,
+            "there is no format \"\(printable(name))\"; castree knows "
+                + ReleaseFormats.names.joined(separator: ", "))
     }
 
     private func noRelease(_ origin: OriginLocation) -> StoreError {
@@ -107,7 +108,7 @@ extension Pull {
 
     private func release(
         _ published: PublishedVersion, _ offered: OfferedRelease, at location: OriginLocation
-    ) throws(StoreError) -> ReleaseOffer {
+    ) throws(StoreError) -> FoundRelease {
         let origin = try OriginURL(of: location)
         let path = OriginLayout.manifest(published.manifest)
         let url = location.appending(path)
@@ -134,7 +135,7 @@ extension Pull {
         release.rollout = offered.rollout
         release.requirements = offered.requirements
         release.isMandatory = offered.isMandatory
-        return ReleaseOffer(
+        return FoundRelease(
             release: release, format: format, location: location, origin: origin)
     }
 
@@ -142,7 +143,7 @@ extension Pull {
 
     private func askDocuments(
         of format: any ReleaseFormat, at location: OriginLocation
-    ) throws(StoreError) -> ReleaseOffer {
+    ) throws(StoreError) -> FoundRelease {
         let origin = try OriginURL(of: location)
         let layout: DocumentLayout = origin.scheme == "file" ? .directory : .server
         var refusal: StoreError?
@@ -166,7 +167,7 @@ extension Pull {
                 origin: origin, layout: layout, platform: options.platform)
             context.app = try appIdentity()
             let release = try format.read(answer.bytes, context)
-            return ReleaseOffer(
+            return FoundRelease(
                 release: release, format: format, location: location, origin: origin)
         }
         throw refusal ?? noRelease(location)

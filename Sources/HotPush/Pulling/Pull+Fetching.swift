@@ -1,4 +1,4 @@
-import CASStore
+public import CASStore
 import StrictJSON
 import VersionTree
 
@@ -10,7 +10,7 @@ extension Pull {
     /// - Throws: `.outOfSpace` before the first byte; `.network`, `.mismatch`, `.notFound`,
     ///   `.unsuitableRelease`, `.interrupted`. What has come is kept: the next pull goes on from it.
     public func fetch(
-        _ plan: DownloadPlan, of offer: ReleaseOffer
+        _ plan: DownloadPlan, of offer: FoundRelease
     ) throws(StoreError) -> PullReport {
         let release = plan.release
         let draft = try Draft(plan, versions)

@@ -90,7 +90,7 @@ public final class Pull {
     ///
     /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if the name is taken by
     ///   other content.
-    public func plan(_ offer: ReleaseOffer) throws(StoreError) -> DownloadPlan {
+    public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
         var release = offer.release
         if let name = options.version { release.version = try VersionName(name) }
         if !options.isForced { try refuseBanned(release, offer.format) }

@@ -1,4 +1,4 @@
-import CASStore
+public import CASStore
 
 /// Carries requests to a directory of this machine: `file:///path` is a path inside of it.
 ///

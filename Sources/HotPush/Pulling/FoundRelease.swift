@@ -1,8 +1,5 @@
-public import CASStore
-public import VersionTree
-
 /// A release, and where it was found.
-public struct ReleaseOffer: Sendable {
+public struct FoundRelease: Sendable {
     /// What is offered.
     public var release: Release
     /// How it is written.
@@ -16,7 +13,7 @@ public struct ReleaseOffer: Sendable {
 /// What an origin has to say.
 public enum OriginAnswer: Sendable {
     /// It offers a release.
-    case release(ReleaseOffer)
+    case release(FoundRelease)
     /// It offers content that a version of the store has, so its manifest was not fetched.
     case known(version: String)
     /// Devices are to run what was shipped with the app.
