@@ -40,6 +40,19 @@ import Testing
         #expect(result.head == nil)
     }
 
+    @Test(
+        "whose connection ends before it begins ends as broken",
+        arguments: [
+            Fault.Ending.closed, .reset,
+        ])
+    func slammed(_ ending: Fault.Ending) throws {
+        let origin = try origin()
+        origin.slam(ending)
+        #expect(try fetch(origin.url + "/f").failure == .broken)
+        origin.slam(nil)
+        #expect(try fetch(origin.url + "/f").bytes == Self.bytes)
+    }
+
     @Test("that stalls ends as a time-out, after the bytes that came")
     func stall() throws {
         let origin = try origin(.stall(after: 12_345))

@@ -81,6 +81,11 @@ final class FaultyOrigin: Sendable {
         state.shared.withLock { $0.actions[path] = action }
     }
 
+    /// Ends every connection as soon as it is accepted, before a byte of it is read; nil for no more.
+    func slam(_ ending: Fault.Ending?) {
+        state.shared.withLock { $0.slamming = ending }
+    }
+
     /// Refuses connections from now on and breaks off those that are open.
     func close() { state.close() }
 

@@ -8,24 +8,12 @@
 enum OriginSocket {
     /// A listener on a port of the IPv4 loopback; nil if the port is taken.
     static func listen(_ port: UInt16) -> Int32? {
-        #if canImport(Glibc)
-            let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #else
-            let raw = socket(AF_INET, SOCK_STREAM, 0)
-        #endif
+        let raw = make()
         guard raw >= 0 else { return nil }
         // Children of other tests must not keep the port.
         _ = fcntl(raw, F_SETFD, FD_CLOEXEC)
         set(raw, SOL_SOCKET, SO_REUSEADDR)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
+        let result = withAddress(port) { bind(raw, $0, $1) }
         #if canImport(Glibc)
             let isListening = result == 0 && Glibc.listen(raw, 128) == 0
         #else
@@ -36,6 +24,36 @@ enum OriginSocket {
             return nil
         }
         return raw
+    }
+
+    /// Whether somebody accepts connections on a port of the IPv4 loopback.
+    static func isListening(_ port: UInt16) -> Bool {
+        let raw = make()
+        guard raw >= 0 else { return false }
+        defer { close(raw) }
+        return withAddress(port) { connect(raw, $0, $1) } == 0
+    }
+
+    private static func make() -> Int32 {
+        #if canImport(Glibc)
+            socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+            socket(AF_INET, SOCK_STREAM, 0)
+        #endif
+    }
+
+    private static func withAddress(
+        _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
     }
 
     static func accept(_ listener: Int32) -> Int32 {

@@ -17,6 +17,8 @@ final class OriginState: Sendable {
         var requests: [OriginRequest] = []
         var connectionCount = 0
         var listener: Int32?
+        /// How connections end before they begin.
+        var slamming: Fault.Ending?
         /// The sockets of open connections.
         var open: Set<Int32> = []
     }
@@ -44,6 +46,10 @@ final class OriginState: Sendable {
                 }
                 guard number > 0 else {
                     OriginSocket.close(raw)
+                    continue
+                }
+                if let ending = self.shared.withLock({ $0.slamming }) {
+                    self.end(raw, ending)
                     continue
                 }
                 Thread.detachNewThread {
