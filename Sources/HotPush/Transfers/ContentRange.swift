@@ -1,0 +1,65 @@
+/// Which bytes of the whole a response holds (RFC 9110, section 14.4).
+public struct ContentRange: Sendable, Hashable {
+    /// The bytes, from the first to behind the last; nil in a 416: none of those that were asked for.
+    public var bytes: Range<Int64>?
+    /// How many the whole has; nil if the server does not know.
+    public var total: Int64?
+
+    /// Reads the field's value; nil if it is not valid, or counts something else than bytes.
+    public init?(_ value: String) {
+        var reader = Reader(Array(value.utf8)[...])
+        guard reader.unit() else { return nil }
+        if reader.take(42) {
+            guard reader.take(47), let total = reader.number(), reader.isAtEnd else { return nil }
+            (bytes, self.total) = (nil, total)
+            return
+        }
+        guard let first = reader.number(), reader.take(45), let last = reader.number(),
+            reader.take(47), last >= first, last < .max
+        else { return nil }
+        bytes = first..<last + 1
+        if reader.take(42) {
+            total = nil
+        } else {
+            guard let number = reader.number(), number > last else { return nil }
+            total = number
+        }
+        guard reader.isAtEnd else { return nil }
+    }
+
+    /// Reads from left to right.
+    private struct Reader {
+        var rest: ArraySlice<UInt8>
+
+        init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+        var isAtEnd: Bool { rest.isEmpty }
+
+        mutating func take(_ byte: UInt8) -> Bool {
+            guard rest.first == byte else { return false }
+            rest.removeFirst()
+            return true
+        }
+
+        /// `bytes` and a blank; units have no case (section 14.1).
+        mutating func unit() -> Bool {
+            for letter in "bytes".utf8 {
+                guard let byte = rest.first, byte | 32 == letter else { return false }
+                rest.removeFirst()
+            }
+            return take(32)
+        }
+
+        mutating func number() -> Int64? {
+            var number: Int64?
+            while let digit = rest.first, digit >= 48, digit <= 57 {
+                let (tens, isLarge) = (number ?? 0).multipliedReportingOverflow(by: 10)
+                let (sum, isLarger) = tens.addingReportingOverflow(Int64(digit - 48))
+                guard !isLarge, !isLarger else { return nil }
+                number = sum
+                rest.removeFirst()
+            }
+            return number
+        }
+    }
+}

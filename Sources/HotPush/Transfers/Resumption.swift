@@ -1,0 +1,169 @@
+/// A file of which a part may be staged.
+public struct StagedPart: Sendable, Hashable {
+    /// How many bytes are staged.
+    public var byteCount: Int64
+    /// How many the whole has, if the release says it.
+    public var wholeByteCount: Int64?
+    /// The validator of the response that the bytes came from.
+    public var validator: Validator?
+    /// Whether a digest of the whole will be checked: parts that do not fit are found out.
+    public var isProvable: Bool
+
+    /// Makes a part.
+    public init(
+        byteCount: Int64 = 0, wholeByteCount: Int64? = nil, validator: Validator? = nil,
+        isProvable: Bool
+    ) {
+        self.byteCount = byteCount
+        self.wholeByteCount = wholeByteCount
+        self.validator = validator
+        self.isProvable = isProvable
+    }
+
+    /// What to ask for.
+    public enum Question: Sendable, Hashable {
+        /// Nothing: all bytes are staged.
+        case nothing
+        /// The whole; what is staged is of no use.
+        case whole
+        /// The rest, from an offset; with what `If-Range` says, if it says anything.
+        case rest(offset: Int64, ifRange: String?)
+    }
+
+    /// What to ask for: the rest if the parts are sure to fit, or will be proved to.
+    public var question: Question {
+        guard byteCount > 0 else { return wholeByteCount == 0 ? .nothing : .whole }
+        if let wholeByteCount {
+            if byteCount == wholeByteCount { return .nothing }
+            if byteCount > wholeByteCount { return .whole }
+        }
+        if let validator { return .rest(offset: byteCount, ifRange: validator.fieldValue) }
+        return isProvable ? .rest(offset: byteCount, ifRange: nil) : .whole
+    }
+}
+
+/// What a response is good for.
+public enum ResponseUse: Sendable, Hashable {
+    /// Its bytes belong behind those that are staged.
+    case append
+    /// Its bytes are the whole: what is staged goes.
+    case startOver
+    /// Nothing lacks: what is staged is the whole, and is to be checked.
+    case complete
+    /// Nothing has changed since the entity tag that `If-None-Match` named.
+    case unchanged
+    /// What is staged goes; ask for the whole. The reason, for the journal.
+    case askForWhole(String)
+    /// The origin does not offer what the release says, now. The reason, for people.
+    case refuse(String)
+    /// An answer without content; ``RetryPolicy`` knows whether another attempt is worth it.
+    case failure(status: Int)
+}
+
+/// Decides what a response to a request for a file, or for the rest of one, is good for.
+///
+/// Pure rules of RFC 9110, sections 13 to 15. What ``ResponseUse/askForWhole(_:)`` leads to has no
+/// range and so cannot lead there again.
+public enum Resumption {
+    /// What the response is good for.
+    ///
+    /// - Parameters:
+    ///   - head: of the final response.
+    ///   - part: what is staged.
+    ///   - question: what was asked; `whole` for a request that knows of no part.
+    ///   - isConditional: whether `If-None-Match` was sent.
+    public static func use(
+        of head: TransferHead, for part: StagedPart, asked question: StagedPart.Question,
+        isConditional: Bool = false
+    ) -> ResponseUse {
+        switch head.status {
+        case 200: whole(head, part)
+        case 206: partial(head, part, question)
+        case 304:
+            isConditional
+                ? .unchanged : .refuse("the server says 304 (not modified) to a plain request")
+        case 416: unsatisfiable(head, part, question)
+        case 203: .refuse("a proxy before the server has changed the content (203)")
+        case 400...: .failure(status: head.status)
+        default:
+            .refuse("the server says \(head.status), which is no answer to a request for a file")
+        }
+    }
+
+    private static func whole(_ head: TransferHead, _ part: StagedPart) -> ResponseUse {
+        // The length of encoded content says nothing about the file's.
+        if head["content-encoding"] == nil, let wholeByteCount = part.wholeByteCount,
+            let length = head["content-length"].flatMap(Int64.init), length != wholeByteCount
+        {
+            return wrongSize(length, wholeByteCount)
+        }
+        return .startOver
+    }
+
+    private static func partial(
+        _ head: TransferHead, _ part: StagedPart, _ question: StagedPart.Question
+    ) -> ResponseUse {
+        guard case .rest(let offset, _) = question else {
+            return .refuse("the server sent a part (206) though the whole was asked for")
+        }
+        if let type = head["content-type"], type.lowercased().hasPrefix("multipart/") {
+            return .askForWhole("the server sent several parts in one response")
+        }
+        guard let value = head["content-range"], let range = ContentRange(value),
+            let bytes = range.bytes
+        else { return .askForWhole("the server sent a part without saying which") }
+        guard bytes.lowerBound == offset else {
+            return .askForWhole(
+                "the server sent bytes from \(bytes.lowerBound) where \(offset) was asked for")
+        }
+        if let length = head["content-length"].flatMap(Int64.init), length != Int64(bytes.count) {
+            return .askForWhole("the server sent a part whose length is not what its range says")
+        }
+        if let total = range.total
+            ?? (bytes.upperBound > part.wholeByteCount ?? .max
+                ? bytes.upperBound : nil),
+            let wholeByteCount = part.wholeByteCount, total != wholeByteCount
+        {
+            return wrongSize(total, wholeByteCount)
+        }
+        return fits(head, part)
+            ? .append : .askForWhole("the file has changed at the server since its first part came")
+    }
+
+    /// Whether a part is of the same bytes as what is staged (RFC 9110, section 15.3.7.3).
+    private static func fits(_ head: TransferHead, _ part: StagedPart) -> Bool {
+        guard let validator = part.validator else { return part.isProvable }
+        if let isSame = validator.matches(head) { return isSame }
+        switch validator {
+        // A response that had a tag before must repeat it (section 15.3.7).
+        case .entityTag: return part.isProvable
+        // A date need not be repeated; a tag that was not there before is another matter.
+        case .lastModified: return head["etag"] == nil || part.isProvable
+        }
+    }
+
+    private static func unsatisfiable(
+        _ head: TransferHead, _ part: StagedPart, _ question: StagedPart.Question
+    ) -> ResponseUse {
+        guard case .rest(let offset, _) = question else { return .failure(status: 416) }
+        guard let value = head["content-range"], let range = ContentRange(value),
+            range.bytes == nil, let total = range.total
+        else { return .askForWhole("the server has no bytes from \(offset) on") }
+        if let wholeByteCount = part.wholeByteCount, total != wholeByteCount {
+            return wrongSize(total, wholeByteCount)
+        }
+        guard total == offset else {
+            return .askForWhole(
+                "the server has \(total) bytes, and says that \(offset) is no offset")
+        }
+        // Without proof, only a matching validator makes the staged bytes the server's.
+        if let validator = part.validator, validator.matches(head) == false {
+            return .askForWhole("the file has changed at the server since its first part came")
+        }
+        return .complete
+    }
+
+    private static func wrongSize(_ count: Int64, _ wholeByteCount: Int64) -> ResponseUse {
+        .refuse("the server has \(count) bytes where the release says \(wholeByteCount)")
+    }
+}

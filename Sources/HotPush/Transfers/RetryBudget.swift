@@ -1,0 +1,63 @@
+/// Counts the failures of a pull and decides about each whether to try again.
+///
+/// A value without a clock or a generator of its own: what it says depends on what it was told.
+public struct RetryBudget: Sendable {
+    /// The limits.
+    public let policy: RetryPolicy
+    /// Failures in a row without a new byte, by the transfer's id.
+    private var failureCounts: [Int: Int] = [:]
+    private var pullFailureCount = 0
+
+    /// Makes a budget of which nothing is spent.
+    public init(_ policy: RetryPolicy = RetryPolicy()) { self.policy = policy }
+
+    /// What to do about an attempt that did not bring its file.
+    public enum Decision: Sendable, Hashable {
+        /// Try again when so much time has passed.
+        case again(after: Duration)
+        /// Another attempt would fare no better.
+        case useless
+        /// The file has used up its attempts.
+        case spent
+        /// The pull has used up its attempts, this file or another.
+        case pullSpent
+    }
+
+    /// Notes that bytes came that were not here before, of whatever file: the network works.
+    public mutating func progressed(_ id: Int) {
+        failureCounts[id] = nil
+        pullFailureCount = 0
+    }
+
+    /// Decides about an attempt that did not bring its file.
+    ///
+    /// - Parameters:
+    ///   - id: the transfer's.
+    ///   - outcome: how it ended.
+    ///   - head: the final response's head, if it came.
+    ///   - newByteCount: bytes that were staged beyond what was staged before. An attempt that brought
+    ///     some was not in vain: counting starts anew. Bytes that were fetched a second time are not
+    ///     new.
+    ///   - now: seconds since 1970, for a `Retry-After` with a date.
+    ///   - generator: makes the draw of the wait.
+    public mutating func decide(
+        _ id: Int, _ outcome: TransferOutcome, head: TransferHead?, newByteCount: Int64,
+        now: Int64, using generator: inout some RandomNumberGenerator
+    ) -> Decision {
+        if newByteCount > 0 { progressed(id) }
+        guard RetryPolicy.isWorthRetrying(outcome, status: head?.status) else { return .useless }
+        var count = 0
+        if newByteCount <= 0 {
+            count = (failureCounts[id] ?? 0) + 1
+            failureCounts[id] = count
+            pullFailureCount += 1
+        }
+        if pullFailureCount >= policy.pullFailureCountMax { return .pullSpent }
+        if count >= policy.failureCountMax { return .spent }
+        let asked = head.flatMap { head in
+            head["retry-after"].flatMap { RetryAfter.delay($0, now: now) }
+        }
+        return .again(
+            after: policy.delay(failureCount: count, retryAfter: asked, using: &generator))
+    }
+}

@@ -1,0 +1,75 @@
+/// How often and how soon a transfer that failed is tried again.
+///
+/// The waits grow exponentially and are drawn evenly between nothing and their limit ("full jitter"):
+/// many devices that lose one server do not come back to it at once.
+public struct RetryPolicy: Sendable, Hashable {
+    /// Failures in a row without a new byte after which a file is given up.
+    public var failureCountMax = 8
+    /// Failures in a row without a new byte, over all files, after which a pull is given up: the
+    /// network is gone.
+    public var pullFailureCountMax = 200
+    /// What the first wait is at most; the next ones double.
+    public var firstDelay: Duration = .milliseconds(500)
+    /// What any wait is at most.
+    public var delayMax: Duration = .seconds(30)
+    /// What a server's `Retry-After` is worth at most.
+    public var retryAfterMax: Duration = .seconds(120)
+
+    /// Makes a policy for a mobile network: a file may be stuck for about a minute.
+    public init() {}
+
+    /// Whether another attempt may fare better than one that ended so.
+    ///
+    /// - Parameter status: of the final response, if its head came. An error status outweighs what
+    ///   happened to its body.
+    public static func isWorthRetrying(_ outcome: TransferOutcome, status: Int?) -> Bool {
+        if let status, status >= 400 {
+            switch outcome {
+            case .finished, .failed: return isWorthRetrying(status: status)
+            case .refused, .tooLarge, .cancelled: return false
+            }
+        }
+        guard case .failed(let failure) = outcome else { return false }
+        switch failure.kind {
+        case .resolve, .connect, .broken, .timeout: return true
+        case .security, .redirect, .malformed, .request: return false
+        }
+    }
+
+    /// Whether a status tells of a trouble that passes (RFC 9110, sections 15.5 and 15.6; 425: RFC
+    /// 8470, section 5.2; 429: RFC 6585, section 4).
+    public static func isWorthRetrying(status: Int) -> Bool {
+        switch status {
+        case 408, 425, 429, 500, 502, 503, 504: true
+        default: false
+        }
+    }
+
+    /// How long to wait before the next attempt.
+    ///
+    /// - Parameters:
+    ///   - failureCount: failures in a row without a new byte, this one included; 0 if it brought some.
+    ///   - retryAfter: what the server asked for; the wait is not shorter, up to ``retryAfterMax``.
+    ///   - generator: makes the draw; a seeded one makes it the same each time.
+    public func delay(
+        failureCount: Int, retryAfter: Duration? = nil,
+        using generator: inout some RandomNumberGenerator
+    ) -> Duration {
+        let doublings = min(max(failureCount - 1, 0), 30)
+        let limit = min(firstDelay * (1 << doublings), delayMax)
+        let jitter = Self.drawn(upTo: limit, &generator)
+        guard let retryAfter else { return jitter }
+        // Those who were told the same moment do not all come at it.
+        return min(max(retryAfter, .zero), retryAfterMax) + min(jitter, firstDelay)
+    }
+
+    private static func drawn(
+        upTo limit: Duration, _ generator: inout some RandomNumberGenerator
+    ) -> Duration {
+        let (seconds, attoseconds) = limit.components
+        guard seconds >= 0, attoseconds >= 0 else { return .zero }
+        let milliseconds =
+            min(UInt64(seconds), 1 << 32) * 1000 + UInt64(attoseconds / 1_000_000_000_000_000)
+        return .milliseconds(UInt64.random(in: 0...milliseconds, using: &generator))
+    }
+}

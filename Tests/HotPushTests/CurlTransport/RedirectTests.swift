@@ -1,0 +1,126 @@
+import HotPush
+import Testing
+
+@testable import CurlTransport
+
+@Suite("A redirect") struct RedirectTests {
+    @Test(
+        "is followed, and the head is that of the last response",
+        arguments: [
+            301, 302, 303, 307, 308,
+        ])
+    func followed(_ status: Int) throws {
+        let origin = try FaultyOrigin(["/b": Content("there")])
+        origin.always(.redirect(to: "b?x=1", status: status), on: "/a")
+        let result = try fetch(origin.url + "/a")
+        #expect(result.bytes == Array("there".utf8))
+        #expect(result.status == 200)
+        #expect(result.head?["location"] == nil)
+        #expect(result.head?.url == origin.url + "/b?x=1")
+        #expect(origin.requests.map(\.target) == ["/a", "/b?x=1"])
+        #expect(origin.connectionCount == 1, "the connection is of use for the next request")
+    }
+
+    @Test("keeps the range and the fields of the request")
+    func range() throws {
+        let content = Content("0123456789")
+        let origin = try FaultyOrigin(["/b": content])
+        origin.always(.redirect(to: "/b"), on: "/a")
+        let result = try fetch(origin.url + "/a", .local) {
+            $0.offset = 4
+            $0.ifRange = content.tag
+            $0.fields = [("Authorization", "Bearer x")]
+        }
+        #expect(result.bytes == Array("456789".utf8))
+        #expect(origin.requests.map { $0["range"] } == ["bytes=4-", "bytes=4-"])
+        #expect(origin.requests.last?["authorization"] == "Bearer x")
+    }
+
+    @Test("to another origin does not carry who asks")
+    func foreign() throws {
+        let other = try FaultyOrigin(["/b": Content("there")])
+        let origin = try FaultyOrigin()
+        origin.always(.redirect(to: other.url + "/b"), on: "/a")
+        let result = try fetch(origin.url + "/a", .local) {
+            $0.fields = [("Authorization", "Bearer x"), ("Cookie", "c=1"), ("X-Kept", "1")]
+        }
+        #expect(result.bytes == Array("there".utf8))
+        let request = try #require(other.requests.first)
+        #expect(request["authorization"] == nil)
+        #expect(request["cookie"] == nil)
+        #expect(request["x-kept"] == "1")
+        #expect(origin.requests.first?["authorization"] == "Bearer x")
+    }
+
+    @Test("is followed as often as the options allow, and no further")
+    func chain() throws {
+        let origin = try FaultyOrigin(["/3": Content("end")])
+        for step in 0..<3 { origin.always(.redirect(to: "/\(step + 1)"), on: "/\(step)") }
+        let allowed = try fetch(origin.url + "/0", .local.with { $0.redirectCountMax = 3 })
+        #expect(allowed.bytes == Array("end".utf8))
+        origin.forgetRequests()
+        let refused = try fetch(origin.url + "/0", .local.with { $0.redirectCountMax = 2 })
+        #expect(refused.failure == .redirect)
+        #expect(refused.message.contains("more than 2 times"))
+        #expect(origin.requests.map(\.path) == ["/0", "/1", "/2"])
+    }
+
+    @Test("in a circle ends when the circle is closed")
+    func circle() throws {
+        let origin = try FaultyOrigin()
+        origin.always(.redirect(to: "/b"), on: "/a")
+        origin.always(.redirect(to: "/a"), on: "/b")
+        let result = try fetch(origin.url + "/a")
+        #expect(result.failure == .redirect)
+        #expect(result.message.contains("circle"))
+        #expect(origin.requests.map(\.path) == ["/a", "/b"])
+        #expect(result.head == nil)
+    }
+
+    @Test(
+        "to another scheme is not followed",
+        arguments: [
+            "file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/x", "data:text/plain,x",
+            "javascript:alert(1)", "http://", "http://[::1",
+        ])
+    func scheme(_ target: String) throws {
+        let origin = try FaultyOrigin()
+        origin.always(.redirect(to: target), on: "/a")
+        let result = try fetch(origin.url + "/a")
+        #expect(result.failure == .redirect)
+        #expect(result.head == nil)
+    }
+
+    @Test("never leads from https to http; the way back is open")
+    func downgrade() throws {
+        let policy = RedirectPolicy(countMax: 8)
+        #expect(throws: RedirectRefusal.self) {
+            try policy.next("http://h/b", after: ["https://h/a"]).get()
+        }
+        #expect(try policy.next("https://h/b", after: ["http://h/a"]).get().text == "https://h/b")
+        #expect(try policy.next("//h/b", after: ["https://h/a"]).get().text == "https://h/b")
+        #expect(try policy.next("HTTPS://H/b", after: ["https://h/a"]).get().scheme == "https")
+    }
+
+    @Test("without a Location is an answer like others")
+    func noLocation() throws {
+        let origin = try FaultyOrigin()
+        origin.always(.status(302), on: "/a")
+        #expect(try fetch(origin.url + "/a").status == 302)
+    }
+
+    @Test("whose body is long costs no more than its connection")
+    func longBody() throws {
+        let origin = try FaultyOrigin(["/b": Content("there")])
+        let filler = String(repeating: "x", count: 1_000_000)
+        origin.play(
+            [
+                .raw(
+                    "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 1000000\r\n\r\n"
+                        + filler)
+            ], on: "/a")
+        let result = try fetch(origin.url + "/a")
+        #expect(result.outcome == .finished)
+        #expect(result.bytes == Array("there".utf8))
+    }
+}

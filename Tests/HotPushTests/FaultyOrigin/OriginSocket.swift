@@ -1,0 +1,132 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The blocking socket calls of the test servers.
+enum OriginSocket {
+    /// A listener on a port of the IPv4 loopback; nil if the port is taken.
+    static func listen(_ port: UInt16) -> Int32? {
+        let raw = make()
+        guard raw >= 0 else { return nil }
+        // Children of other tests must not keep the port.
+        _ = fcntl(raw, F_SETFD, FD_CLOEXEC)
+        set(raw, SOL_SOCKET, SO_REUSEADDR)
+        let result = withAddress(port) { bind(raw, $0, $1) }
+        #if canImport(Glibc)
+            let isListening = result == 0 && Glibc.listen(raw, 128) == 0
+        #else
+            let isListening = result == 0 && Darwin.listen(raw, 128) == 0
+        #endif
+        guard isListening else {
+            close(raw)
+            return nil
+        }
+        return raw
+    }
+
+    /// Whether somebody accepts connections on a port of the IPv4 loopback.
+    static func isListening(_ port: UInt16) -> Bool {
+        let raw = make()
+        guard raw >= 0 else { return false }
+        defer { close(raw) }
+        return withAddress(port) { connect(raw, $0, $1) } == 0
+    }
+
+    private static func make() -> Int32 {
+        #if canImport(Glibc)
+            socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+            socket(AF_INET, SOCK_STREAM, 0)
+        #endif
+    }
+
+    private static func withAddress(
+        _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
+    static func accept(_ listener: Int32) -> Int32 {
+        #if canImport(Glibc)
+            let raw = Glibc.accept(listener, nil, nil)
+        #else
+            let raw = Darwin.accept(listener, nil, nil)
+        #endif
+        guard raw >= 0 else { return raw }
+        _ = fcntl(raw, F_SETFD, FD_CLOEXEC)
+        set(raw, Int32(IPPROTO_TCP), TCP_NODELAY)
+        #if canImport(Darwin)
+            set(raw, SOL_SOCKET, SO_NOSIGPIPE)
+        #endif
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
+        setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(raw, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        return raw
+    }
+
+    private static func set(_ raw: Int32, _ level: Int32, _ option: Int32) {
+        var on: Int32 = 1
+        setsockopt(raw, level, option, &on, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// The next close breaks the connection off.
+    static func abort(_ raw: Int32) {
+        var now = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(raw, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    static func close(_ raw: Int32) {
+        #if canImport(Glibc)
+            Glibc.close(raw)
+        #else
+            Darwin.close(raw)
+        #endif
+    }
+
+    /// Ends what another thread waits for on the socket.
+    static func wake(_ raw: Int32) { shutdown(raw, Int32(SHUT_RDWR)) }
+
+    /// Sends all of it; `false` if the peer is gone.
+    static func send(_ raw: Int32, _ bytes: ArraySlice<UInt8>) -> Bool {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                #if canImport(Glibc)
+                    Glibc.send(raw, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                #else
+                    Darwin.send(raw, $0.baseAddress, $0.count, 0)
+                #endif
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    /// What comes next; empty at the end.
+    static func receive(_ raw: Int32) -> [UInt8] {
+        var chunk = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = recv(raw, &chunk, chunk.count, 0)
+            if count < 0, errno == EINTR { continue }
+            return count > 0 ? Array(chunk[..<count]) : []
+        }
+    }
+
+    /// Lets time pass; `false` as soon as the peer goes or says something.
+    static func pause(_ raw: Int32, milliseconds: Int32) -> Bool {
+        var look = pollfd(fd: raw, events: Int16(POLLIN), revents: 0)
+        return poll(&look, 1, milliseconds) == 0
+    }
+}

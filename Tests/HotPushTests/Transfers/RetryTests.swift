@@ -1,0 +1,170 @@
+import HotPush
+import Testing
+
+@Suite("A retry") struct RetryTests {
+    @Test(
+        "is worth it for what may pass",
+        arguments: [
+            (.failed(TransferFailure(.resolve, "")), nil, true),
+            (.failed(TransferFailure(.connect, "")), nil, true),
+            (.failed(TransferFailure(.broken, "")), nil, true),
+            (.failed(TransferFailure(.timeout, "")), nil, true),
+            (.failed(TransferFailure(.broken, "")), 200, true),
+            (.failed(TransferFailure(.timeout, "")), 206, true),
+            (.failed(TransferFailure(.security, "")), nil, false),
+            (.failed(TransferFailure(.redirect, "")), nil, false),
+            (.failed(TransferFailure(.malformed, "")), nil, false),
+            (.failed(TransferFailure(.request, "")), nil, false),
+            (.finished, 200, false), (.finished, 206, false), (.finished, 304, false),
+            (.finished, 400, false), (.finished, 401, false), (.finished, 403, false),
+            (.finished, 404, false), (.finished, 410, false), (.finished, 416, false),
+            (.finished, 451, false), (.finished, 501, false), (.finished, 505, false),
+            (.finished, 408, true), (.finished, 425, true), (.finished, 429, true),
+            (.finished, 500, true), (.finished, 502, true), (.finished, 503, true),
+            (.finished, 504, true),
+            // The status is known: that its page broke off changes nothing.
+            (.failed(TransferFailure(.broken, "")), 404, false),
+            (.failed(TransferFailure(.malformed, "")), 503, true),
+            (.refused, nil, false), (.refused, 503, false), (.tooLarge, 200, false),
+            (.cancelled, nil, false), (.cancelled, 503, false),
+        ] as [(TransferOutcome, Int?, Bool)])
+    func worth(_ outcome: TransferOutcome, _ status: Int?, _ isWorth: Bool) {
+        #expect(RetryPolicy.isWorthRetrying(outcome, status: status) == isWorth)
+    }
+
+    @Test(
+        "waits evenly between nothing and a limit that doubles",
+        arguments: [
+            (1, 500), (2, 1000), (3, 2000), (4, 4000), (7, 30_000), (60, 30_000), (0, 500),
+        ])
+    func limits(_ failureCount: Int, _ limit: Int) {
+        var generator = SplitMix64(seed: 1)
+        var delays: [Duration] = []
+        for _ in 0..<2000 {
+            delays.append(RetryPolicy().delay(failureCount: failureCount, using: &generator))
+        }
+        #expect(delays.allSatisfy { $0 >= .zero && $0 <= .milliseconds(limit) })
+        // All parts of the span are used, as for even draws: each tenth 200 times, give or take.
+        for tenth in 0..<10 {
+            let span =
+                Duration.milliseconds(limit) * tenth
+                / 10..<(.milliseconds(limit) * (tenth + 1) / 10)
+            #expect((120...280).contains(delays.count { span.contains($0) }))
+        }
+    }
+
+    @Test("waits the same for the same seed, and not for another")
+    func seeded() {
+        func delays(_ seed: UInt64) -> [Duration] {
+            var generator = SplitMix64(seed: seed)
+            return (1..<9).map { RetryPolicy().delay(failureCount: $0, using: &generator) }
+        }
+        #expect(delays(1) == delays(1))
+        #expect(delays(1) != delays(2))
+    }
+
+    static func head(_ status: Int, retryAfter: String? = nil) -> TransferHead {
+        var head = TransferHead(status: status, fields: [], url: "")
+        if let retryAfter { head.fields.append(("retry-after", retryAfter)) }
+        return head
+    }
+
+    @Test(
+        "comes no sooner than the server asks, within bounds",
+        arguments: [
+            ("7", 7), ("0", 0), ("119", 119), ("121", 120), ("99999999999999999999999", 120),
+            // 2026-01-01 00:00:00 UTC is now.
+            ("Thu, 01 Jan 2026 00:00:30 GMT", 30), ("Thu, 01 Jan 2026 01:00:00 GMT", 120),
+            ("Wed, 31 Dec 2025 23:59:59 GMT", 0), ("Thursday, 01-Jan-26 00:00:30 GMT", 30),
+        ])
+    func asked(_ value: String, _ seconds: Int) {
+        var generator = SplitMix64(seed: 3)
+        for _ in 0..<20 {
+            var budget = RetryBudget()
+            let decision = budget.decide(
+                1, .finished, head: Self.head(503, retryAfter: value), newByteCount: 0,
+                now: 1_767_225_600, using: &generator)
+            guard case .again(let delay) = decision else {
+                Issue.record("no retry: \(decision)")
+                continue
+            }
+            #expect(delay >= .seconds(seconds))
+            #expect(delay <= .seconds(seconds) + .milliseconds(500))
+        }
+    }
+
+    @Test("does not mind a Retry-After that is none", arguments: ["soon", "-5", "1.5", "", "5 s"])
+    func nonsense(_ value: String) {
+        var generator = SplitMix64(seed: 3)
+        var budget = RetryBudget()
+        let decision = budget.decide(
+            1, .finished, head: Self.head(503, retryAfter: value), newByteCount: 0, now: 0,
+            using: &generator)
+        guard case .again(let delay) = decision else {
+            Issue.record("no retry: \(decision)")
+            return
+        }
+        #expect(delay <= .milliseconds(500))
+    }
+
+    /// Decides about so many failures of a file.
+    private func fail(
+        _ budget: inout RetryBudget, _ id: Int, _ count: Int, bringing newByteCount: Int64 = 0
+    ) -> [RetryBudget.Decision] {
+        var generator = SplitMix64(seed: 5)
+        return (0..<count).map { _ in
+            budget.decide(
+                id, .failed(TransferFailure(.broken, "")), head: nil, newByteCount: newByteCount,
+                now: 0, using: &generator)
+        }
+    }
+
+    private func isAgain(_ decision: RetryBudget.Decision) -> Bool {
+        if case .again = decision { true } else { false }
+    }
+
+    @Test("ends when a file has used up its attempts; other files have theirs")
+    func fileBudget() {
+        var policy = RetryPolicy()
+        policy.failureCountMax = 3
+        var budget = RetryBudget(policy)
+        let decisions = fail(&budget, 1, 3)
+        #expect(decisions.prefix(2).allSatisfy(isAgain))
+        #expect(decisions[2] == .spent)
+        #expect(fail(&budget, 2, 1).allSatisfy(isAgain))
+    }
+
+    @Test("counts anew after bytes that were not here before")
+    func progress() {
+        var policy = RetryPolicy()
+        policy.failureCountMax = 3
+        policy.pullFailureCountMax = 4
+        var budget = RetryBudget(policy)
+        for _ in 0..<10 {
+            #expect(fail(&budget, 1, 2).allSatisfy(isAgain))
+            #expect(fail(&budget, 1, 1, bringing: 1).allSatisfy(isAgain))
+        }
+        #expect(fail(&budget, 1, 3).last == .spent)
+    }
+
+    @Test("ends when the pull has used up its attempts, whatever the files")
+    func pullBudget() {
+        var policy = RetryPolicy()
+        policy.pullFailureCountMax = 5
+        var budget = RetryBudget(policy)
+        for id in 0..<4 { #expect(fail(&budget, id, 1).allSatisfy(isAgain)) }
+        #expect(fail(&budget, 4, 1) == [.pullSpent])
+        budget.progressed(9)
+        #expect(fail(&budget, 5, 1).allSatisfy(isAgain))
+    }
+
+    @Test("is useless where nothing will change, and costs nothing then")
+    func useless() {
+        var generator = SplitMix64(seed: 5)
+        var budget = RetryBudget()
+        let decision = budget.decide(
+            1, .finished, head: Self.head(404, retryAfter: "1"), newByteCount: 0, now: 0,
+            using: &generator)
+        #expect(decision == .useless)
+    }
+}
