@@ -14,7 +14,8 @@ extension Pull {
         let location = reference.location
         let wanted = try wantedFormat()
         if wanted == nil || wanted is CastreeFormat {
-            let channel = try reference.channel ?? ChannelName(options.channel)
+            var channel = try ChannelName(options.channel)
+            if let named = reference.channel { channel = named }
             if let answer = try askChannel(channel, at: location, isSure: wanted != nil) {
                 return answer
             }
