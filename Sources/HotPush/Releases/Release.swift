@@ -72,6 +72,11 @@ public struct ReleaseFile: Sendable, Hashable {
     /// Whether the format looks at its bytes once they are here, before the version may be shown
     /// (``ReleaseFormat/inspect(_:_:of:_:)``).
     public var needsInspection = false
+    /// Whether its source never gives other bytes: the URL holds a hash of what is there.
+    ///
+    /// What an earlier version has under the same path and routes is then the same, though nothing
+    /// else says so.
+    public var hasImmutableSource = false
     /// Fields that the neutral model has no place for.
     public var foreign: [JSONValue.Member] = []
 

@@ -216,6 +216,16 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         }
     }
 
+    @Test("name more platforms than there are")
+    func platforms() {
+        let many = (0..<65).map { "\"\($0)\":\"a\"" }.joined(separator: ",")
+        let text = "{\"version\":\"1\",\"cordovaCompatibilityVersions\":{\(many)},\"manifest\":[]}"
+        let error = #expect(throws: StoreError.self) {
+            try MeteorFormat().read(Array(text.utf8), ReleaseContext())
+        }
+        #expect(error?.message.contains("more than 64 platforms at byte ") == true)
+    }
+
     @Test("for entries that are not the client's only the types are asked")
     func internalEntries() throws {
         let internals = """

@@ -4,7 +4,7 @@ import VersionTree
 
 /// The files of a manifest of Meteor's: each path once, whatever number of URLs lead to it.
 struct MeteorFiles {
-    private(set) var files: [ReleaseFile]
+    private var files: [ReleaseFile]
     private let layout: DocumentLayout
     private var positions: [ByteText: Int]
     private var routes: [ByteText: Int] = [:]
@@ -31,6 +31,12 @@ struct MeteorFiles {
         routes[ByteText("/")] = 0
     }
 
+    /// Gives the files away; nothing is known of them here any more.
+    mutating func take() -> [ReleaseFile] {
+        defer { (files, positions, routes) = ([], [:], [:]) }
+        return files
+    }
+
     /// Adds an entry, and its source map if it has one.
     ///
     /// - Returns: what is wrong with it; nil if it was added.
@@ -51,22 +57,11 @@ struct MeteorFiles {
             listed.integrity = label
         }
         listed.isLaunchFile = type == "js" || type == "css"
-        listed.fields = Self.fields(
-            type: type, isCacheable: isCacheable, hash: entry.hash)
-        if let replaceable = entry.isReplaceable {
-            listed.fields.append(.init(key: "replaceable", value: .bool(replaceable)))
-        }
-        if let map = entry.sourceMap {
-            listed.fields.append(.init(key: "sourceMap", value: .string(map)))
-        }
-        if let url = entry.sourceMapURL {
-            listed.fields.append(.init(key: "sourceMapUrl", value: .string(url)))
-        }
-        listed.fields += entry.foreign
+        listed.fields = Self.fields(type: type, isCacheable: isCacheable, entry)
         if let problem = add(path, url, listed) { return problem }
         guard let map = entry.sourceMap, let mapURL = entry.sourceMapURL else { return nil }
         var implied = Listed(isMap: true)
-        implied.fields = Self.fields(type: "json", isCacheable: true, hash: nil)
+        implied.fields = Self.fields(type: "json", isCacheable: true, nil)
         return add(map, mapURL, implied)
     }
 
@@ -105,6 +100,9 @@ struct MeteorFiles {
             positions[ByteText(path)] = position
             fill(position, listed)
         }
+        if listed.isMap, files[position].isOptional {
+            files[position].hasImmutableSource = place.hasLabel
+        }
         return addRoute(place.route, position)
     }
 
@@ -125,6 +123,7 @@ struct MeteorFiles {
         files[position].byteCount = listed.byteCount
         files[position].isLaunchFile = listed.isLaunchFile
         files[position].isOptional = listed.isMap
+        files[position].hasImmutableSource = false
         files[position].foreign = listed.fields
         if let integrity = listed.integrity {
             files[position].checks.append(.digest(integrity))
@@ -165,15 +164,29 @@ struct MeteorFiles {
         return nil
     }
 
-    /// The fields that a server of this version needs.
+    /// The fields that a server of this version needs, and those that nobody knows.
     private static func fields(
-        type: String, isCacheable: Bool, hash: String?
+        type: String, isCacheable: Bool, _ entry: MeteorEntry?
     ) -> [JSONValue.Member] {
+        let texts: [(key: String, value: String?)] = [
+            ("hash", entry?.hash), ("sourceMap", entry?.sourceMap),
+            ("sourceMapUrl", entry?.sourceMapURL),
+        ]
+        let foreign = entry?.foreign ?? []
+        var count = 2 + foreign.count + (entry?.isReplaceable == nil ? 0 : 1)
+        for text in texts where text.value != nil { count += 1 }
+        // Exactly: there may be a million of these.
         var fields: [JSONValue.Member] = []
-        fields.reserveCapacity(6)
+        fields.reserveCapacity(count)
         fields.append(.init(key: "type", value: .string(type)))
         fields.append(.init(key: "cacheable", value: .bool(isCacheable)))
-        if let hash { fields.append(.init(key: "hash", value: .string(hash))) }
+        for case (let key, let value?) in texts {
+            fields.append(.init(key: key, value: .string(value)))
+        }
+        if let replaceable = entry?.isReplaceable {
+            fields.append(.init(key: "replaceable", value: .bool(replaceable)))
+        }
+        fields.append(contentsOf: foreign)
         return fields
     }
 

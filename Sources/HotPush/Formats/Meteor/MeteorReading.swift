@@ -19,6 +19,8 @@ struct MeteorReading {
     /// How much text of foreign values is still kept, in bytes; the received document has all.
     private var foreignBudget = 256 * 1024
 
+    private static let platformCountMax = 64
+
     init(_ bytes: [UInt8], _ layout: DocumentLayout) {
         self.bytes = bytes
         files = MeteorFiles(layout: layout, byteCount: bytes.count)
@@ -93,6 +95,9 @@ struct MeteorReading {
                 continue
             }
             let version = try reader.readString()
+            guard versions.count < Self.platformCountMax else {
+                throw reader.failure("more than \(Self.platformCountMax) platforms")
+            }
             versions.append((platform, version))
             members.append(.init(key: platform, value: .string(version)))
         }
@@ -102,8 +107,10 @@ struct MeteorReading {
         }
     }
 
-    /// The release, if everything is there; in the order in which Meteor's plugin asks.
-    func release(family: String, platform: String?) throws(StoreError) -> Release {
+    /// The release, if everything is there; it takes the files with it.
+    ///
+    /// Asks for what must be there in the order of Meteor's plugin.
+    mutating func release(family: String, platform: String?) throws(StoreError) -> Release {
         if !isCompatible {
             throw StoreError(
                 .badRelease, MeteorMessages.incompatibleFormat(shortened(format ?? "")))
@@ -139,7 +146,7 @@ struct MeteorReading {
                 Requirement(
                     kind: Requirement.compatibility, value: version, platform: platform))
         }
-        release.files = files.files
+        release.files = files.take()
         return release
     }
 }

@@ -44,6 +44,16 @@ struct MeteorURL {
         source = "\(Self.base)\(encoded)?\(Self.query)"
     }
 
+    /// Whether a label stands in the path, such as the one that a source map is named after.
+    var hasLabel: Bool {
+        var length = 0
+        for byte in route.utf8 {
+            length = Hex.value(of: byte) == nil ? 0 : length + 1
+            if length == 40 { return true }
+        }
+        return false
+    }
+
     private static func problem(_ bytes: [UInt8]) -> String? {
         if bytes.count > byteCountMax {
             return "it has \(bytes.count) bytes, more than \(byteCountMax)"
