@@ -106,10 +106,12 @@ public final class CurlTransport: Transport {
             resumePaused()
             var running: Int32 = 0
             try check(curl_multi_perform(multi, &running))
-            state.now = castree_milliseconds()
             let hasEnded = try finishDone(client)
-            if state.now - lastTick >= Self.tickMilliseconds {
-                lastTick = state.now
+            let now = castree_milliseconds()
+            if now - lastTick >= Self.tickMilliseconds {
+                lastTick = now
+                // Judged by the time before the turn: what a client took its time over, with other
+                // transfers' bytes waiting, is no stall of theirs.
                 endOverdue(client)
                 guard client.tick() else {
                     cancelAll(client)

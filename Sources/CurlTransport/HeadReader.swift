@@ -28,7 +28,6 @@ struct HeadReader {
         guard bytes.count + line.count <= Self.byteCountMax else {
             return .malformed("the response's head is larger than \(Self.byteCountMax) bytes")
         }
-        if Self.isStatusLine(line) { reset() }
         bytes.append(contentsOf: line)
         guard Self.isEmptyLine(line) else { return .more }
         guard let status = status() else { return .malformed("the response has no status line") }
@@ -37,12 +36,6 @@ struct HeadReader {
             return .more
         }
         return .whole(status: status, fields: fields())
-    }
-
-    private static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        // "HTTP/"
-        line.count >= 5 && line[0] == 72 && line[1] == 84 && line[2] == 84 && line[3] == 80
-            && line[4] == 47
     }
 
     private static func isEmptyLine(_ line: UnsafeRawBufferPointer) -> Bool {

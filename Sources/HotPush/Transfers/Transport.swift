@@ -18,6 +18,8 @@ public protocol Transport: AnyObject {
 }
 
 /// The client of a ``Transport``: asks for requests, takes what comes.
+///
+/// All transfers wait while a call lasts: calls should return within a fraction of a second.
 public protocol TransferClient: AnyObject {
     /// Says what to do with a free place; asked again after every event.
     func next() -> NextTransfer

@@ -41,14 +41,16 @@ import Testing
     }
 
     @Test(
-        "whose connection ends before it begins ends as broken",
+        "whose connection ends before it begins may be tried again",
         arguments: [
             Fault.Ending.closed, .reset,
         ])
     func slammed(_ ending: Fault.Ending) throws {
         let origin = try origin()
         origin.slam(ending)
-        #expect(try fetch(origin.url + "/f").failure == .broken)
+        let failure = try fetch(origin.url + "/f").failure
+        // A reset may come before the client has noticed that it is connected.
+        #expect(failure == .broken || ending == .reset && failure == .connect)
         origin.slam(nil)
         #expect(try fetch(origin.url + "/f").bytes == Self.bytes)
     }

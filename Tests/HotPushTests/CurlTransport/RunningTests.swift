@@ -141,12 +141,14 @@ import Testing
 
     @Test("takes no byte of a body that says it is too large")
     func tooLarge() throws {
-        let origin = try FaultyOrigin(["/f": Content(sampleBytes(1001))])
-        let over = try fetch(origin.url + "/f", .local) { $0.byteCountMax = 1000 }
+        // More than libcurl reads at once.
+        let origin = try FaultyOrigin(["/f": Content(sampleBytes(600_000))])
+        let over = try fetch(origin.url + "/f", .local) { $0.byteCountMax = 599_999 }
         #expect(over.outcome == .tooLarge)
         #expect(over.bytes.isEmpty)
-        let exact = try fetch(origin.url + "/f", .local) { $0.byteCountMax = 1001 }
+        let exact = try fetch(origin.url + "/f", .local) { $0.byteCountMax = 600_000 }
         #expect(exact.outcome == .finished)
+        #expect(exact.bytes.count == 600_000)
     }
 
     @Test("stops a body that becomes too large", arguments: [false, true])
@@ -178,14 +180,14 @@ import Testing
 
     @Test("does not take its own brake for a stall")
     func slowButAlive() throws {
-        let origin = try FaultyOrigin(["/f": Content(sampleBytes(1100))])
+        let origin = try FaultyOrigin(["/f": Content(sampleBytes(800))])
         let client = CollectingClient(
             (0..<16).map { TransferRequest(id: $0, url: origin.url + "/f") })
-        // The last one waits for nearly three seconds.
+        // The last one waits for more than three seconds.
         try run(
             client,
             .local.with {
-                $0.byteRateMax = 6000
+                $0.byteRateMax = 3500
                 $0.stallTimeout = .seconds(2)
             })
         for number in 0..<16 { #expect(client.results[number]?.outcome == .finished) }
