@@ -27,6 +27,7 @@ enum CastreeProgram {
         [
             .initialize, .add, .versions, .show, .diff, .missing, .cat, .checkout,
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .retire, .serve,
+            .publish, .withdraw, .prune,
             .collect(from: .option), .fsck(), .usage(from: .option), .report,
         ]
     }

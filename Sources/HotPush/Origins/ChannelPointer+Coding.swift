@@ -53,8 +53,8 @@ extension ChannelPointer {
                 "it is that of channel \"\(printable(name))\"; publish to each channel "
                     + "instead of copying its file")
         }
-        let sequence = try fields.integer("sequence", 1...Int64.max - 1)
-        let createdAt = try fields.integer("createdAt", 0...Int64.max)
+        let sequence = try fields.integer("sequence", 1...sequenceMax)
+        let createdAt = try fields.integer("createdAt", 0...sequenceMax)
         var releases: [OfferedRelease] = []
         let values = try fields.array("releases")
         guard values.count <= releaseCountMax else {
@@ -112,8 +112,8 @@ extension OfferedRelease {
         guard let members = value.asObject else { throw .broken("\(place) is no object") }
         var fields = FieldReader(members, place: place)
         let target = try Self.target(&fields, place)
-        let sequence = try fields.integer("sequence", 1...Int64.max - 1)
-        let createdAt = try fields.integer("createdAt", 0...Int64.max)
+        let sequence = try fields.integer("sequence", 1...ChannelPointer.sequenceMax)
+        let createdAt = try fields.integer("createdAt", 0...ChannelPointer.sequenceMax)
         let isMandatory = try fields.flag("mandatory")
         let rollout = try Self.rollout(&fields, place)
         let requirements = try Self.requirements(&fields, place)

@@ -12,6 +12,8 @@ public struct ChannelPointer: Sendable, Hashable {
     public static let formatVersion: Int64 = 1
     /// The largest pointer that is read, in bytes.
     public static let byteCountMax = 256 * 1024
+    /// The largest sequence and time: every JSON reader keeps it exact (RFC 8259, section 6).
+    public static let sequenceMax: Int64 = (1 << 53) - 1
     /// The most releases that a pointer lists.
     public static let releaseCountMax = 64
 

@@ -100,7 +100,8 @@ import VersionTree
         pointer(release("manifestBytes", "9223372036854775808")),
         pointer(release("sequence", "0")), pointer(release("sequence", "9")),
         pointer(release("sequence", "9223372036854775807")), pointer(release("sequence", nil)),
-        pointer(release("createdAt", "-1")), pointer(release("createdAt", nil)),
+        pointer(release("createdAt", "9007199254740992")), pointer(release("createdAt", "-1")),
+        pointer(release("createdAt", nil)),
         pointer(release("mandatory", "1")), pointer(release("mandatory", "\"true\"")),
         pointer(release("embedded", "true")), pointer(release("embedded", "\"yes\"")),
         pointer(release("rolloutPerMille", "10")), pointer(release("rolloutSalt", "\"x\"")),
@@ -129,6 +130,17 @@ import VersionTree
         let error = #expect(throws: StoreError.self) { try parse(text) }
         #expect(error?.code == .badPointer, "\(text.prefix(200))")
         #expect(error?.message.hasPrefix("the pointer of channel stable is refused: ") == true)
+    }
+
+    @Test("whose sequence can grow no more is not changed")
+    func exhausted() throws {
+        let place = try PublishingPlace()
+        var pointer = try place.publish("1").pointer
+        pointer.sequence = ChannelPointer.sequenceMax
+        let path = place.origin + "/" + OriginLayout.pointer(.stable)
+        try Damage.overwrite(path, with: pointer.serialized())
+        #expect(code { try place.publish("2") } == .badPointer)
+        #expect(try Damage.contents(path) == pointer.serialized())
     }
 
     @Test("is refused when it is not UTF-8, and beyond 256 KiB before it is read")

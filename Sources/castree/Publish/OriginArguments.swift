@@ -1,0 +1,80 @@
+import CASStore
+import Console
+import HotPush
+
+extension Argument {
+    /// The directory of an origin.
+    static let originDirectory = Argument(
+        "ORIGIN", "the origin's directory, or its file: URL", completion: .directories)
+}
+
+extension Option {
+    /// `--channel NAME`.
+    static let channel = Option.text(
+        "channel", placeholder: "NAME", "the channel",
+        fallback: ChannelName.stable.description)
+    /// `--no-wait`: another publisher is an error.
+    static let noWait = Option.flag(
+        "no-wait", "fail instead of waiting while another publisher is at work")
+}
+
+extension Invocation {
+    /// The channel that the command works on.
+    ///
+    /// - Throws: `usage` for what cannot be a channel.
+    func channel() throws -> ChannelName {
+        let given = try requiredValue("channel")
+        do {
+            return try ChannelName(given)
+        } catch {
+            throw CommandError.usage(error.message)
+        }
+    }
+
+    /// The publisher of the origin that the command line names.
+    func publisher() throws -> Publisher {
+        let text = argument("ORIGIN")
+        let reference = try OriginReference(parsing: text)
+        if let channel = reference.channel {
+            throw CommandError.usage(
+                "ORIGIN is the directory of the origin, not a pointer; "
+                    + "write --channel \(channel) for the channel")
+        }
+        guard case .directory(let path) = reference.location else {
+            throw CommandError(
+                code: StoreError.Code.badOrigin.description,
+                message:
+                    "castree writes to directories; publish to one, then copy it to the server "
+                    + "(objects and manifests first, channels last)")
+        }
+        var options = PublisherOptions()
+        options.isDurable = !flag("no-sync")
+        options.waitsForOthers = !flag("no-wait")
+        options.notice = { note($0) }
+        options.isInterrupted = { Interruption.isRequested }
+        return Publisher(path, options: options)
+    }
+}
+
+extension Command {
+    /// The same command; what an origin does not have is not there, as exit statuses have it.
+    var reportingAbsence: Command {
+        let run = run
+        return Command(
+            name, summary: summary, discussion: discussion, arguments: arguments,
+            options: options, exitStatusHelp: exitStatusHelp, statuses: statuses,
+            isHidden: isHidden
+        ) { invocation in
+            do {
+                return try run(invocation)
+            } catch let error as StoreError where error.isAbsence {
+                throw CommandError(
+                    .notFound, code: error.code.description, message: error.message)
+            }
+        }
+    }
+}
+
+extension StoreError {
+    fileprivate var isAbsence: Bool { code == .noOrigin || code == .notOffered }
+}

@@ -1,0 +1,86 @@
+import CASStore
+import Console
+import HotPush
+
+extension Command {
+    /// `prune`: collects an origin.
+    static let prune = Command(
+        "prune", summary: "deletes from an origin what its channels no longer need",
+        discussion: """
+            Keeps the newest releases of every channel, and older ones that some devices still come to \
+            because of roll-outs and requirements. What no channel names any more is kept for the time \
+            of grace, counted from the first prune that finds it so: clients may be in the middle of \
+            downloading it. Run it after publishing, or from cron.
+
+                castree prune /srv/www/updates --keep 5
+                castree prune /srv/www/updates --grace 7d --dry-run
+            """,
+        arguments: [.originDirectory],
+        options: [
+            .integer(
+                "keep", in: 1...ChannelPointer.releaseCountMax,
+                "how many releases of every channel stay", fallback: 10),
+            .text(
+                "grace", placeholder: "TIME",
+                "how long after that nothing is deleted: 90s, 30m, 24h, 7d", fallback: "24h"),
+            .flag("dry-run", "print what would be deleted, and delete nothing"),
+            .noWait, .withoutSync,
+        ]
+    ) { invocation in
+        let text = try invocation.requiredValue("grace")
+        guard let grace = seconds(text) else {
+            throw CommandError.usage(
+                "--grace takes a number and s, m, h or d, as in 24h, not '\(text)'")
+        }
+        let retention = OriginRetention(
+            releaseCount: try invocation.integer("keep") ?? 10, graceSeconds: grace)
+        let publisher = try invocation.publisher()
+        let isDryRun = invocation.flag("dry-run")
+        let plan =
+            isDryRun
+            ? try publisher.planCollection(retention) : try publisher.collect(retention)
+        try invocation.report(plan, isDryRun: isDryRun)
+        return .done
+    }.reportingAbsence
+}
+
+extension Invocation {
+    fileprivate func report(_ plan: OriginCollectionPlan, isDryRun: Bool) throws {
+        try report { writer in
+            writer.object { writer in
+                writer.member("origin", argument("ORIGIN"))
+                writer.member("releases", plan.releaseCount)
+                writer.member("manifests", plan.manifests.count)
+                writer.member("objects", plan.objects.count)
+                writer.member("bytes", plan.byteCount)
+                writer.member("waiting", plan.waiting.count)
+                writer.member("dryRun", isDryRun)
+            }
+        } text: { output in
+            let deed = isDryRun ? "Would delete" : "Deleted"
+            let objects = counted(plan.objects.count, "object")
+            let manifests = counted(plan.manifests.count, "manifest")
+            output.print("\(deed) \(objects), \(sizes.text(plan.byteCount)), and \(manifests).")
+            if plan.releaseCount > 0 {
+                let releases = counted(plan.releaseCount, "release")
+                output.print(
+                    isDryRun
+                        ? "The channels would no longer list \(releases)."
+                        : "The channels no longer list \(releases).")
+            }
+            if !plan.waiting.isEmpty {
+                output.print(
+                    "\(counted(plan.waiting.count, "manifest")) kept for the time of grace.")
+            }
+        }
+    }
+}
+
+/// Seconds of a time as people write it: `90s`, `30m`, `24h`, `7d`; nil for anything else.
+private func seconds(_ text: String) -> Int64? {
+    let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+    guard let last = text.last, let unit = units[last], let count = UInt32(text.dropLast()) else {
+        return nil
+    }
+    return Int64(count) * unit
+}

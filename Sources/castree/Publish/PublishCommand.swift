@@ -1,0 +1,143 @@
+import CASStore
+import Console
+import HotPush
+import VersionTree
+
+extension Command {
+    /// `publish`: writes a version to an origin.
+    static let publish = Command(
+        "publish", summary: "writes a version to a directory that a web server can serve",
+        discussion: """
+            Copies what the origin does not have yet, then offers the version at the head of a channel. \
+            Clients see the release before or this one, never a mixture, and the directory may be \
+            served by any web server or copied to any CDN (objects and manifests first, channels last). \
+            Interrupted or killed, the command can simply be repeated; the same version twice writes \
+            nothing. Two publishers take turns.
+
+                castree publish 42 /srv/www/updates
+                castree publish 42 /srv/www/updates --rollout 5 --channel beta
+                castree publish 42 /srv/www/updates --require minimumAppVersion=3.1
+
+            To widen a roll-out publish the same version with a larger one; without --rollout all \
+            devices may have it. To go back publish an older version again, or withdraw the bad one.
+            """,
+        arguments: [.version, .originDirectory],
+        options: [
+            .channel,
+            .text(
+                "rollout", placeholder: "PERCENT",
+                "offer it to this share of the devices only: 5, 0.5, 100"),
+            .text(
+                "salt", placeholder: "TEXT",
+                "what decides which devices those are (the version's name)"),
+            .text(
+                "require", placeholder: "KIND=VALUE",
+                "only apps that fulfil it: compatibility=KEY, minimumAppVersion=3.1; may be repeated",
+                repeats: true),
+            .flag("mandatory", "an app must have it before it goes on"),
+            .flag("verify", "read what the origin has already, and replace what is wrong"),
+            .flag("dry-run", "print what would be written, and write nothing"),
+            .noWait, .withoutSync,
+        ]
+    ) { invocation in
+        let name = try invocation.version()
+        let offer = try invocation.offer(of: name)
+        let versions = try invocation.openStore()
+        let tracker = ProgressTracker(invocation.progress("Publishing", total: nil))
+        defer { tracker.finish() }
+        var publisher = try invocation.publisher()
+        publisher.options.verifiesObjects = invocation.flag("verify")
+        publisher.options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        let isDryRun = invocation.flag("dry-run")
+        let plan =
+            isDryRun
+            ? try publisher.plan(name, of: versions, as: offer)
+            : try publisher.publish(name, of: versions, as: offer)
+        tracker.finish()
+        try invocation.report(plan, isDryRun: isDryRun)
+        return .done
+    }
+}
+
+extension Invocation {
+    fileprivate func offer(of version: String) throws -> ReleaseOffer {
+        var offer = ReleaseOffer(channel: try channel(), isMandatory: flag("mandatory"))
+        if let text = try value("rollout") {
+            guard let perMille = perMille(ofPercent: text) else {
+                throw CommandError.usage(
+                    "--rollout takes a percentage from 0 to 100 with at most one decimal,"
+                        + " not '\(text)'")
+            }
+            offer.rollout = Rollout(perMille: perMille, salt: try value("salt") ?? version)
+        } else if try value("salt") != nil {
+            throw CommandError.usage("--salt is for use with --rollout")
+        }
+        for text in values("require") {
+            let parts = text.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, !parts[0].isEmpty else {
+                throw CommandError.usage("--require takes KIND=VALUE, not '\(text)'")
+            }
+            offer.requirements.append(
+                Requirement(kind: String(parts[0]), value: String(parts[1])))
+        }
+        return offer
+    }
+
+    fileprivate func report(_ plan: PublishPlan, isDryRun: Bool) throws {
+        let origin = argument("ORIGIN")
+        try report { writer in
+            writer.object { writer in
+                writer.member("version", plan.version.name.description)
+                writer.member("origin", origin)
+                writer.member("objects", plan.objects.count)
+                writer.member("bytes", plan.byteCount)
+                writer.member("channel", plan.pointer.channel.description)
+                writer.member("reusedObjects", plan.reusedObjectCount)
+                writer.member("reusedBytes", plan.reusedByteCount)
+                writer.member("manifest", plan.version.manifest.description)
+                writer.member("sequence", plan.pointer.sequence)
+                writer.member("changed", plan.writesPointer)
+                writer.member("dryRun", isDryRun)
+            }
+        } text: { output in
+            let objects = counted(plan.objects.count, "new object")
+            let size = sizes.text(plan.byteCount)
+            let channel = plan.pointer.channel
+            let name = plan.version.name
+            if isDryRun {
+                output.print(
+                    """
+                    Would publish version \(name) to \(origin), channel \(channel): \
+                    \(objects), \(size).
+                    """)
+            } else if plan.writesPointer {
+                output.print(
+                    "Published version \(name) to \(origin), channel \(channel): \(objects), \(size)."
+                )
+            } else {
+                output.print(
+                    """
+                    Channel \(channel) of \(origin) offers version \(name) already; \
+                    \(objects), \(size).
+                    """)
+            }
+        }
+    }
+}
+
+/// Thousandths from a percentage as people write it: `5`, `5%`, `0.5`; nil for anything else.
+private func perMille(ofPercent text: String) -> Int? {
+    let number = text.hasSuffix("%") ? text.dropLast() : text[...]
+    let parts = number.split(separator: ".", omittingEmptySubsequences: false)
+    guard let first = parts.first, parts.count <= 2, (1...3).contains(first.utf8.count),
+        let whole = UInt16(first)
+    else { return nil }
+    var tenth: UInt16 = 0
+    if parts.count == 2 {
+        guard parts[1].utf8.count == 1, let digit = UInt16(parts[1]) else { return nil }
+        tenth = digit
+    }
+    let perMille = Int(whole) * 10 + Int(tenth)
+    return perMille <= 1000 ? perMille : nil
+}

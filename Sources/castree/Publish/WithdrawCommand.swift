@@ -1,0 +1,53 @@
+import CASStore
+import Console
+import HotPush
+import VersionTree
+
+extension Command {
+    /// `withdraw`: takes a version out of a channel.
+    static let withdraw = Command(
+        "withdraw", summary: "takes a published version out of a channel",
+        discussion: """
+            Devices that have the version go to the release that the channel then offers first, also \
+            if it is older. Where nothing is left they keep what they have; --embedded sends every \
+            device back to what was shipped with the app. Nothing is deleted: prune does that later, \
+            and the version can be published again.
+
+                castree withdraw 42 /srv/www/updates
+                castree withdraw 42 /srv/www/updates --embedded
+            """,
+        arguments: [
+            Argument("VERSION", "the version's name"), .originDirectory,
+        ],
+        options: [
+            .channel,
+            .flag("embedded", "send every device back to what was shipped with the app"),
+            .noWait, .withoutSync,
+        ]
+    ) { invocation in
+        let name = try VersionName(try invocation.version())
+        let pointer = try invocation.publisher().withdraw(
+            name, from: try invocation.channel(), toEmbedded: invocation.flag("embedded"))
+        let origin = invocation.argument("ORIGIN")
+        try invocation.report { writer in
+            writer.object { writer in
+                writer.member("version", name.description)
+                writer.member("origin", origin)
+                writer.member("channel", pointer.channel.description)
+                writer.member("sequence", pointer.sequence)
+                writer.member("offered", pointer.releases.first?.version?.name.description)
+                writer.member("embedded", pointer.releases.first?.target == .embedded)
+            }
+        } text: { output in
+            let next =
+                switch pointer.releases.first?.target {
+                case .version(let version)?: "version \(version.name) is offered first"
+                case .embedded?: "devices go back to what was shipped with the app"
+                case nil: "nothing is offered, and devices keep what they have"
+                }
+            output.print(
+                "Withdrew version \(name) from channel \(pointer.channel) of \(origin); \(next).")
+        }
+        return .done
+    }.reportingAbsence
+}
