@@ -1,12 +1,18 @@
 import Console
 
 /// The program that fetches: `castree pull` runs it.
+///
+/// Alone in using libcurl, so that every other command starts without it.
 @main
 enum PullProgram {
+    static let program = Program(
+        "castree", version: castreeVersion,
+        summary: "fetches versions of an app's content from where they are published",
+        options: [.store, .json, .quiet, .bytes],
+        commands: [Command.pull { try $0.pull() }.reportingStoreErrors],
+        exitStatusHelp: ExitStatus.standardHelp)
+
     static func main() {
-        Program(
-            "castree", version: castreeVersion, summary: "fetches versions from an origin",
-            options: [.store, .json, .quiet, .bytes], commands: []
-        ).main()
+        program.main()
     }
 }

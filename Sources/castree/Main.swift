@@ -26,7 +26,8 @@ enum CastreeProgram {
     private static var commands: [Command] {
         [
             .initialize, .add, .versions, .show, .diff, .missing, .cat, .checkout,
-            .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .retire, .serve,
+            .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .retire,
+            .pull { _ in try FetchingProgram.become() }, .serve,
             .publish, .withdraw, .prune,
             .collect(from: .option), .fsck(), .usage(from: .option), .report,
         ]

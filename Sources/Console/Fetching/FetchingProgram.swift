@@ -22,12 +22,15 @@ public enum FetchingProgram {
         }
         throw CommandError(
             code: "noFetchingProgram",
-            message: "the program \(name), which speaks to networks, is not installed: it is looked "
+            message:
+                "the program \(name), which speaks to networks, is not installed: it is looked "
                 + "for in \(places.joined(separator: " and "))")
     }
 
     private static func directories() -> [String] {
-        guard let path = System.programPath(), let slash = path.lastIndex(of: "/") else { return [] }
+        guard let path = System.programPath(), let slash = path.lastIndex(of: "/") else {
+            return []
+        }
         let directory = String(path[..<slash])
         return [directory, directory + "/../libexec/castree"]
     }

@@ -47,14 +47,17 @@ extension Command {
                     fallback: "20s"),
                 .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
                 .text(
-                    "cacert", placeholder: "FILE", "trust these certificates instead of the system's",
+                    "cacert", placeholder: "FILE",
+                    "trust these certificates instead of the system's",
                     completion: .files),
                 .text(
                     "device", placeholder: "ID",
                     "the identity that staged roll-outs choose by; kept out of reports"),
                 .text(
-                    "app", placeholder: "KIND=VALUE", "what this app fulfils, as in appVersion=2.1.0",
+                    "app", placeholder: "KIND=VALUE",
+                    "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=",
                     repeats: true),
+                .text("platform", placeholder: "NAME", "the app's platform, such as ios"),
                 .flag("force", "take a version that is banned, rolled out to others, or unsuited"),
             ], run: run)
     }

@@ -46,6 +46,25 @@ extension Invocation {
         try VersionStore.open(storePath(from: source), options: storeOptions())
     }
 
+    /// Opens the store, or creates it.
+    ///
+    /// - Parameter check: called before a store is created at that path; it may throw.
+    package func openOrCreateStore(
+        isDurable: Bool = true, check: (String) throws -> Void = { _ in }
+    ) throws -> VersionStore {
+        let path = try storePath()
+        let options = storeOptions(isDurable: isDurable)
+        do {
+            return try VersionStore.open(path, options: options)
+        } catch {
+            guard .noStore ~= error else { throw error }
+            try check(path)
+            let (versions, isNew) = try VersionStore.create(at: path, options: options)
+            if isNew { note("created the store \(path)") }
+            return versions
+        }
+    }
+
     /// Makes the options by which every command opens its store: what the engine does without being
     /// asked becomes a warning, and a signal stops long work.
     package func storeOptions(isDurable: Bool = true) -> StoreOptions {

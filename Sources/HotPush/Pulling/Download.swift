@@ -179,7 +179,8 @@ final class Download: TransferClient {
         }
         if failure == nil, isInterrupted() {
             failure = StoreError(
-                .interrupted, "interrupted; what has come is kept, and the next pull goes on from it")
+                .interrupted,
+                "interrupted; what has come is kept, and the next pull goes on from it")
         }
         return failure == nil
     }

@@ -1,6 +1,6 @@
 public import CASStore
-public import VersionTree
 import StrictJSON
+public import VersionTree
 
 /// Brings versions from an origin into a store: ask, plan, fetch, show.
 ///
@@ -21,6 +21,9 @@ public final class Pull {
     private let network: any Transport
     /// How many requests have been sent.
     public internal(set) var requestCount = 0
+
+    /// Why the origin's releases are not for this device, as far as they are not.
+    public internal(set) var refusals: [String] = []
 
     /// Makes a pull into a store.
     public init(
@@ -65,7 +68,8 @@ public final class Pull {
         case .embedded:
             if let embedded = try versions.lifecycle().embedded { try show(embedded) }
             return nil
-        case .nothing:
+        case .nothing(let reasons):
+            refusals = reasons
             return nil
         }
     }

@@ -38,7 +38,8 @@ public final class DirectoryTransport: Transport {
                 let name = String(validating: path, as: UTF8.self), !name.utf8.contains(0)
             else {
                 return client.end(
-                    request.id, .failed(TransferFailure(.request, "\(request.url) is no file here")))
+                    request.id, .failed(TransferFailure(.request, "\(request.url) is no file here"))
+                )
             }
             try send(name, request, client)
         } catch {
@@ -50,7 +51,9 @@ public final class DirectoryTransport: Transport {
         _ path: String, _ request: TransferRequest, _ client: some TransferClient
     ) throws(StoreError) {
         let full = directory + "/" + path
-        guard let file = try fileSystem.openIfPresent(POSIXFileSystem.workingDirectory, full, .reading)
+        guard
+            let file = try fileSystem.openIfPresent(
+                POSIXFileSystem.workingDirectory, full, .reading)
         else { return answer(404, [], request, client) }
         let status = try fileSystem.status(file.raw)
         guard status.kind == .regular else { return answer(404, [], request, client) }

@@ -26,7 +26,9 @@ extension Command {
     ) { invocation in
         let directory = invocation.argument("DIR")
         let name = try VersionName(try invocation.requiredValue("version")).description
-        let versions = try invocation.openOrCreateStore(for: directory)
+        let versions = try invocation.openOrCreateStore(isDurable: !invocation.flag("no-sync")) {
+            try ImportSource(directory).checkIsOutside(store: $0)
+        }
         let report = try invocation.add(directory, as: name, to: versions)
         let previous = invocation.flag("activate") ? try versions.activate(name) : nil
         try invocation.report(report, previous: previous)
@@ -35,21 +37,6 @@ extension Command {
 }
 
 extension Invocation {
-    /// Opens the store, or creates it.
-    fileprivate func openOrCreateStore(for directory: String) throws -> VersionStore {
-        let path = try storePath()
-        let options = storeOptions(isDurable: !flag("no-sync"))
-        do {
-            return try VersionStore.open(path, options: options)
-        } catch {
-            guard .noStore ~= error else { throw error }
-            try ImportSource(directory).checkIsOutside(store: path)
-            let (versions, isNew) = try VersionStore.create(at: path, options: options)
-            if isNew { note("created the store \(path)") }
-            return versions
-        }
-    }
-
     fileprivate func add(
         _ directory: String, as name: String, to versions: VersionStore
     ) throws(StoreError) -> AddReport {

@@ -1,0 +1,186 @@
+import CASStore
+import Console
+import CurlTransport
+import HotPush
+import VersionTree
+
+extension Invocation {
+    /// `pull`.
+    func pull() throws -> ExitStatus {
+        let origin = argument("URL")
+        // Said before anything is created.
+        _ = try OriginReference(parsing: origin)
+        let transport = try CurlTransport(transportOptions())
+        var options = try pullOptions()
+        let versions = try openOrCreateStore().observed(by: Journal.observing)
+        let tracker = ProgressTracker(progress("Fetching", total: nil))
+        options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        let pull = Pull(into: versions, over: transport, options)
+        if flag("dry-run") { return try plan(pull, origin, tracker) }
+        let report: PullReport?
+        do {
+            defer { tracker.finish() }
+            report = try pull.run(origin)
+        }
+        guard let report else { return try reportNothing(pull) }
+        try show(report, versions)
+        return .done
+    }
+
+    private func plan(
+        _ pull: Pull, _ origin: String, _ tracker: ProgressTracker
+    ) throws -> ExitStatus {
+        let answer: OriginAnswer
+        do {
+            defer { tracker.finish() }
+            answer = try pull.ask(origin)
+        }
+        switch answer {
+        case .release(let found): try show(pull.plan(found))
+        case .known(let version):
+            var report = PullReport(version: version)
+            report.requests = pull.requestCount
+            report.isUnchanged = true
+            try show(report, pull.versions)
+        case .embedded, .nothing: return try reportNothing(pull)
+        }
+        return .done
+    }
+
+    // MARK: Options
+
+    private func transportOptions() throws -> TransportOptions {
+        var options = TransportOptions()
+        options.parallelCount = try integer("jobs") ?? options.parallelCount
+        options.byteRateMax = try byteCount("limit-rate")
+        options.stallTimeout = try duration("timeout") ?? options.stallTimeout
+        options.connectTimeout = try duration("connect-timeout") ?? options.connectTimeout
+        options.proxy = try value("proxy")
+        options.certificatesFile = try value("cacert")
+        options.userAgent = "castree/\(program.version)"
+        return options
+    }
+
+    private func pullOptions() throws -> PullOptions {
+        var options = PullOptions()
+        let format = try requiredValue("format")
+        options.format = format == "auto" ? nil : format
+        options.channel = try requiredValue("channel")
+        options.version = try value("version")
+        options.platform = try value("platform")
+        options.device = try value("device")
+        options.isForced = flag("force")
+        if flag("activate"), flag("keep") {
+            throw CommandError.usage("--activate and --keep contradict each other")
+        }
+        if flag("activate") { options.destination = .current }
+        if flag("keep") { options.destination = .kept }
+        options.retries.failureCountMax = (try integer("retries") ?? 8) + 1
+        for trait in values("app") { try set(trait, of: &options.app) }
+        return options
+    }
+
+    /// Reads `KIND=VALUE`.
+    private func set(_ trait: String, of app: inout AppTraits) throws {
+        let parts = trait.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let kind = String(parts[0])
+        let value = parts.count == 2 ? String(parts[1]) : ""
+        switch kind {
+        case "version" where !value.isEmpty: app.version = value
+        case "compatibility" where !value.isEmpty: app.compatibility = value
+        case "runtimeVersion" where !value.isEmpty: app.runtimeVersion = value
+        case "nativeInterface":
+            guard let number = Int64(value) else { fallthrough }
+            app.nativeInterface = number
+        default:
+            throw CommandError.usage(
+                "--app takes version=, compatibility=, runtimeVersion= or nativeInterface= and a "
+                    + "value, as in version=2.1.0; not '\(trait)'")
+        }
+    }
+
+    // MARK: Results
+
+    private func show(_ report: PullReport, _ versions: VersionStore) throws {
+        let lifecycle = try versions.lifecycle()
+        for path in report.skipped { note("the origin does not have \(path), which is optional") }
+        try self.report { writer in
+            writer.object { writer in
+                writer.member("version", report.version)
+                writer.member("files", report.files)
+                writer.member("objects", report.objects)
+                writer.member("bytes", Int(report.bytes))
+                writer.member("reusedObjects", report.reusedObjects)
+                writer.member("reusedBytes", Int(report.reusedBytes))
+                writer.member("resumedBytes", Int(report.resumedBytes))
+                writer.member("requests", report.requests)
+                writer.member("unchanged", report.isUnchanged)
+                writer.member("current", lifecycle.current == report.version)
+                writer.member("pending", lifecycle.pending == report.version)
+                writer.member("skipped", report.skipped)
+            }
+        } text: { output in
+            if report.isUnchanged {
+                output.print("Version \(report.version) is here already.")
+            } else {
+                let fetched = counted(report.objects, "object")
+                let requests = counted(report.requests, "request")
+                output.print(
+                    """
+                    Pulled version \(report.version): \(counted(report.files, "file")); fetched \
+                    \(fetched), \(sizes.text(report.bytes)), in \(requests).
+                    """)
+                output.print(
+                    "  here before: \(counted(report.reusedObjects, "object")), "
+                        + "\(sizes.text(report.reusedBytes))")
+                if report.resumedBytes > 0 {
+                    output.print(
+                        "  kept from an interrupted pull: \(sizes.text(report.resumedBytes))")
+                }
+            }
+            if lifecycle.pending == report.version {
+                output.print("It is pending: castree boot switches to it.")
+            } else if lifecycle.current == report.version {
+                output.print("It is current.")
+            }
+        }
+    }
+
+    private func show(_ plan: DownloadPlan) throws {
+        let version = plan.release.version.description
+        try report { writer in
+            writer.object { writer in
+                writer.member("version", version)
+                writer.member("files", plan.release.files.count)
+                writer.member("objects", plan.contents.count)
+                writer.member("bytes", Int(plan.byteCount))
+                writer.member("isLowerBound", plan.isLowerBound)
+                writer.member("reusedObjects", plan.reusedObjects)
+                writer.member("reusedBytes", Int(plan.reusedBytes))
+                writer.member("dryRun", true)
+            }
+        } text: { output in
+            let least = plan.isLowerBound ? "at least " : ""
+            output.print(
+                """
+                Would pull version \(version): fetch \(counted(plan.contents.count, "object")), \
+                \(least)\(sizes.text(plan.byteCount)); \
+                \(counted(plan.reusedObjects, "object")), \(sizes.text(plan.reusedBytes)), are here.
+                """)
+        }
+    }
+
+    private func reportNothing(_ pull: Pull) throws -> ExitStatus {
+        try report { writer in
+            writer.object { writer in
+                writer.member("version", String?.none)
+                writer.member("requests", pull.requestCount)
+                writer.member("reasons", pull.refusals)
+            }
+        } text: { output in
+            output.print("The origin offers nothing for this device.")
+            for reason in pull.refusals { output.print("  \(reason)") }
+        }
+        return .done
+    }
+}
