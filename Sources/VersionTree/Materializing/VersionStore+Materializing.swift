@@ -26,6 +26,12 @@ extension VersionStore {
 
     func incomplete(_ name: String) throws(StoreError) -> StoreError {
         let missing = try store.missingObjects(of: name)?.count ?? 0
+        guard missing > 0 else {
+            return StoreError(
+                .incompleteVersion,
+                "version \(name) promises a size that one of its objects does not have; "
+                    + "retire it and ask its publisher for a right manifest")
+        }
         return StoreError(
             .incompleteVersion,
             "version \(name) lacks \(missing) object\(missing == 1 ? "" : "s"); "
