@@ -137,20 +137,19 @@ public final class Store: Sendable {
 
     /// Makes everything in the store durable.
     package func syncAll() throws(StoreError) {
-        try syncAll(orEach: directories.root.raw, EmptyCollection())
+        try syncAll(orEach: directories.root.raw, EmptyCollection<String>())
     }
 
     /// Makes everything on the file system durable, or where the system cannot, the named files.
     func syncAll(
-        orEach directory: Int32, _ names: some Sequence<ObjectID>
+        orEach directory: Int32, _ names: some Sequence<String>
     ) throws(StoreError) {
         guard options.isDurable else { return }
         try checkWritable()
         do throws(StoreError) {
             if try fileSystem.syncAll(directories.root.raw) { return }
             for name in names {
-                let file = try fileSystem.open(
-                    directory, name.description, .reading, mode: 0)
+                let file = try fileSystem.open(directory, name, .reading, mode: 0)
                 try fileSystem.sync(file.raw)
             }
             for shard in try objects.shards() {

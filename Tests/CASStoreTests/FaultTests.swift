@@ -17,6 +17,10 @@ import VersionTree
         var description: String
         var run: @Sendable (VersionStore, _ source: String) throws -> Void
         var isDone: @Sendable (VersionStore) throws -> Bool
+        /// What must be there before.
+        var prepare: @Sendable (VersionStore) throws -> Void = { _ in }
+        /// What must hold whatever happened.
+        var holds: @Sendable (VersionStore) throws -> Bool = { _ in true }
     }
 
     static let put = Verb(description: "put") { versions, _ in
@@ -44,6 +48,53 @@ import VersionTree
         try versions.store.planCollection().objectCount == 0
     }
 
+    /// Content on its way: small and large, known by its address or not.
+    static let arrive = Verb(description: "arrive") { versions, _ in
+        let arrivals = try Arrivals(versions.store)
+        for (number, content) in arriving.enumerated() {
+            var arrival = try arrivals.begin(
+                number == 2 ? address(of: "a stand-in") : address(of: content),
+                byteCount: number == 0 ? nil : Int64(content.count), isProvisional: number == 2)
+            if arrival.offset > 0 { try arrival.restart() }
+            try arrival.append(content.span.bytes)
+            _ = try arrival.finish()
+        }
+        try arrivals.settle()
+    } isDone: { versions in
+        for content in arriving {
+            guard try versions.store.read(address(of: content), limit: 1 << 20) == content else {
+                return false
+            }
+        }
+        return true
+    }
+    static let arriving = [
+        bytes("small content"), SampleBytes.ramp(300_000), bytes("of unknown address"),
+    ]
+
+    static let revise = Verb(description: "revise") { versions, _ in
+        try versions.revise(waiting(["known": "zero", "new": "still to come"]))
+    } isDone: { versions in
+        try versions.missing(of: "waiting").map(\.paths) == [["new"]]
+    } prepare: { versions in
+        try versions.register(waiting(["known": "a stand-in", "old": "never to come"]))
+    } holds: { versions in
+        let manifest = try versions.manifest(of: "waiting")
+        let missing = try versions.missing(of: "waiting").map(\.paths)
+        return manifest[try TreePath("new")] == nil
+            ? missing == [["known"], ["old"]] : missing == [["new"]]
+    }
+
+    static func waiting(_ files: [String: String]) throws -> Manifest {
+        try Manifest(
+            version: VersionName("waiting"), ordinal: 0, createdAt: 0,
+            entries: files.map { path, text in
+                Manifest.Entry(
+                    path: try TreePath(path), address: try address(of: text),
+                    byteCount: Int64(text.utf8.count))
+            })
+    }
+
     /// A store with a version and some garbage, and a source beside it.
     func makeStore() throws -> TemporaryStore {
         let temporary = try TemporaryStore()
@@ -59,6 +110,7 @@ import VersionTree
         _ verb: Verb, _ fault: FaultyFileSystem.Fault
     ) throws -> (fired: Bool, odd: [String]) {
         let temporary = try makeStore()
+        try verb.prepare(temporary.versions)
         let source = temporary.directory.appending("source")
         let disk = FaultyFileSystem()
         var failure: StoreError.Code?
@@ -81,6 +133,7 @@ import VersionTree
             let there = try versions.versions().contains { $0.version == "1" }
             if there { odd.append("there though it threw, at \(place)") }
         }
+        #expect(try verb.holds(versions), comment)
         _ = try versions.check(repairing: true)
         // Repeating it succeeds. What was done before it failed may say that nothing is left.
         let again = code { try verb.run(versions, source) }
@@ -115,14 +168,14 @@ import VersionTree
         #expect(odd == [], "\(verb)")
     }
 
-    @Test(arguments: [put, retire, collect, add])
+    @Test(arguments: [put, retire, collect, add, arrive, revise])
     func `survives every call to the disk failing once`(verb: Verb) throws {
         let (count, odd) = try enumerate(verb, from: 1) { .fail(EIO, at: $0) }
         #expect(count > 5)
         expectNothingOdd(odd, verb)
     }
 
-    @Test(arguments: [put, retire, collect, add])
+    @Test(arguments: [put, retire, collect, add, arrive, revise])
     func `survives a disk that is full for a moment`(verb: Verb) throws {
         let verbs = FaultyFileSystem.Verb.allocating
         let (count, odd) = try enumerate(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) }
@@ -130,14 +183,14 @@ import VersionTree
         expectNothingOdd(odd, verb)
     }
 
-    @Test(arguments: [put, retire, collect, add])
+    @Test(arguments: [put, retire, collect, add, arrive, revise])
     func `survives being killed after every call to the disk`(verb: Verb) throws {
         let (count, odd) = try enumerate(verb, from: 0) { .stop(after: $0) }
         #expect(count > 5)
         expectNothingOdd(odd, verb)
     }
 
-    @Test(arguments: [put, add])
+    @Test(arguments: [put, add, arrive, revise])
     func `survives every write torn in the middle by a full disk`(verb: Verb) throws {
         let (count, odd) = try enumerate(verb, from: 1) { .tear(ENOSPC, at: $0) }
         #expect(count > 1)
@@ -160,7 +213,7 @@ import VersionTree
 
     // MARK: After a failed sync
 
-    @Test(arguments: [put, add])
+    @Test(arguments: [put, add, arrive, revise])
     func `after any failed sync nothing more is written until the store is opened again`(
         verb: Verb
     ) throws {
@@ -168,6 +221,7 @@ import VersionTree
         var tolerated: [String] = []
         while true {
             let temporary = try makeStore()
+            try verb.prepare(temporary.versions)
             let source = temporary.directory.appending("source")
             let disk = FaultyFileSystem()
             let versions = try temporary.reopened(on: disk, isDurable: true)

@@ -106,4 +106,15 @@ public struct TemporaryStore: Sendable {
         try writeTree(source, files)
         return try versions.add(directory: source, version: name)
     }
+
+    /// Returns when the lease of a writer that was killed is seen as dead.
+    ///
+    /// A child that another test has just forked holds the writer's lock, too, until it execs
+    /// (flock(2)).
+    package func waitForDeadLease() throws {
+        for _ in 0..<1_000_000 {
+            if try !versions.store.leases().dead.isEmpty { return }
+            sched_yield()
+        }
+    }
 }

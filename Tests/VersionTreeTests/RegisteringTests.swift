@@ -90,19 +90,35 @@ import VersionTree
         #expect(try temporary.versions.versions().count == 1)
     }
 
-    @Test(
-        .knownIssue("a wrong promised size makes an add of the real content throw mismatch"))
-    func `never becomes complete with an object of another size`() throws {
+    @Test func `never becomes complete with an object of another size`() throws {
         let temporary = try TemporaryStore()
         let wrong = try Manifest(
             version: VersionName("2"), ordinal: 2, createdAt: 1,
             entries: [.init(path: TreePath("a"), address: address(of: "alpha"), byteCount: 6)])
         #expect(try temporary.versions.register(wrong) == false)
+        // The wrong promise does not keep the right one out.
+        #expect(try temporary.versions.register(makeManifest("3", ["b": "alpha"])) == false)
+        #expect(try temporary.versions.missing(of: "2").map(\.bytes) == [6])
+        #expect(try temporary.versions.missing(of: "3").map(\.bytes) == [5])
         try temporary.add("1", ["a": "alpha"])
-        let two = try temporary.versions.versions().first { $0.version == "2" }
-        #expect(two?.state == .incomplete)
+        func states() throws -> [VersionState] {
+            let known = try temporary.reopened().versions()
+            return ["1", "2", "3"].compactMap { name in
+                known.first { $0.version == name }?.state
+            }
+        }
+        #expect(try states() == [.materialized, .incomplete, .materialized])
+        let error = expectRefusal(.incompleteVersion) { try temporary.versions.materialize("2") }
+        #expect(error?.message.contains("size") == true)
         #expect(
             try temporary.versions.check(repairing: true).findings.filter { !$0.isRepaired } == [])
+        try temporary.expectClean()
+        // Nor when the index is made again, and the collector is not kept from its work.
+        shell("rm -f \(temporary.path)/index.sqlite*")
+        #expect(try states() == [.materialized, .incomplete, .materialized])
+        #expect(try temporary.reopened().store.collect().objectCount == 0)
+        try temporary.expectClean()
+        try temporary.versions.retire("2")
         try temporary.expectClean()
     }
 

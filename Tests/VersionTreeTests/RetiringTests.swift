@@ -102,4 +102,48 @@ import Testing
         #expect(try readTree(temporary.tree("1")) == ["a": "y"])
         try temporary.expectClean()
     }
+
+    @Test func `nobody waits for the lifecycle while a retired tree is deleted`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "x", "d/b": "y"])
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        let deletions = Shared<[Bool]>([])
+        disk.onEach { moment, operation in
+            guard moment == .before, operation.verb == .remove,
+                operation.path.contains("/versions/.1.")
+            else { return }
+            // Another process could take the lock at this moment.
+            let posix = POSIXFileSystem()
+            let path = temporary.path + "/leases/.lifecycle"
+            guard let file = try? posix.open(working, path, .updating, mode: 0o644) else { return }
+            let isFree = (try? posix.lock(file.raw, exclusive: true, waiting: false)) ?? false
+            deletions.with { $0.append(isFree) }
+        }
+        try versions.retire("1")
+        #expect(deletions.with { $0 } == [true, true, true, true])
+        try temporary.expectClean()
+    }
+
+    @Test func `the next writer deletes what a killed retirement has left of a tree`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "x", "d/b": "y"])
+        do {
+            let disk = FaultyFileSystem()
+            let versions = try VersionStore.open(
+                temporary.path,
+                options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+                fileSystem: disk)
+            disk.arm(.stop(after: 1, of: [.remove], path: "/versions/.1."))
+            _ = try? versions.retire("1")
+            #expect(disk.hasFired)
+        }
+        #expect(try temporary.reopened().versions().isEmpty)
+        try temporary.waitForDeadLease()
+        _ = try temporary.reopened().store.makeLease()
+        #expect(Damage.names(temporary.path + "/versions") == [])
+        try temporary.expectClean()
+    }
 }

@@ -3,28 +3,56 @@
 extension Store {
     /// Decides what to collect.
     ///
-    /// Changes nothing.
+    /// Changes nothing. What writers that died have left is seen as the collection will find it.
     /// - Throws: what reading the index throws.
     public func planCollection() throws(StoreError) -> CollectionPlan {
         var plan = CollectionPlan()
-        let claimed = try claimedAddresses()
-        plan.objects = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                var found: [CollectionPlan.Garbage] = []
-                var after: Int64 = 0
-                while true {
-                    let batch = try index.garbage(after: after, limit: 4096, connection)
-                    guard let last = batch.last else { return found }
-                    after = last.id
-                    for row in batch where row.isPresent && !claimed.contains(row.address) {
-                        found.append(.init(address: row.address, byteCount: row.byteCount))
-                    }
-                }
-            }
+        let leases = try leases()
+        let claimed = try claimedAddresses(by: leases.running)
+        var unrecorded = try publishedAlone()
+        for name in leases.dead { unrecorded += try published(by: name).sound }
+        let garbage =
+            leases.dead.isEmpty && unrecorded.isEmpty
+            ? try garbageKnown() : try garbage(afterRecording: unrecorded)
+        for row in garbage where !claimed.contains(row.address) {
+            plan.objects.append(.init(address: row.address, byteCount: row.byteCount))
         }
         plan.quarantined = try leftovers(in: directories.quarantine.raw) { _ in true }
         plan.staged = try unwantedPartials(removing: false)
         return plan
+    }
+
+    private func garbageKnown() throws(StoreError) -> [ObjectRow] {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.presentGarbage(connection)
+            }
+        }
+    }
+
+    /// What will be garbage once the collection has recovered what dead writers left: recovered in a
+    /// transaction that is taken back.
+    private func garbage(
+        afterRecording unrecorded: [StoredObject]
+    ) throws(StoreError) -> [ObjectRow] {
+        var found: [ObjectRow] = []
+        do throws(StoreError) {
+            try index { (index) throws(StoreError) in
+                try index.write { (connection) throws(StoreError) in
+                    for object in unrecorded { try index.setPresent(object, connection) }
+                    try index.reconcile(connection, thoroughly: true)
+                    found = try index.presentGarbage(connection)
+                    throw StoreError(.takenBack, "a plan changes nothing")
+                }
+            }
+        } catch {
+            // Where nothing can be written nothing can be recovered either.
+            if [.readOnly, .permission, .outOfSpace].contains(error.code) {
+                return try garbageKnown()
+            }
+            guard error.code == .takenBack else { throw error }
+        }
+        return found
     }
 
     /// Deletes what nothing references, in two phases: announce, then delete what is still garbage.
@@ -154,11 +182,33 @@ extension Store {
             }
             if let known, known.references > 0 { return false }
             let name = address.description
+            // A second link: recovery records the object and drops the name.
+            let status = try self.fileSystem.status(staging, name)
+            if !removing, let status, status.linkCount > 1 { return false }
             guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
                 try self.fileSystem.lock(file.raw, exclusive: true, waiting: false)
             else { return false }
             if removing { try self.fileSystem.removeIfPresent(staging, name) }
             return true
+        }
+    }
+}
+
+extension StoreError.Code {
+    /// Ends a transaction that was only to be looked at; never leaves this file.
+    fileprivate static let takenBack = Self("takenBack")
+}
+
+extension Index {
+    /// The objects on disk that no version names.
+    fileprivate func presentGarbage(_ connection: Connection) throws(StoreError) -> [ObjectRow] {
+        var found: [ObjectRow] = []
+        var after: Int64 = 0
+        while true {
+            let batch = try garbage(after: after, limit: 4096, connection)
+            guard let last = batch.last else { return found }
+            after = last.id
+            found += batch.filter(\.isPresent)
         }
     }
 }

@@ -43,6 +43,12 @@ public struct Label: Hashable, Sendable, CustomStringConvertible {
         self.bytes = bytes
     }
 
+    /// A label of the bytes that a digester gave.
+    init(unchecked algorithm: DigestAlgorithm, bytes: [UInt8]) {
+        self.algorithm = algorithm
+        self.bytes = bytes
+    }
+
     /// Reads a label from lower-case hexadecimal digits; `nil` for another spelling or length.
     public init?(_ algorithm: DigestAlgorithm, hex: String) {
         guard let bytes = Hex.bytes(hex) else { return nil }

@@ -140,9 +140,9 @@ extension Index {
         _ registration: Registration, _ connection: Connection
     ) throws(StoreError) {
         let objects = ObjectDirectory(fileSystem, directories)
-        let (_, absent) = try insertVersion(registration, connection) {
-            (address) throws(StoreError) in try objects.contains(address)
-        }
+        let (_, absent) = try insertVersion(
+            registration, connection, acceptsContradictions: true
+        ) { (address) throws(StoreError) in try objects.contains(address) }
         guard !absent.isEmpty else { return }
         var checker = try ObjectChecker()
         for position in absent {

@@ -17,12 +17,16 @@ extension Index {
     ///   - stored: the fingerprint of the object at a position of the manifest, if the writer has
     ///     made sure that it stands in `objects/`, sound and durable. What the others are is what the
     ///     index knows.
+    ///   - acceptsContradictions: register the version although it gives an object that is there
+    ///     another size; it can never be complete.
     ///   - isThere: asked for each dying object: is its file still there? Inside a write transaction
     ///     no collector deletes, so the answer holds.
     /// - Returns: the row's id and the positions of the references that are not present.
+    /// - Throws: `.mismatch` if the version gives an object that is there another size. Of one that
+    ///   is not there two versions may promise two sizes; its bytes will tell.
     func insertVersion(
         _ registration: Registration, _ connection: Connection,
-        stored: (Int) -> Fingerprint? = { _ in nil },
+        stored: (Int) -> Fingerprint? = { _ in nil }, acceptsContradictions: Bool = false,
         isThere: (ObjectID) throws(StoreError) -> Bool
     ) throws(StoreError) -> (id: Int64, absent: [UInt32]) {
         let version = try nextID("version", connection)
@@ -42,23 +46,24 @@ extension Index {
                 missing.append(UInt32(position))
                 continue
             }
-            guard found.byteCount == reference.byteCount else {
-                throw StoreError(
-                    .mismatch,
-                    "version \(registration.name) gives object \(reference.address) "
-                        + "\(reference.byteCount) bytes; it has \(found.byteCount)",
-                    object: reference.address)
-            }
             known.append(found.id)
-            if found.state != .present { changing.append((UInt32(position), found)) }
+            if found.state != .present || found.byteCount != reference.byteCount {
+                changing.append((UInt32(position), found))
+            }
         }
         objects.end()
         for (position, found) in changing {
             let reference = references[Int(position)]
             let fingerprint = stored(references.manifestPosition(Int(position)))
-            var isPresent = fingerprint != nil
-            if !isPresent, found.state == .dying { isPresent = try isThere(reference.address) }
-            if isPresent {
+            var isPresent = found.state == .present
+            if found.state == .dying { isPresent = try isThere(reference.address) }
+            if fingerprint == nil, isPresent, found.byteCount != reference.byteCount {
+                guard acceptsContradictions else {
+                    throw Self.contradiction(registration.name, reference, found.byteCount)
+                }
+                isPresent = false
+            }
+            if fingerprint != nil || isPresent {
                 try setPresent(
                     StoredObject(
                         address: reference.address, byteCount: reference.byteCount,
@@ -88,6 +93,15 @@ extension Index {
         try insertRow(
             registration, id: version, edges, isComplete: absent.isEmpty, connection)
         return (version, absent)
+    }
+
+    private static func contradiction(
+        _ version: String, _ reference: Reference, _ byteCount: Int64
+    ) -> StoreError {
+        StoreError(
+            .mismatch,
+            "version \(version) gives object \(reference.address) \(reference.byteCount) bytes; "
+                + "it has \(byteCount)", object: reference.address)
     }
 
     private func insertRow(

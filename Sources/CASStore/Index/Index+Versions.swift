@@ -86,12 +86,54 @@ extension Index {
             "SELECT id, name FROM version WHERE complete = 0")
         while try rows.step() { candidates.append((rows.integer(0), rows.text(1) ?? "")) }
         var completed: [String] = []
-        for (id, name) in candidates where try missing(from: id, connection).isEmpty {
+        for (id, name) in candidates {
+            guard try !isMissingAny(from: id, connection), try promisesHold(name, connection)
+            else { continue }
             try connection.statement("UPDATE version SET complete = 1 WHERE id = ?")
                 .bind(1, id).run()
             completed.append(name)
         }
         return completed
+    }
+
+    private func isMissingAny(
+        from id: Int64, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let rows = try connection.statement(
+            "SELECT 1 FROM object WHERE id BETWEEN ? AND ? AND state <> 1 LIMIT 1")
+        defer { rows.reset() }
+        for run in try edges(of: id, connection).runs {
+            rows.bind(1, run.lowerBound).bind(2, run.upperBound)
+            if try rows.step() { return true }
+        }
+        return false
+    }
+
+    /// Whether a version whose objects are all there promises the sizes that they have.
+    ///
+    /// Only the manifest says what it promised; it is read once, when the version would become
+    /// complete. What cannot be read is not complete.
+    private func promisesHold(
+        _ name: String, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let registration: Registration
+        do throws(StoreError) {
+            registration = try readManifest(name)
+        } catch {
+            let isDamaged = error.cause == nil || error.isNotDirectory
+            guard error.code == .notFound || isDamaged else { throw error }
+            return false
+        }
+        let references = registration.references
+        var objects = try ObjectCursor(connection)
+        defer { objects.end() }
+        for position in 0..<references.count {
+            let reference = references[position]
+            guard let found = try objects.find(reference.address),
+                found.byteCount == reference.byteCount
+            else { return false }
+        }
+        return true
     }
 
     /// Notes that an object is gone: every version that names it is incomplete.

@@ -91,8 +91,13 @@ extension Store {
 
     /// What the running writers rely on.
     func claimedAddresses() throws(StoreError) -> Set<ObjectID> {
+        try claimedAddresses(by: leaseFiles())
+    }
+
+    /// What the writers with these leases rely on.
+    func claimedAddresses(by leases: [String]) throws(StoreError) -> Set<ObjectID> {
         var claimed: Set<ObjectID> = []
-        for name in try leaseFiles() {
+        for name in leases {
             guard let file = try openLease(name) else { continue }
             let count = Int(try fileSystem.status(file.raw).byteCount)
             let bytes = try fileSystem.read(file.raw, at: 0, count: count)

@@ -33,7 +33,7 @@ extension Store {
         }
     }
 
-    private func publishedNames(in directory: Int32) throws(StoreError) -> [ObjectID] {
+    func publishedNames(in directory: Int32) throws(StoreError) -> [ObjectID] {
         var addresses: [ObjectID] = []
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
             guard kind != .directory, let address = ObjectID(String(cString: entry)),
@@ -57,6 +57,7 @@ extension Store {
                 _ = try index.completeVersions(connection)
             }
         }
+        try salvage(lease)
         try removeStagingDirectory(of: lease)
         try removeHiddenTrees(of: lease)
     }
@@ -64,28 +65,89 @@ extension Store {
     // The staged name of an object goes last, so a file with two links here was published and is
     // perhaps unknown to the index. Its bytes are checked: its writer may have died before the sync.
     private func publishedObjects(of lease: String) throws(StoreError) -> [StoredObject] {
+        let (sound, torn) = try published(by: lease)
+        // Torn by a power cut before its sync: nobody was promised anything yet.
+        for address in torn { try objects.remove(address) }
+        if !sound.isEmpty || !torn.isEmpty { try syncAll() }
+        return sound
+    }
+
+    /// What a writer has given its name and perhaps not recorded, sound or torn.
+    func published(
+        by lease: String
+    ) throws(StoreError) -> (sound: [StoredObject], torn: [ObjectID]) {
         guard
             let staging = try fileSystem.openIfPresent(directories.staging.raw, lease, .directory)
-        else { return [] }
-        let addresses = try publishedNames(in: staging.raw)
-        guard !addresses.isEmpty else { return [] }
+        else { return ([], []) }
+        return try examined(try publishedNames(in: staging.raw))
+    }
+
+    /// The published among the objects that their writers staged alone.
+    func publishedAlone() throws(StoreError) -> [StoredObject] {
+        try examined(try publishedNames(in: directories.staging.raw)).sound
+    }
+
+    private func examined(
+        _ addresses: [ObjectID]
+    ) throws(StoreError) -> (sound: [StoredObject], torn: [ObjectID]) {
+        guard !addresses.isEmpty else { return ([], []) }
         var checker = try ObjectChecker()
         var sound: [StoredObject] = []
+        var torn: [ObjectID] = []
         for address in addresses {
             if let object = try objects.verified(address, checker: &checker) {
                 sound.append(object)
             } else {
-                // Torn by a power cut before its sync: nobody was promised anything yet.
-                try objects.remove(address)
+                torn.append(address)
             }
         }
-        try syncAll()
-        return sound
+        return (sound, torn)
     }
 
     /// Removes the staging directory of a writer that has ended, with what is in it.
     func removeStagingDirectory(of lease: String) throws(StoreError) {
         try fileSystem.removeTree(directories.staging.raw, lease)
+    }
+
+    /// Puts content that arrived and was not settled where the next arrival goes on from it, if a
+    /// registered version misses it.
+    ///
+    /// It may be torn: whoever goes on reads it again.
+    private func salvage(_ lease: String) throws(StoreError) {
+        let staging = directories.staging.raw
+        guard let own = try fileSystem.openIfPresent(staging, lease, .directory) else { return }
+        var found: [(file: String, name: ObjectID)] = []
+        try fileSystem.list(own.raw) { (entry, kind) throws(StoreError) in
+            let file = String(cString: entry)
+            // <address>, or <provisional name>.<address>
+            guard kind != .directory, let name = ObjectID(String(file.prefix(64))),
+                file.utf8.count == 64 || ObjectID(String(file.dropFirst(65))) != nil
+            else { return true }
+            found.append((file, name))
+            return true
+        }
+        guard !found.isEmpty else { return }
+        let wanted = try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) -> Set<ObjectID> in
+                var wanted: Set<ObjectID> = []
+                for (_, name) in found {
+                    guard let row = try index.object(name, connection) else { continue }
+                    if row.references > 0, !row.isPresent { wanted.insert(name) }
+                }
+                return wanted
+            }
+        }
+        for (file, name) in found where wanted.contains(name) {
+            let status = try fileSystem.status(own.raw, file)
+            guard let status, status.kind == .regular, status.linkCount == 1 else { continue }
+            do throws(StoreError) {
+                try fileSystem.setMode(own.raw, file, 0o600)
+                try fileSystem.renameNew(own.raw, file, to: staging, name.description)
+            } catch {
+                // Somebody stages it already, or the disk is full: it comes again.
+                guard error.isExisting || error.code == .outOfSpace else { throw error }
+            }
+        }
     }
 
     private func removeHiddenTrees(of lease: String) throws(StoreError) {

@@ -10,8 +10,8 @@ import Synchronization
 /// belong to one thread. What is staged is remembered by the caller.
 package final class ObjectBatch: Sendable {
     private let store: Store
-    private let directory: Descriptor
-    private let spaceBudget: SpaceBudget
+    let directory: Descriptor
+    let spaceBudget: SpaceBudget
 
     init(_ store: Store, lease: String) throws(StoreError) {
         let staging = store.directories.staging.raw
@@ -49,11 +49,27 @@ package final class ObjectBatch: Sendable {
         let isStaged = try StoreLayout.withDigits(address) { (name) throws(StoreError) in
             // Restaging finds what another worker, or this one before, has staged already.
             guard let target = try create(name) else { return again }
-            try fileSystem.write(target.raw, bytes)
-            try fileSystem.setMode(target.raw, 0o444)
+            try fill(target.raw, bytes)
             return true
         }
         return (object, isStaged)
+    }
+
+    private func fill(_ target: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+        try store.fileSystem.write(target, bytes)
+        try store.fileSystem.setMode(target, 0o444)
+    }
+
+    /// Stages bytes that were verified: all of them, or none.
+    func write(_ bytes: RawSpan, as name: String) throws(StoreError) {
+        do throws(StoreError) {
+            let target = try store.fileSystem.open(directory.raw, name, .creating, mode: 0o444)
+            try bytes.withUnsafeBytes { (bytes) throws(StoreError) in try fill(target.raw, bytes) }
+        } catch {
+            // The error to report is the first; ending the lease sweeps the rest.
+            try? store.fileSystem.removeIfPresent(directory.raw, name)
+            throw error
+        }
     }
 
     // The address is known only at the end: write under another name, then rename or drop.
@@ -129,7 +145,7 @@ package final class ObjectBatch: Sendable {
     ///
     /// After it, and before any promise, comes `publish`.
     package func syncStaged(_ staged: some Sequence<ObjectID>) throws(StoreError) {
-        try store.syncAll(orEach: directory.raw, staged)
+        try store.syncAll(orEach: directory.raw, staged.lazy.map(\.description))
     }
 
     /// Gives staged objects their names, on all processors.

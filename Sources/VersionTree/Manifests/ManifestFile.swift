@@ -66,6 +66,17 @@ struct ManifestFile {
         return .same(there)
     }
 
+    /// Puts the manifest in the place of the one that stands there, durably.
+    func replace() throws(StoreError) {
+        try versions.fileSystem.rename(directory, aside, to: directory, name)
+        try versions.store.sync(directory)
+    }
+
+    /// Removes what ``write()`` wrote.
+    func discard() throws(StoreError) {
+        try versions.fileSystem.removeIfPresent(directory, aside)
+    }
+
     /// Takes the manifest away again: the version could not be recorded.
     func unpublish() throws(StoreError) {
         try versions.fileSystem.removeIfPresent(directory, name)

@@ -6,6 +6,17 @@ struct HiddenTree {
     var report: TreeReport
 }
 
+/// A tree that is hidden and not yet deleted; locked as long as this lives.
+final class TreeInRemoval {
+    let name: String
+    let directory: Descriptor
+
+    init(_ name: String, _ directory: consuming Descriptor) {
+        self.name = name
+        self.directory = directory
+    }
+}
+
 extension VersionStore {
     /// Builds the version's tree in `versions/` if it is not there.
     ///
@@ -26,6 +37,12 @@ extension VersionStore {
 
     func incomplete(_ name: String) throws(StoreError) -> StoreError {
         let missing = try store.missingObjects(of: name)?.count ?? 0
+        guard missing > 0 else {
+            return StoreError(
+                .incompleteVersion,
+                "version \(name) promises a size that one of its objects does not have; "
+                    + "retire it and ask its publisher for a right manifest")
+        }
         return StoreError(
             .incompleteVersion,
             "version \(name) lacks \(missing) object\(missing == 1 ? "" : "s"); "
@@ -91,26 +108,40 @@ extension VersionStore {
     }
 
     /// Takes a version's tree away: in one step it is invisible, then it is deleted.
-    ///
-    /// The directory is locked meanwhile, so that a check does not take it for a leftover.
     func removeTree(of name: String) throws(StoreError) {
+        if let tree = try hideTree(of: name, token: randomToken()) { try remove(tree) }
+    }
+
+    /// Makes a version's tree invisible in one step; the caller deletes it.
+    ///
+    /// The directory stays locked meanwhile, so that a check does not take it for a leftover.
+    /// - Parameter token: the end of its hidden name.
+    /// - Returns: `nil` if there is no tree.
+    func hideTree(of name: String, token: String) throws(StoreError) -> TreeInRemoval? {
         let parent = directories.versions.raw
         guard try isMaterialized(name) else {
             // Somebody's file in the place of a tree is set aside.
             let aside = "stray-\(try randomToken())"
-            return try fileSystem.renameIfPresent(
+            try fileSystem.renameIfPresent(
                 parent, name, to: directories.quarantine.raw, aside)
+            return nil
         }
-        guard let tree = try fileSystem.openIfPresent(parent, name, .directory) else { return }
+        guard let tree = try fileSystem.openIfPresent(parent, name, .directory) else { return nil }
         _ = try fileSystem.lock(tree.raw, exclusive: true, waiting: true)
-        let hidden = StoreLayout.hiddenTree(name, try randomToken())
+        let hidden = StoreLayout.hiddenTree(name, token)
         do throws(StoreError) {
             try fileSystem.rename(parent, name, to: parent, hidden)
         } catch {
             guard error.code == .notFound else { throw error }
-            return
+            return nil
         }
-        try store.fileSystem.removeTree(parent, hidden)
+        return TreeInRemoval(hidden, tree)
+    }
+
+    /// Deletes a hidden tree.
+    func remove(_ tree: TreeInRemoval) throws(StoreError) {
+        try fileSystem.removeTree(directories.versions.raw, tree.name)
+        fileSystem.unlock(tree.directory.raw)
     }
 
     /// Whether another process is taking a hidden tree away just now.

@@ -6,16 +6,31 @@ extension VersionStore {
     /// The objects that only it used are garbage from here on.
     ///
     /// Deletes in the opposite order of adding, so that a crash in between leaves a version without
-    /// its tree or garbage without a version, never a version without its objects.
+    /// its tree or garbage without a version, never a version without its objects. The tree is hidden
+    /// in one step and deleted last, when nobody waits for it; after a crash the next writer does it.
     /// - Returns: how many objects it referenced.
     /// - Throws: `.noVersion`; `.versionInUse` for the current, pending, embedded and last known good
     ///   version, and for one that a process has pinned.
     @discardableResult
     public func retire(_ name: String) throws(StoreError) -> Int {
         let version = try VersionName(name).description
+        return try store.withReserve { () throws(StoreError) -> Int in
+            // Takes the hidden tree along if this process dies.
+            let lease = try self.store.makeLease()
+            let (references, tree) = try self.forget(version, lease: lease.name)
+            // Behind the lock: a large tree takes seconds.
+            if let tree { try self.remove(tree) }
+            self.note(.retired(version: version, references: references))
+            return references
+        }
+    }
+
+    private func forget(
+        _ version: String, lease: String
+    ) throws(StoreError) -> (references: Int, tree: TreeInRemoval?) {
         // Under the lock of the lifecycle: nobody makes it current meanwhile.
-        let references = try changeLifecycle { (lifecycle) throws(StoreError) -> Int in
-            guard try self.isRegistered(version) else { throw Self.noVersion(name) }
+        try changeLifecycle { (lifecycle) throws(StoreError) -> (Int, TreeInRemoval?) in
+            guard try self.isRegistered(version) else { throw Self.noVersion(version) }
             let isLast = try self.isLastKnownGood(version, lifecycle)
             let last = isLast ? "it is the last known good version" : nil
             if let need = lifecycle.need(of: version) ?? last {
@@ -31,13 +46,11 @@ extension VersionStore {
                         + "close the page, or stop the server, and repeat the command")
             }
             let references = try self.store.referenceCount(of: version)
-            try self.removeTree(of: version)
+            let tree = try self.hideTree(of: version, token: lease)
             try self.store.forgetVersion(version)
             lifecycle.retire(version)
-            return references
+            return (references, tree)
         }
-        note(.retired(version: version, references: references))
-        return references
     }
 
     // A manifest that cannot be read still names a version that can be retired.

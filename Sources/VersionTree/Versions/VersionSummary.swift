@@ -85,6 +85,8 @@ extension VersionStore {
         }
         for entry in try manifest(of: name).entries where entries[entry.address] != nil {
             entries[entry.address]?.paths.append(entry.path.description)
+            // Another version may promise another size of what is not there.
+            entries[entry.address]?.bytes = entry.byteCount
             if let label = entry.labels.first { entries[entry.address]?.label = label }
         }
         return entries.values.sorted {

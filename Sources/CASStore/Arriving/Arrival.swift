@@ -1,0 +1,163 @@
+/// One content on its way: append its bytes as they come, then finish, suspend or discard it.
+///
+/// Dropped, it is suspended as well as can be: a killed or cancelled pull goes on from the bytes that
+/// came. Small content is in memory until then, so a killed process loses up to 256 KiB of it.
+public struct Arrival: ~Copyable {
+    private let arrivals: Arrivals
+    private let expected: ExpectedContent
+    private var memory: [UInt8] = []
+    private var staged: StagedContent?
+    private var isEnded = false
+
+    init(_ arrivals: Arrivals, _ expected: ExpectedContent, _ staged: StagedContent?) {
+        self.arrivals = arrivals
+        self.expected = expected
+        self.staged = staged
+    }
+
+    deinit {
+        // Whoever drops it has other worries; what cannot be kept is fetched again.
+        if !isEnded { try? arrivals.suspend(expected, memory, staged) }
+    }
+
+    /// The name under which it was begun.
+    public var name: ObjectID { expected.name }
+    /// Its size, if it was told.
+    public var byteCount: Int64? { expected.byteCount }
+    /// How many bytes are there: where to go on.
+    ///
+    /// More than 0 at the beginning when an earlier attempt is continued.
+    public var offset: Int64 { staged?.offset ?? Int64(memory.count) }
+
+    /// Adds bytes at ``offset``.
+    /// - Throws: `.mismatch` beyond the size that was told; `.outOfSpace`, `.io`. Nothing is added
+    ///   then, and what is there stays.
+    public mutating func append(_ bytes: RawSpan) throws(StoreError) {
+        let end = offset + Int64(bytes.byteCount)
+        if let byteCount, end > byteCount {
+            throw mismatch("more than the promised \(byteCount) bytes came for it")
+        }
+        if staged == nil {
+            if max(end, byteCount ?? 0) <= Int64(Arrivals.memoryByteCount) {
+                if memory.isEmpty { memory.reserveCapacity(Int(byteCount ?? end)) }
+                bytes.withUnsafeBytes { memory.append(contentsOf: $0) }
+                return
+            }
+            staged = try arrivals.stage(expected, memory)
+            memory = []
+        }
+        try arrivals.batch.spaceBudget.take(
+            Int64(bytes.byteCount), arrivals.store.fileSystem)
+        try staged?.append(bytes)
+    }
+
+    /// Starts over: forgets what came (a server answered 200 instead of 206).
+    public mutating func restart() throws(StoreError) {
+        memory.removeAll(keepingCapacity: true)
+        try staged?.restart()
+    }
+
+    /// Verifies the bytes and hands them over to ``Arrivals/settle()``.
+    ///
+    /// They are not readable and not durable before that.
+    /// - Returns: what came, and its digests by the algorithms of the labels and those asked for.
+    /// - Throws: `.mismatch` when size, address or a label differ: the bytes are deleted, as going on
+    ///   with them could never succeed (suspend content of which more may come); `.outOfSpace`, `.io`:
+    ///   what is staged stays.
+    public consuming func finish() throws(StoreError) -> Arrived {
+        let found: (object: StoredObject, digests: [Label])
+        do throws(StoreError) {
+            found = try verified()
+        } catch {
+            if error.code == .mismatch {
+                isEnded = true
+                // The error to report is the first; the next attempt meets the same bytes again.
+                try? delete()
+            }
+            throw error
+        }
+        try arrivals.accept(found.object, expected, memory, staged)
+        isEnded = true
+        return Arrived(object: found.object, digests: found.digests)
+    }
+
+    private func verified() throws(StoreError) -> (object: StoredObject, digests: [Label]) {
+        if let byteCount, offset != byteCount {
+            throw mismatch("\(offset) of \(byteCount) bytes came for it")
+        }
+        let found: (object: StoredObject, digests: [Label])
+        if let staged {
+            found = try staged.finish()
+        } else {
+            found = try arrivals.identify(memory, expected.algorithms)
+        }
+        guard expected.isProvisional || found.object.address == name else {
+            throw mismatch("the bytes that came for it are those of \(found.object.address)")
+        }
+        if let label = expected.labels.firstContradicted(by: found.digests) {
+            throw mismatch("its bytes do not match its label \(label)")
+        }
+        return found
+    }
+
+    private func mismatch(_ what: String) -> StoreError {
+        StoreError(.mismatch, "object \(name): \(what)", object: name)
+    }
+
+    /// Keeps what came for a later arrival of the same name, in this process or another.
+    /// - Throws: `.outOfSpace`, `.io`, `.writesRefused`.
+    public consuming func suspend() throws(StoreError) {
+        isEnded = true
+        try arrivals.suspend(expected, memory, staged)
+    }
+
+    /// Deletes what came.
+    /// - Throws: `.io`, `.permission`, `.readOnly`.
+    public consuming func discard() throws(StoreError) {
+        isEnded = true
+        try delete()
+    }
+
+    private func delete() throws(StoreError) {
+        guard let staged else { return }
+        try arrivals.store.fileSystem.removeIfPresent(staged.directory, staged.name)
+    }
+}
+
+/// What came.
+public struct Arrived: Sendable, Hashable {
+    /// The object that it is.
+    public let object: StoredObject
+    /// Its digests, one by each algorithm that was asked for.
+    public let digests: [Label]
+
+    /// The digest by an algorithm; `nil` if it was not asked for.
+    public func digest(_ algorithm: DigestAlgorithm) -> Label? {
+        digests.first { $0.algorithm == algorithm }
+    }
+}
+
+/// What content is expected to be.
+struct ExpectedContent {
+    let name: ObjectID
+    let byteCount: Int64?
+    let isProvisional: Bool
+    let labels: [Label]
+    /// The digests to compute, each once, in a fixed order.
+    let algorithms: [DigestAlgorithm]
+
+    init(
+        name: ObjectID, byteCount: Int64?, isProvisional: Bool, labels: [Label],
+        digests: Set<DigestAlgorithm>
+    ) {
+        self.name = name
+        self.byteCount = byteCount
+        self.isProvisional = isProvisional
+        self.labels = labels
+        let wanted = digests.union(labels.map(\.algorithm))
+        algorithms = wanted.isEmpty ? [] : DigestAlgorithm.allCases.filter { wanted.contains($0) }
+    }
+
+    /// Whether neither the name nor a label tells right bytes from wrong ones.
+    var isUnvouched: Bool { isProvisional && labels.isEmpty }
+}

@@ -1,0 +1,236 @@
+/// Content on its way from somewhere else: many objects under way at once, durable in few steps.
+///
+/// ```swift
+/// let arrivals = try Arrivals(store)
+/// var arrival = try arrivals.begin(address, byteCount: 5_000)
+/// try arrival.append(piece)                 // as it comes
+/// let arrived = try arrival.finish()        // whole and right, not yet readable
+/// let completed = try arrivals.settle()     // durable and readable: acknowledged
+/// ```
+///
+/// What is not finished stands in `staging/<name>`, where a later arrival of the same name goes on
+/// from it, in any process. What is finished stands in `staging/<lease>/` until ``settle()``: three
+/// steps then make all of it durable, readable and known, whatever its number. If the process ends
+/// before that, the next writer puts content that a registered version misses back in
+/// `staging/<name>`. A collection leaves alone what is finished, and of the unfinished what a
+/// writer has open or a registered version misses.
+///
+/// One thread uses it. Two processes may bring the same content at once: both end right.
+public final class Arrivals {
+    let store: Store
+    let batch: ObjectBatch
+    private let lease: Lease
+    private var hasher: ObjectHasher
+    private var digests: [[DigestAlgorithm]: ContentDigests] = [:]
+    private var finished: [Finished] = []
+    private var addresses: Set<ObjectID> = []
+    private var partCount = 0
+
+    /// How many contents are finished and not settled.
+    public var unsettledCount: Int { finished.count }
+    /// How many bytes they have.
+    public private(set) var unsettledByteCount: Int64 = 0
+
+    /// Content is kept in memory up to here, then in a file: one write for a small file.
+    static let memoryByteCount = 256 * 1024
+
+    // What is finished, and the name it was expected under, if its address was not known.
+    private struct Finished {
+        var object: StoredObject
+        var provisional: ObjectID?
+
+        var stagedName: String { Arrivals.stagedName(object.address, provisional) }
+    }
+
+    /// The name in the lease's directory: recovery reads from it where the content belongs.
+    static func stagedName(_ address: ObjectID, _ provisional: ObjectID?) -> String {
+        provisional.map { "\($0).\(address)" } ?? address.description
+    }
+
+    /// Takes a lease, which protects what arrives as long as this lives.
+    ///
+    /// A version must name it by then, or the next collection takes it.
+    /// - Throws: what taking a lease throws.
+    public init(_ store: Store) throws(StoreError) {
+        let hasher = try ObjectHasher()
+        let lease = try store.makeLease()
+        let batch = try store.makeBatch(lease)
+        self.hasher = hasher
+        self.lease = lease
+        self.batch = batch
+        self.store = store
+    }
+
+    /// Begins content, or goes on with what an earlier attempt has staged.
+    ///
+    /// Content that another process is staging at this moment is staged apart from it.
+    /// - Parameters:
+    ///   - name: its address; or, if the publisher does not tell the address, whatever stands for it
+    ///     in the manifest until the content is there.
+    ///   - byteCount: its size, if known.
+    ///   - isProvisional: `name` is not the address. If no label vouches for the bytes either, only
+    ///     what was suspended is gone on with: of anything else a power cut may have left holes.
+    ///   - labels: what the bytes must match besides.
+    ///   - digests: what ``Arrival/finish()`` shall report besides.
+    /// - Throws: `.outOfSpace` if content of a large known size has no room; `.writesRefused`.
+    public func begin(
+        _ name: ObjectID, byteCount: Int64?, isProvisional: Bool = false, labels: [Label] = [],
+        digests: Set<DigestAlgorithm> = []
+    ) throws(StoreError) -> Arrival {
+        try store.checkWritable()
+        let expected = ExpectedContent(
+            name: name, byteCount: byteCount, isProvisional: isProvisional, labels: labels,
+            digests: digests)
+        let staged = try continued(expected)
+        if let byteCount, byteCount > Self.memoryByteCount {
+            try store.checkSpace(for: byteCount - (staged?.offset ?? 0))
+        }
+        return Arrival(self, expected, staged)
+    }
+
+    private func continued(_ expected: ExpectedContent) throws(StoreError) -> StagedContent? {
+        let staging = store.directories.staging.raw
+        let name = expected.name.description
+        guard let status = try store.fileSystem.status(staging, name) else { return nil }
+        guard let file = try store.openStaged(name) else { return nil }
+        let staged = try StagedContent(
+            store, file, in: staging, name: name, algorithms: expected.algorithms)
+        if expected.isUnvouched {
+            guard status.mode & 0o777 == Self.suspendedMode else {
+                try staged.restart()
+                return staged
+            }
+            // Durable before the next bytes: of those nothing is known after a power cut.
+            try store.fileSystem.setMode(staged.file.raw, 0o600)
+            try store.sync(staged.file.raw)
+        }
+        try staged.readBack(limit: expected.byteCount)
+        return staged
+    }
+
+    /// The mode of a staged file all of whose bytes are durable.
+    private static let suspendedMode: UInt32 = 0o640
+
+    /// A file for content that memory shall not hold, with the bytes that came so far.
+    func stage(
+        _ expected: ExpectedContent, _ bytes: [UInt8]
+    ) throws(StoreError) -> StagedContent {
+        try batch.spaceBudget.take(Int64(bytes.count), store.fileSystem)
+        let staged = try emptyFile(expected)
+        try staged.append(bytes.span.bytes)
+        return staged
+    }
+
+    private func emptyFile(_ expected: ExpectedContent) throws(StoreError) -> StagedContent {
+        let staging = store.directories.staging.raw
+        let name = expected.name.description
+        if let file = try store.openStaged(name) {
+            let staged = try StagedContent(
+                store, file, in: staging, name: name, algorithms: expected.algorithms)
+            try staged.restart()
+            return staged
+        }
+        // Another process has that name: ours goes with our lease.
+        partCount += 1
+        let part = "part-\(partCount)"
+        let file = try store.fileSystem.open(batch.directory.raw, part, .creating, mode: 0o600)
+        return try StagedContent(
+            store, file, in: batch.directory.raw, name: part, algorithms: expected.algorithms)
+    }
+
+    /// Keeps the bytes of unfinished content for a later attempt.
+    func suspend(
+        _ expected: ExpectedContent, _ memory: [UInt8], _ staged: StagedContent?
+    ) throws(StoreError) {
+        guard !memory.isEmpty || staged != nil else { return }
+        let kept: StagedContent
+        if let staged { kept = staged } else { kept = try stage(expected, memory) }
+        // A small part that a power cut takes is small to fetch again.
+        guard kept.offset > Self.memoryByteCount || expected.isUnvouched else { return }
+        try store.sync(kept.file.raw)
+        guard expected.isUnvouched else { return }
+        try store.fileSystem.setMode(kept.file.raw, Self.suspendedMode)
+    }
+
+    /// What bytes in memory are.
+    func identify(
+        _ bytes: [UInt8], _ algorithms: [DigestAlgorithm]
+    ) throws(StoreError) -> (object: StoredObject, digests: [Label]) {
+        let raw = bytes.span.bytes
+        let (address, fingerprint) = raw.withUnsafeBytes { hasher.hash($0) }
+        let object = StoredObject(
+            address: address, byteCount: Int64(bytes.count), fingerprint: fingerprint)
+        guard !algorithms.isEmpty else { return (object, []) }
+        let digests: ContentDigests
+        if let known = self.digests[algorithms] {
+            digests = known
+        } else {
+            digests = try ContentDigests(algorithms)
+            self.digests[algorithms] = digests
+        }
+        raw.withUnsafeBytes { digests.update($0) }
+        return (object, digests.finish(address: address))
+    }
+
+    /// Takes over whole and right content; from here on it waits for ``settle()``.
+    func accept(
+        _ object: StoredObject, _ expected: ExpectedContent, _ memory: [UInt8],
+        _ staged: StagedContent?
+    ) throws(StoreError) {
+        let isNew = addresses.insert(object.address).inserted
+        guard isNew else {
+            if let staged { try store.fileSystem.removeIfPresent(staged.directory, staged.name) }
+            return
+        }
+        let one = Finished(
+            object: object, provisional: expected.isProvisional ? expected.name : nil)
+        do throws(StoreError) {
+            if let staged {
+                try store.fileSystem.setMode(staged.file.raw, 0o444)
+                try store.fileSystem.rename(
+                    staged.directory, staged.name, to: batch.directory.raw, one.stagedName)
+            } else {
+                try batch.spaceBudget.take(object.byteCount, store.fileSystem)
+                try batch.write(memory.span.bytes, as: one.stagedName)
+            }
+        } catch {
+            addresses.remove(object.address)
+            throw error
+        }
+        finished.append(one)
+        unsettledByteCount += object.byteCount
+    }
+
+    /// Makes everything that was finished since the last time durable, readable and known.
+    ///
+    /// When it returns, all of it survives a power cut. When it throws, nothing is lost and it may be
+    /// called again, unless a sync has failed: then only after the store was opened again.
+    /// - Returns: the names of versions that have become complete by it.
+    /// - Throws: `.outOfSpace`, `.io`, `.writesRefused`, `.interrupted`, what the index throws.
+    @discardableResult
+    public func settle() throws(StoreError) -> [String] {
+        guard !finished.isEmpty else { return [] }
+        try store.checkWritable()
+        let objects = finished.map(\.object)
+        // A collector that has announced the deletion of one of them is waited for.
+        try store.claim(count: objects.count, { objects[$0].address }, lease: lease)
+        try store.syncAll(orEach: batch.directory.raw, finished.lazy.map(\.stagedName))
+        for position in finished.indices where finished[position].provisional != nil {
+            try store.fileSystem.rename(
+                batch.directory.raw, finished[position].stagedName, to: batch.directory.raw,
+                objects[position].address.description)
+            finished[position].provisional = nil
+        }
+        try batch.publish(count: objects.count) { objects[$0].address }
+        try store.syncAll()
+        let completed = try store.recordPresent(objects)
+        for object in objects {
+            // Recorded, so this is only tidying: what stays goes with the lease.
+            try? batch.dropStagedName(object.address)
+        }
+        finished.removeAll(keepingCapacity: true)
+        addresses.removeAll(keepingCapacity: true)
+        unsettledByteCount = 0
+        return completed
+    }
+}

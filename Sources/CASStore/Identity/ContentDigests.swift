@@ -1,0 +1,53 @@
+/// The digests of one content by several algorithms, all in one pass over its bytes.
+///
+/// Reusable for any number of contents; one per content that is under way.
+package final class ContentDigests {
+    private final class Running {
+        var digester: Digester
+        init(_ algorithm: DigestAlgorithm) throws(StoreError) {
+            digester = try Digester(algorithm)
+        }
+    }
+
+    private let running: [Running]
+    // The address is computed anyway.
+    private let wantsAddress: Bool
+
+    package init(_ algorithms: [DigestAlgorithm]) throws(StoreError) {
+        var running: [Running] = []
+        for algorithm in algorithms where algorithm != .sha256 {
+            running.append(try Running(algorithm))
+        }
+        self.running = running
+        wantsAddress = algorithms.contains(.sha256)
+    }
+
+    /// Adds bytes of the content.
+    package func update(_ bytes: UnsafeRawBufferPointer) {
+        for one in running { one.digester.update(bytes) }
+    }
+
+    /// The digest by each algorithm, and begins the next content.
+    package func finish(address: ObjectID) -> [Label] {
+        var labels = running.map { one in
+            let bytes = one.digester.finish { Array($0) }
+            return Label(unchecked: one.digester.algorithm, bytes: bytes)
+        }
+        if wantsAddress { labels.append(Label(unchecked: .sha256, bytes: address.bytes)) }
+        return labels
+    }
+
+    /// Forgets the bytes of an unfinished content.
+    func reset() {
+        for one in running { one.digester.reset() }
+    }
+}
+
+extension [Label] {
+    /// The first of these labels that the digests of a content contradict.
+    func firstContradicted(by digests: [Label]) -> Label? {
+        first { label in
+            digests.contains { $0.algorithm == label.algorithm && $0.bytes != label.bytes }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// Replacing what a version names, while it waits for its content.
+
+/// What became of a revision.
+package enum Revision: Sendable {
+    /// The version has the new manifest.
+    case revised(isComplete: Bool)
+    /// The version has become complete meanwhile: nothing was changed.
+    case complete
+    /// The version is not registered: nothing was changed.
+    case unknown
+}
+
+extension Store {
+    /// Protects what a version will name, whatever it names now: no collector deletes it while the
+    /// lease lasts.
+    package func claim(
+        _ references: References, lease: borrowing Lease
+    ) throws(StoreError) {
+        try claim(count: references.count, { references[$0].address }, lease: lease)
+    }
+
+    /// Replaces what an incomplete version names, in one transaction.
+    ///
+    /// - Parameter replaceManifest: puts the new manifest in place of the old one, durably. Called
+    ///   once, when the index has taken all of it.
+    /// - Throws: `.mismatch` if the new manifest gives an object that is there another size.
+    package func revise(
+        _ registration: Registration, replaceManifest: () throws(StoreError) -> Void
+    ) throws(StoreError) -> Revision {
+        var isReplaced = false
+        return try index { (index) throws(StoreError) in
+            do throws(StoreError) {
+                return try index.write { (connection) throws(StoreError) -> Revision in
+                    guard let before = try index.version(registration.name, connection) else {
+                        return .unknown
+                    }
+                    if before.isComplete, !isReplaced { return .complete }
+                    try index.removeVersion(id: before.id, connection)
+                    _ = try index.insertVersion(registration, connection) {
+                        (address) throws(StoreError) in try self.objects.contains(address)
+                    }
+                    // The transaction may be repeated after the index was made again.
+                    if !isReplaced { try replaceManifest() }
+                    isReplaced = true
+                    let manifest = try self.fileSystem.status(
+                        self.directories.manifests.raw, StoreLayout.manifest(registration.name))
+                    if let manifest {
+                        try index.noteManifest(
+                            registration.name, Index.identity(manifest), connection)
+                    }
+                    try index.noteManifestsDirectory(connection)
+                    _ = try index.completeVersions(connection)
+                    let after = try index.version(registration.name, connection)
+                    return .revised(isComplete: after?.isComplete == true)
+                }
+            } catch {
+                // The manifest may be the new one and the row the old: the next use compares them.
+                index.isReconciled = false
+                throw error
+            }
+        }
+    }
+}

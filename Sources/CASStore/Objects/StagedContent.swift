@@ -1,0 +1,144 @@
+/// A staged file that grows, and what its bytes hash to so far.
+///
+/// The file is locked by this process. One thread uses it.
+final class StagedContent {
+    /// The file; its lock lives as long as this.
+    let file: Descriptor
+    /// The open directory that holds it.
+    let directory: Int32
+    /// Its name there.
+    let name: String
+    /// How many bytes are staged.
+    private(set) var offset: Int64 = 0
+
+    private let fileSystem: any FileSystem
+    private let digests: ContentDigests
+    private var hasher: ObjectHasher
+    /// Set when the file could not be brought back to what was hashed.
+    private var isBroken = false
+
+    init(
+        _ store: Store, _ file: consuming Descriptor, in directory: Int32, name: String,
+        algorithms: [DigestAlgorithm]
+    ) throws(StoreError) {
+        let digests = try ContentDigests(algorithms)
+        let hasher = try ObjectHasher()
+        self.file = file
+        self.directory = directory
+        self.name = name
+        self.digests = digests
+        self.hasher = hasher
+        fileSystem = store.fileSystem
+    }
+
+    /// Hashes what an earlier writer has staged; more than `limit` bytes are forgotten.
+    ///
+    /// That writer may have died before its bytes were durable, so nothing of it is believed: the
+    /// final address decides.
+    func readBack(limit: Int64?) throws(StoreError) {
+        let byteCount = try fileSystem.status(file.raw).byteCount
+        guard byteCount > 0 else { return }
+        if let limit, byteCount > limit { return try restart() }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: ObjectChecker.bufferByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        try fileSystem.forEachPiece(of: file.raw, buffer: buffer) { (piece) throws(StoreError) in
+            hash(piece)
+        }
+    }
+
+    /// Adds bytes.
+    /// - Throws: `.outOfSpace`, `.io`: then nothing is added, and it may be tried again.
+    func append(_ bytes: RawSpan) throws(StoreError) {
+        try checkWhole()
+        do throws(StoreError) {
+            try bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+                try fileSystem.write(file.raw, bytes)
+            }
+        } catch {
+            // A write that failed may have left a part: what is staged must be what was hashed.
+            isBroken = true
+            try fileSystem.truncate(file.raw, to: offset)
+            isBroken = false
+            throw error
+        }
+        bytes.withUnsafeBytes { hash($0) }
+    }
+
+    private func hash(_ bytes: UnsafeRawBufferPointer) {
+        hasher.update(bytes)
+        digests.update(bytes)
+        offset += Int64(bytes.count)
+    }
+
+    private func checkWhole() throws(StoreError) {
+        guard !isBroken else {
+            throw StoreError(
+                .io, "an earlier write to the staged file \(name) failed half-way; begin again")
+        }
+    }
+
+    /// Starts over: forgets what is staged.
+    func restart() throws(StoreError) {
+        try fileSystem.truncate(file.raw, to: 0)
+        _ = hasher.finish()
+        digests.reset()
+        offset = 0
+        isBroken = false
+    }
+
+    /// What the staged bytes are, and their digests by the algorithms asked for.
+    /// - Throws: `.mismatch` if somebody else has written to the file.
+    func finish() throws(StoreError) -> (object: StoredObject, digests: [Label]) {
+        try checkWhole()
+        guard try fileSystem.status(file.raw).byteCount == offset else {
+            throw StoreError(
+                .mismatch, "the staged file \(name) was changed by another program; begin again")
+        }
+        let (address, fingerprint) = hasher.finish()
+        let object = StoredObject(
+            address: address, byteCount: offset, fingerprint: fingerprint)
+        return (object, digests.finish(address: address))
+    }
+}
+
+extension Store {
+    /// Opens and locks the file `staging/<name>`, made if it is not there.
+    /// - Returns: `nil` while another writer has it.
+    func openStaged(_ name: String) throws(StoreError) -> Descriptor? {
+        let staging = directories.staging.raw
+        while true {
+            do throws(StoreError) {
+                _ = try fileSystem.open(staging, name, .updating, mode: 0o600)
+            } catch {
+                guard error.code == .permission, try makeWritable(name) else { throw error }
+                continue
+            }
+            // Writing goes on at the end of what is there; the lock lives as long as the writer.
+            guard let file = try fileSystem.openIfPresent(staging, name, .appending) else {
+                continue
+            }
+            guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else {
+                return nil
+            }
+            let status = try fileSystem.status(file.raw)
+            // Between open and lock another writer may have finished, and the name be gone or new.
+            guard let here = try fileSystem.status(staging, name), here.isSameFile(as: status)
+            else { continue }
+            if status.linkCount == 1 { return file }
+            // Its writer died after it had published: this is the object's own file. Leave it alone.
+            try fileSystem.removeIfPresent(staging, name)
+        }
+    }
+
+    // A writer that died just before it published has left the file with the mode of an object.
+    private func makeWritable(_ name: String) throws(StoreError) -> Bool {
+        guard
+            let file = try fileSystem.openIfPresent(directories.staging.raw, name, .reading),
+            try fileSystem.lock(file.raw, exclusive: true, waiting: false),
+            try fileSystem.status(file.raw).linkCount == 1
+        else { return false }
+        try fileSystem.setMode(file.raw, 0o600)
+        return true
+    }
+}

@@ -1,0 +1,65 @@
+public import CASStore
+
+extension VersionStore {
+    /// Replaces the manifest of a registered version that waits for its content, in one step.
+    ///
+    /// For publishers whose format does not tell the addresses: the version is registered with names
+    /// that stand for content which nobody knows yet, and revised as it arrives. So the store keeps
+    /// what came, and ``missing(of:)`` says what must still come. The version keeps its ordinal and
+    /// the time it was registered at.
+    ///
+    /// After a crash at any point the manifest is the old one or the new one, whole.
+    /// - Returns: whether the version is complete.
+    /// - Throws: `.noVersion`; `.versionInUse` for a version that is complete, has a tree, is needed by
+    ///   the lifecycle or is pinned; `.mismatch` if the manifest promises another size than an object
+    ///   of the store has; `.outOfSpace`.
+    @discardableResult
+    public func revise(_ manifest: Manifest) throws(StoreError) -> Bool {
+        let name = manifest.version.description
+        let before = try row(of: name)
+        let lease = try store.makeLease()
+        var manifest = manifest
+        manifest.ordinal = before.ordinal
+        manifest.createdAt = before.createdAt
+        let file = ManifestFile(self, manifest, lease: lease.name)
+        let registration = try file.registration()
+        try store.claim(registration.references, lease: lease)
+        try file.write()
+        do throws(StoreError) {
+            try store.syncAll()
+            // Under the lock of the lifecycle: nobody makes it current or retires it meanwhile.
+            return try withLifecycleLocked { () throws(StoreError) -> Bool in
+                try self.refuseNeeded(name)
+                let revision = try self.store.revise(registration) { () throws(StoreError) in
+                    try file.replace()
+                }
+                switch revision {
+                case .revised(let isComplete): return isComplete
+                case .complete: throw Self.notRevisable(name, "it is complete")
+                case .unknown: throw Self.noVersion(name)
+                }
+            }
+        } catch {
+            // The error to report is the first; a leftover is hidden.
+            try? file.discard()
+            throw error
+        }
+    }
+
+    private func refuseNeeded(_ name: String) throws(StoreError) {
+        let lifecycle = try lifecycle()
+        if lifecycle.needed.contains(name) {
+            throw Self.notRevisable(
+                name, lifecycle.need(of: name) ?? "it is known good")
+        }
+        if try isMaterialized(name) { throw Self.notRevisable(name, "its tree is there") }
+        if try isPinned(name) { throw Self.notRevisable(name, "a process has pinned it") }
+    }
+
+    private static func notRevisable(_ name: String, _ reason: String) -> StoreError {
+        StoreError(
+            .versionInUse,
+            "the manifest of version \(name) cannot be replaced: \(reason); register the content "
+                + "under another name")
+    }
+}

@@ -1,0 +1,235 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// Content that goes on arriving: after a cut, a kill, a full disk, beside other writers.
+@Suite struct ArrivingAgainTests {
+    static let small = ArrivingTests.small
+    static let large = ArrivingTests.large
+
+    // MARK: Going on
+
+    @Test(arguments: Array(stride(from: 0, through: 100, by: 10)), [5_000, 600_000])
+    func `goes on at every tenth, in another process`(percent: Int, count: Int) throws {
+        let temporary = try TemporaryStore(isDurable: true)
+        let content = SampleBytes.ramp(count)
+        let cut = count * percent / 100
+        for way in ["suspended", "dropped"] {
+            do {
+                let arrivals = try Arrivals(temporary.store)
+                var arrival = try arrivals.begin(
+                    address(of: content), byteCount: Int64(count))
+                try arrival.append(Array(content.prefix(cut)).span.bytes)
+                if way == "suspended" { try arrival.suspend() }
+            }
+            let other = try temporary.reopened()
+            let arrivals = try Arrivals(other.store)
+            do {
+                let arrival = try arrivals.begin(address(of: content), byteCount: Int64(count))
+                #expect(arrival.offset == Int64(cut), "\(way)")
+            }
+            _ = try bring(content, arrivals)
+            try arrivals.settle()
+            #expect(try other.store.read(address(of: content), limit: 1 << 20) == content)
+            #expect(temporary.staged == [])
+            // Garbage now: the second way begins anew.
+            try other.store.objects.remove(address(of: content))
+        }
+    }
+
+    @Test func `a torn part is refused at the end, and the next attempt starts over`() throws {
+        let temporary = try TemporaryStore()
+        let staged = try temporary.path + "/staging/" + address(of: Self.large).description
+        var torn = Array(Self.large.prefix(300_000))
+        torn.replaceSubrange(4096..<8192, with: [UInt8](repeating: 0, count: 4096))
+        try Damage.replace(staged, by: .emptyFile)
+        try Damage.extend(staged, by: torn)
+        let arrivals = try Arrivals(temporary.store)
+        #expect(code { _ = try bring(Self.large, arrivals) } == .mismatch)
+        _ = try bring(Self.large, arrivals)
+        try arrivals.settle()
+        #expect(try temporary.store.read(address(of: Self.large), limit: 1 << 20) == Self.large)
+    }
+
+    /// Ends the process, for the disk: nothing is tidied up.
+    private func kill(_ disk: FaultyFileSystem) { disk.arm(.stop(after: 0)) }
+
+    @Test(arguments: [true, false])
+    func `what was finished when the process was killed is gone on with`(
+        isProvisional: Bool
+    ) throws {
+        let temporary = try TemporaryStore()
+        let contents = [Self.small, Self.large, bytes("of nobody")]
+        let standIns = try (0..<3).map { try address(of: "stand-in \($0)") }
+        // The version names what is known of the first two: their addresses, or stand-ins.
+        let entries = try (0..<2).map { position in
+            Manifest.Entry(
+                path: try TreePath("f\(position)"),
+                address: isProvisional
+                    ? standIns[position] : try address(of: contents[position]),
+                byteCount: Int64(contents[position].count))
+        }
+        try temporary.versions.register(
+            Manifest(version: VersionName("1"), ordinal: 1, createdAt: 1, entries: entries))
+        let label = try #require(Label(.sha1, bytes: Array(repeating: 1, count: 20)))
+        let disk = FaultyFileSystem()
+        do {
+            let arrivals = try Arrivals(temporary.reopened(on: disk).store)
+            for (content, name) in zip(contents, standIns) {
+                _ = try bring(content, arrivals, named: isProvisional ? name : nil)
+            }
+            kill(disk)
+        }
+        try temporary.waitForDeadLease()
+        let arrivals = try Arrivals(temporary.store)
+        var offsets: [Int64] = []
+        for (content, name) in zip(contents, standIns) {
+            let arrival = try arrivals.begin(
+                isProvisional ? name : address(of: content), byteCount: Int64(content.count),
+                isProvisional: isProvisional, labels: isProvisional ? [label] : [])
+            offsets.append(arrival.offset)
+        }
+        // What no version misses was of no use to anyone.
+        #expect(offsets == [5_000, 600_000, 0])
+        #expect(try temporary.versions.check().findings == [])
+    }
+
+    @Test func `without a label, provisional content is gone on with only if it was suspended`()
+        throws
+    {
+        for content in [Self.small, Self.large] {
+            let temporary = try TemporaryStore(isDurable: true)
+            let name = try address(of: "a stand-in")
+            let half = Array(content.prefix(content.count / 2))
+            func begin(_ arrivals: Arrivals) throws -> Int64 {
+                try arrivals.begin(name, byteCount: nil, isProvisional: true).offset
+            }
+            let disk = FaultyFileSystem()
+            do {
+                let arrivals = try Arrivals(temporary.reopened(on: disk).store)
+                var arrival = try arrivals.begin(name, byteCount: nil, isProvisional: true)
+                try arrival.append(half.span.bytes)
+                kill(disk)
+            }
+            #expect(try begin(Arrivals(temporary.store)) == 0)
+            do {
+                let arrivals = try Arrivals(temporary.store)
+                var arrival = try arrivals.begin(name, byteCount: nil, isProvisional: true)
+                try arrival.append(half.span.bytes)
+                try arrival.suspend()
+            }
+            #expect(try begin(Arrivals(temporary.store)) == Int64(half.count))
+        }
+    }
+
+    // MARK: Beside others
+
+    @Test(arguments: [5_000, 600_000])
+    func `two processes with the same content both end right`(count: Int) throws {
+        let content = SampleBytes.ramp(count)
+        let half = count / 2
+        for first in [0, 1] {
+            let temporary = try TemporaryStore()
+            let (one, two) = (
+                try Arrivals(temporary.store), try Arrivals(temporary.reopened().store)
+            )
+            var left = try one.begin(address(of: content), byteCount: Int64(count))
+            try left.append(Array(content.prefix(half)).span.bytes)
+            var right = try two.begin(address(of: content), byteCount: Int64(count))
+            #expect(right.offset == 0)
+            try right.append(content.span.bytes)
+            try left.append(Array(content.dropFirst(half)).span.bytes)
+            _ = try left.finish()
+            _ = try right.finish()
+            for arrivals in first == 0 ? [one, two] : [two, one] {
+                try arrivals.settle()
+                #expect(
+                    try temporary.store.read(address(of: content), limit: 1 << 20) == content)
+            }
+            #expect(temporary.staged == [])
+            #expect(try temporary.versions.check(CheckOptions(isDeep: true)).findings == [])
+        }
+    }
+
+    @Test func `a collection keeps what a version misses, and what is on its way`() throws {
+        let temporary = try TemporaryStore()
+        let other = try temporary.reopened().store
+        let wanted = SampleBytes.ramp(300_001)
+        try wait(for: [wanted, Self.large], in: temporary)
+        let arrivals = try Arrivals(temporary.store)
+        for content in [wanted, Self.small] {
+            var arrival = try arrivals.begin(
+                address(of: content), byteCount: Int64(content.count))
+            try arrival.append(Array(content.prefix(1000)).span.bytes)
+            try arrival.suspend()
+        }
+        // Finished and of no version; the lease protects it.
+        let loose = bytes("of no version")
+        _ = try bring(loose, arrivals)
+        var open = try arrivals.begin(address(of: Self.large), byteCount: 600_000)
+        try open.append(Array(Self.large.prefix(500_000)).span.bytes)
+        #expect(try other.collect().objectCount == 1)
+        #expect(try arrivals.begin(address(of: wanted), byteCount: 300_001).offset == 1000)
+        #expect(try arrivals.begin(address(of: Self.small), byteCount: 5000).offset == 0)
+        try open.append(Array(Self.large.dropFirst(500_000)).span.bytes)
+        _ = try open.finish()
+        _ = try other.collect()
+        try arrivals.settle()
+        _ = try other.collect()
+        #expect(try other.contains(address(of: loose)))
+        #expect(try other.contains(address(of: Self.large)))
+        #expect(try temporary.versions.check().findings == [])
+    }
+
+    @Test func `an announced deletion does not take what is settled`() throws {
+        let temporary = try TemporaryStore()
+        let arrivals = try Arrivals(temporary.store)
+        let address = try temporary.put("wanted again")
+        try temporary.changeUnnoticed("UPDATE object SET state = 2")
+        _ = try bring(bytes("wanted again"), arrivals)
+        try arrivals.settle()
+        _ = try temporary.reopened().store.collect()
+        #expect(try temporary.store.read(address, limit: 100) == bytes("wanted again"))
+    }
+
+    // MARK: A full disk
+
+    @Test func `a full disk in the middle loses nothing that is staged`() throws {
+        let temporary = try TemporaryStore()
+        let disk = FaultyFileSystem()
+        let arrivals = try Arrivals(temporary.reopened(on: disk, isDurable: false).store)
+        var arrival = try arrivals.begin(address(of: Self.large), byteCount: 600_000)
+        try arrival.append(Array(Self.large.prefix(300_000)).span.bytes)
+        disk.arm(.tear(ENOSPC, at: 1, path: "/staging/"))
+        let rest = Array(Self.large.dropFirst(300_000))
+        do {
+            try arrival.append(rest.span.bytes)
+            Issue.record("the disk was full")
+        } catch {
+            #expect(error.code == .outOfSpace)
+        }
+        #expect(arrival.offset == 300_000)
+        // Somebody makes room.
+        try arrival.append(rest.span.bytes)
+        _ = try arrival.finish()
+        disk.arm(.fail(ENOSPC, at: 1, of: [.link]))
+        #expect(code { try arrivals.settle() } == .outOfSpace)
+        #expect(arrivals.unsettledCount == 1)
+        try arrivals.settle()
+        #expect(try temporary.store.contains(address(of: Self.large)))
+    }
+
+    @Test func `the reserve of free space is not eaten`() throws {
+        let temporary = try TemporaryStore()
+        let store = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 60)
+        ).store
+        let arrivals = try Arrivals(store)
+        #expect(code { _ = try bring(Self.small, arrivals) } == .outOfSpace)
+        #expect(code { _ = try bring(Self.large, arrivals) } == .outOfSpace)
+        #expect(code { _ = try bring(Self.large, arrivals, isSizeKnown: false) } == .outOfSpace)
+        #expect(arrivals.unsettledCount == 0)
+    }
+}

@@ -1,0 +1,209 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// Content that arrives piece by piece: continued, refused, settled, shared with other writers.
+@Suite struct ArrivingTests {
+    static let small = SampleBytes.ramp(5_000)
+    static let large = SampleBytes.ramp(600_000)
+
+    // MARK: Whole and right
+
+    @Test(arguments: [0, 1, 5_000, 262_143, 262_144, 262_145, 600_000], [true, false])
+    func `is readable once it is settled, not before`(count: Int, isSizeKnown: Bool) throws {
+        let temporary = try TemporaryStore(isDurable: true)
+        let content = SampleBytes.ramp(count)
+        try wait(for: [content, bytes("another")], in: temporary)
+        let arrivals = try Arrivals(temporary.store)
+        let arrived = try bring(content, arrivals, isSizeKnown: isSizeKnown)
+        #expect(try arrived.object.address == address(of: content))
+        #expect(arrived.object.byteCount == Int64(count))
+        #expect(arrivals.unsettledCount == 1)
+        #expect(arrivals.unsettledByteCount == Int64(count))
+        #expect(try temporary.store.contains(arrived.object.address) == false)
+        #expect(try temporary.versions.check().findings == [])
+        #expect(try arrivals.settle() == [])
+        #expect(arrivals.unsettledCount == 0)
+        #expect(arrivals.unsettledByteCount == 0)
+        #expect(try temporary.store.read(arrived.object.address, limit: 1 << 20) == content)
+        _ = try bring(bytes("another"), arrivals)
+        #expect(try arrivals.settle() == ["waiting"])
+        #expect(try arrivals.settle() == [])
+        #expect(try temporary.versions.check(CheckOptions(isDeep: true)).findings == [])
+        #expect(temporary.staged == [])
+    }
+
+    @Test func `many become durable in as many syncs as one`() throws {
+        var counts: [Int] = []
+        for count in [1, 300] {
+            let temporary = try TemporaryStore(isDurable: true)
+            let disk = FaultyFileSystem()
+            let arrivals = try Arrivals(temporary.reopened(on: disk).store)
+            let before = disk.operations.count
+            for number in 0..<count { _ = try bring(bytes("content \(number)"), arrivals) }
+            #expect(disk.operations[before...].allSatisfy { $0.verb != .sync })
+            try arrivals.settle()
+            let syncs = disk.operations.filter { $0.verb == .sync || $0.verb == .syncAll }
+            counts.append(syncs.count)
+            #expect(try temporary.store.usage().objects == count)
+        }
+        #expect(counts[0] == counts[1])
+    }
+
+    @Test func `the same content under two names is one object`() throws {
+        let temporary = try TemporaryStore()
+        let arrivals = try Arrivals(temporary.store)
+        for content in [Self.small, Self.large] {
+            let names = [try address(of: "a stand-in"), try address(of: "another")]
+            let first = try bring(content, arrivals, named: names[0])
+            let second = try bring(content, arrivals, named: names[1])
+            #expect(first == second)
+            #expect(arrivals.unsettledCount == 1)
+            try arrivals.settle()
+            #expect(try temporary.store.read(first.object.address, limit: 1 << 20) == content)
+        }
+        #expect(temporary.staged == [])
+        #expect(try temporary.versions.check().findings == [])
+    }
+
+    // FIPS 180-4 and RFC 1321 give the digests of "abc".
+    @Test func `tells every digest that was asked for`() throws {
+        let temporary = try TemporaryStore()
+        let arrivals = try Arrivals(temporary.store)
+        let sha1 = try #require(
+            Label(.sha1, hex: "a9993e364706816aba3e25717850c26c9cd0d89d"))
+        let md5 = try #require(Label(.md5, hex: "900150983cd24fb0d6963f7d28e17f72"))
+        let arrived = try bring(
+            bytes("abc"), arrivals, named: address(of: "a stand-in"), piece: 1, labels: [sha1],
+            digests: [.md5, .sha256])
+        #expect(arrived.digest(.sha1) == sha1)
+        #expect(arrived.digest(.md5) == md5)
+        #expect(try arrived.digest(.sha256)?.bytes == address(of: "abc").bytes)
+        #expect(arrived.digest(.sha512) == nil)
+    }
+
+    @Test(arguments: [5_000, 600_000], DigestAlgorithm.allCases)
+    func `computes the digests of resumed content over all of its bytes`(
+        count: Int, algorithm: DigestAlgorithm
+    ) throws {
+        let temporary = try TemporaryStore()
+        let content = SampleBytes.ramp(count)
+        var digester = try Digester(algorithm)
+        content.withUnsafeBytes { digester.update($0) }
+        let expected = digester.finish { Array($0) }
+        let label = try #require(Label(algorithm, bytes: expected))
+        do {
+            let arrivals = try Arrivals(temporary.store)
+            var arrival = try arrivals.begin(address(of: content), byteCount: nil)
+            try arrival.append(Array(content.prefix(count / 3)).span.bytes)
+            try arrival.suspend()
+        }
+        let arrivals = try Arrivals(temporary.reopened().store)
+        #expect(try bring(content, arrivals, labels: [label]).digest(algorithm) == label)
+    }
+
+    // MARK: Wrong
+
+    /// What comes instead of 5,000 or 600,000 right bytes, or what is promised of them.
+    enum Wrong: CaseIterable { case bytes, less, more, none, label, secondLabel }
+
+    @Test(arguments: Wrong.allCases, [5_000, 600_000])
+    func `refuses wrong content, deletes it, and takes the right one afterwards`(
+        wrong: Wrong, count: Int
+    ) throws {
+        let temporary = try TemporaryStore()
+        let arrivals = try Arrivals(temporary.store)
+        let right = SampleBytes.ramp(count)
+        var sent = right
+        var labels: [Label] = []
+        switch wrong {
+        case .bytes: sent[count / 2] ^= 1
+        case .less: sent.removeLast()
+        case .more: sent.append(0)
+        case .none: sent = []
+        case .label:
+            labels = [try #require(Label(.sha1, bytes: Array(repeating: 1, count: 20)))]
+        case .secondLabel:
+            var digester = try Digester(.md5)
+            right.withUnsafeBytes { digester.update($0) }
+            let md5 = digester.finish { Array($0) }
+            labels = [
+                try #require(Label(.md5, bytes: md5)),
+                try #require(Label(.sha512, bytes: Array(repeating: 1, count: 64))),
+            ]
+        }
+        let failure = code {
+            var arrival = try arrivals.begin(
+                address(of: right), byteCount: Int64(count), labels: labels)
+            do {
+                try arrival.append(sent.span.bytes)
+            } catch {
+                // More than was promised is refused at once, and what came before stays.
+                #expect(wrong == .more)
+                #expect(arrival.offset == 0)
+                throw error
+            }
+            _ = try arrival.finish()
+        }
+        #expect(failure == .mismatch)
+        #expect(try arrivals.settle() == [])
+        #expect(try temporary.store.contains(address(of: right)) == false)
+        if wrong != .more { #expect(temporary.staged == []) }
+        #expect(try bring(right, arrivals).object.byteCount == Int64(count))
+        try arrivals.settle()
+        #expect(try temporary.store.read(address(of: right), limit: 1 << 20) == right)
+        #expect(temporary.staged == [])
+    }
+
+    @Test func `content of unknown size is refused by its address`() throws {
+        let temporary = try TemporaryStore()
+        let arrivals = try Arrivals(temporary.store)
+        for content in [Self.small, Self.large] {
+            let failure = code {
+                var arrival = try arrivals.begin(address(of: content), byteCount: nil)
+                try arrival.append(Array(content.dropLast()).span.bytes)
+                _ = try arrival.finish()
+            }
+            #expect(failure == .mismatch)
+        }
+        #expect(temporary.staged == [])
+    }
+
+    @Test func `starts over when the sender does`() throws {
+        let temporary = try TemporaryStore()
+        for content in [Self.small, Self.large] {
+            let arrivals = try Arrivals(temporary.store)
+            do {
+                var arrival = try arrivals.begin(
+                    address(of: content), byteCount: Int64(content.count))
+                try arrival.append(Array(content.prefix(content.count / 2)).span.bytes)
+                try arrival.restart()
+                #expect(arrival.offset == 0)
+                try arrival.append(Array(content.prefix(content.count - 1)).span.bytes)
+                try arrival.suspend()
+            }
+            var arrival = try arrivals.begin(
+                address(of: content), byteCount: Int64(content.count))
+            #expect(arrival.offset == Int64(content.count) - 1)
+            try arrival.restart()
+            try arrival.append(content.span.bytes)
+            _ = try arrival.finish()
+            try arrivals.settle()
+            #expect(try temporary.store.contains(address(of: content)))
+        }
+    }
+
+    @Test func `what is discarded is gone`() throws {
+        let temporary = try TemporaryStore()
+        let arrivals = try Arrivals(temporary.store)
+        for content in [Self.small, Self.large] {
+            var arrival = try arrivals.begin(address(of: content), byteCount: nil)
+            try arrival.append(content.span.bytes)
+            try arrival.discard()
+        }
+        #expect(temporary.staged == [])
+        #expect(arrivals.unsettledCount == 0)
+    }
+}

@@ -1,0 +1,171 @@
+import CASStore
+import StorageTestSupport
+import Testing
+
+@testable import VersionTree
+
+// A publisher that does not tell addresses: the manifest is revised as its content arrives.
+
+@Suite struct RevisingTests {
+    private func entry(_ path: String, _ text: String, as name: String) throws -> Manifest.Entry {
+        Manifest.Entry(
+            path: try TreePath(path), address: try address(of: name),
+            byteCount: Int64(text.utf8.count))
+    }
+
+    private func manifest(
+        _ entries: [Manifest.Entry], _ version: String = "1"
+    ) throws -> Manifest {
+        try Manifest(version: VersionName(version), ordinal: 0, createdAt: 0, entries: entries)
+    }
+
+    @Test func `a version becomes complete as its stand-ins are replaced`() throws {
+        let temporary = try TemporaryStore()
+        let versions = temporary.versions
+        let files = ["a": "alpha", "b": "beta", "c": "gamma"]
+        func stage(_ known: Set<String>) throws -> Manifest {
+            try manifest(
+                files.map { path, text in
+                    try entry(path, text, as: known.contains(path) ? text : "stand-in \(path)")
+                })
+        }
+        try versions.add(directory: source(temporary), version: "0")
+        try versions.register(stage([]))
+        let before = try #require(try versions.versions().first { $0.version == "1" })
+        let ordinal = try versions.manifest(of: "1").ordinal
+        var known: Set<String> = []
+        for path in ["a", "b", "c"] {
+            let text = try #require(files[path])
+            // It arrives, is settled, and a collection comes by before and after the revision.
+            let arrivals = try Arrivals(versions.store)
+            var arrival = try arrivals.begin(
+                address(of: "stand-in \(path)"), byteCount: nil, isProvisional: true)
+            try arrival.append(Array(text.utf8).span.bytes)
+            let arrived = try arrival.finish()
+            #expect(try arrived.object.address == address(of: text))
+            try arrivals.settle()
+            _ = try temporary.reopened().store.collect()
+            known.insert(path)
+            #expect(try versions.revise(stage(known)) == (known.count == 3))
+            #expect(try versions.missing(of: "1").count == 3 - known.count)
+            withExtendedLifetime(arrivals) {}
+        }
+        #expect(try temporary.reopened().store.collect().objectCount == 0)
+        let after = try #require(try versions.versions().first { $0.version == "1" })
+        #expect(after.createdAt == before.createdAt)
+        #expect(try versions.manifest(of: "1").ordinal == ordinal)
+        #expect(after.state == .complete)
+        try versions.activate("1")
+        #expect(try temporary.shown() == files)
+        try temporary.expectClean()
+    }
+
+    private func source(_ temporary: TemporaryStore) throws -> String {
+        let path = temporary.directory.appending("source-0")
+        try writeTree(path, ["z": "zero"])
+        return path
+    }
+
+    @Test func `another process and a new index see the revised manifest`() throws {
+        let temporary = try TemporaryStore()
+        let other = try temporary.reopened()
+        try temporary.versions.register(manifest([entry("a", "alpha", as: "stand-in")]))
+        _ = try other.versions()
+        try temporary.versions.revise(manifest([entry("b", "beta", as: "beta")]))
+        #expect(try other.missing(of: "1").map(\.paths) == [["b"]])
+        #expect(try temporary.reopened().missing(of: "1").map(\.paths) == [["b"]])
+        shell("rm -f \(temporary.path)/index.sqlite*")
+        #expect(try temporary.reopened().missing(of: "1").map(\.paths) == [["b"]])
+        try temporary.expectClean()
+    }
+
+    @Test func `what only the old manifest named is collected`() throws {
+        let temporary = try TemporaryStore()
+        let files = ["a": "alpha", "b": "beta"]
+        try temporary.versions.register(
+            manifest(files.map { try entry($0, $1, as: $1) } + [entry("c", "c", as: "never")]))
+        let arrivals = try Arrivals(temporary.versions.store)
+        for text in files.values {
+            var arrival = try arrivals.begin(address(of: text), byteCount: nil)
+            try arrival.append(Array(text.utf8).span.bytes)
+            _ = try arrival.finish()
+        }
+        try arrivals.settle()
+        try temporary.versions.revise(
+            manifest([entry("a", "alpha", as: "alpha"), entry("c", "c", as: "never")]))
+        let plan = try temporary.reopened().store.planCollection()
+        // The arrivals still protect what they brought.
+        #expect(plan.objects.isEmpty)
+        withExtendedLifetime(arrivals) {}
+    }
+
+    @Test func `refuses what is complete, shown, needed, pinned or unknown`() throws {
+        let temporary = try TemporaryStore()
+        let versions = temporary.versions
+        expectRefusal(.noVersion) { try versions.revise(manifest([entry("a", "x", as: "x")])) }
+        try temporary.add("1", ["a": "x"])
+        let new = try manifest([entry("a", "y", as: "y")])
+        expectRefusal(.versionInUse) { try versions.revise(new) }
+        shell("rm -rf \(temporary.tree("1"))")
+        expectRefusal(.versionInUse) { try versions.revise(new) }
+
+        // Incomplete ones that somebody counts on all the same.
+        for (name, use) in [
+            ("current", { try versions.activate("current") }),
+            ("pending", { try versions.activateAtNextBoot("pending") }),
+            ("embedded", { try versions.embed("embedded") }),
+        ] as [(String, () throws -> Void)] {
+            try temporary.add(name, ["a": name])
+            try use()
+            shell("rm -rf \(temporary.tree(name))")
+            try flipByte(temporary.objectPath(address(of: name)))
+            _ = try versions.check(CheckOptions(isDeep: true), repairing: true)
+            #expect(try versions.versions().first { $0.version == name }?.state == .incomplete)
+            let revised = try manifest([entry("a", "y", as: "y")], name)
+            expectRefusal(.versionInUse, "\(name)") { try versions.revise(revised) }
+        }
+        try versions.register(makeManifest("pinned", ["a": "to come"]))
+        let pin = try versions.pin("pinned")
+        expectRefusal(.versionInUse) {
+            try versions.revise(manifest([entry("a", "y", as: "y")], "pinned"))
+        }
+        withExtendedLifetime(pin) {}
+    }
+
+    @Test func `a wrong size of a present object leaves the old manifest`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("0", ["a": "alpha"])
+        try temporary.versions.register(makeManifest("1", ["a": "to come"]))
+        expectRefusal(.mismatch) {
+            try temporary.versions.revise(manifest([entry("a", "alpha!", as: "alpha")]))
+        }
+        #expect(try temporary.versions.missing(of: "1").map(\.bytes) == [7])
+        #expect(try status(temporary.path + "/manifests/1.json") != nil)
+        try temporary.expectClean()
+    }
+
+    @Test func `one that became complete while it was revised keeps its manifest`() throws {
+        let temporary = try TemporaryStore()
+        let other = try temporary.reopened()
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        try versions.register(makeManifest("1", ["a": "alpha"]))
+        // Between the look at the lifecycle and the transaction the last object comes.
+        disk.on(.after, .open, path: "/leases/.lifecycle") {
+            #expect(throws: Never.self) {
+                let arrivals = try Arrivals(other.store)
+                var arrival = try arrivals.begin(address(of: "alpha"), byteCount: 5)
+                try arrival.append(Array("alpha".utf8).span.bytes)
+                _ = try arrival.finish()
+                #expect(try arrivals.settle() == ["1"])
+            }
+        }
+        expectRefusal(.versionInUse) {
+            try versions.revise(manifest([entry("b", "beta", as: "beta")]))
+        }
+        #expect(try versions.manifest(of: "1")[TreePath("a")] != nil)
+        try temporary.expectClean()
+    }
+}
