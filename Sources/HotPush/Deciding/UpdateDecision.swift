@@ -69,8 +69,10 @@ public struct UpdateStanding: Sendable {
 
 /// What to do about an offer, and why.
 public enum UpdateDecision: Sendable, Hashable {
-    /// Nothing: the store has it, where it belongs.
+    /// Nothing: the app shows it, and why that is so.
     case nothing(String)
+    /// This version is it, complete, and waits for its turn.
+    case waiting(version: String)
     /// Leave it; the reasons are sentences about the release.
     case refuse([String])
     /// Fetch what is missing.
@@ -88,7 +90,7 @@ public enum UpdateDecision: Sendable, Hashable {
     ) throws(StoreError) -> UpdateDecision {
         let lifecycle = standing.lifecycle
         if let pending = lifecycle.pending, offer.isSame(as: pending, standing) {
-            return .nothing("version \(pending) waits for its turn already")
+            return .waiting(version: pending)
         }
         if let current = lifecycle.current, offer.isSame(as: current, standing) {
             // What waits was offered before and is not offered any more.

@@ -14,6 +14,8 @@ public enum VersionState: String, Sendable, CaseIterable {
 public struct VersionSummary: Sendable, Hashable {
     /// The version's name.
     public var version: String
+    /// The address of its content, by which bans are kept.
+    public var content: ObjectID
     /// Where it stands.
     public var state: VersionState
     /// Its files.
@@ -61,7 +63,8 @@ extension VersionStore {
                 ? .incomplete : try isMaterialized(row.name) ? .materialized : .complete
             result.append(
                 VersionSummary(
-                    version: row.name, state: state, files: Int(row.fileCount),
+                    version: row.name, content: row.content, state: state,
+                    files: Int(row.fileCount),
                     bytes: row.byteCount, uniqueBytes: row.uniqueByteCount,
                     missingObjects: missing, createdAt: row.createdAt,
                     isCurrent: lifecycle.current == row.name,

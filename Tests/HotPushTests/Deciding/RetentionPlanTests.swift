@@ -7,9 +7,12 @@ import Testing
 @Suite("A retention plan") struct RetentionPlanTests {
     private static func summary(
         _ name: String, _ state: VersionState, isBad: Bool, _ lifecycle: Lifecycle
-    ) -> VersionSummary {
-        VersionSummary(
-            version: name, state: state, files: 1, bytes: 1, uniqueBytes: 1, missingObjects: 0,
+    ) throws -> VersionSummary {
+        // A plan looks at what is banned, not at contents.
+        let content = try #require(ObjectID(String(repeating: "0", count: 64)))
+        return VersionSummary(
+            version: name, content: content, state: state, files: 1, bytes: 1, uniqueBytes: 1,
+            missingObjects: 0,
             createdAt: 0, isCurrent: lifecycle.current == name,
             isPending: lifecycle.pending == name,
             isKnownGood: lifecycle.knownGood.contains(name), isBad: isBad,
@@ -19,11 +22,11 @@ import Testing
     private static func plan(
         _ names: [String], incomplete: Set<String> = [], bad: Set<String> = [],
         pinned: Set<String> = [], keeping count: Int = 2, _ set: (inout Lifecycle) -> Void
-    ) -> RetentionPlan {
+    ) throws -> RetentionPlan {
         var lifecycle = Lifecycle()
         set(&lifecycle)
-        let versions = names.map {
-            summary(
+        let versions = try names.map {
+            try summary(
                 $0, incomplete.contains($0) ? .incomplete : .materialized, isBad: bad.contains($0),
                 lifecycle)
         }
@@ -33,8 +36,8 @@ import Testing
     private static let ten = (0..<10).reversed().map { "\($0)" }
 
     @Test("keeps the last good generations and what is newer, and retires the rest")
-    func generations() {
-        let plan = Self.plan(Self.ten) {
+    func generations() throws {
+        let plan = try Self.plan(Self.ten) {
             $0.current = "7"
             $0.knownGood = ["7", "5", "4", "2"]
         }
@@ -44,9 +47,9 @@ import Testing
     }
 
     @Test("never retires what is current, pending, embedded, pinned or the last good one")
-    func needed() {
+    func needed() throws {
         for keeping in [-1, 0, 1] {
-            let plan = Self.plan(Self.ten, pinned: ["1"], keeping: keeping) {
+            let plan = try Self.plan(Self.ten, pinned: ["1"], keeping: keeping) {
                 $0.current = "9"
                 $0.pending = "3"
                 $0.embedded = "0"
@@ -57,8 +60,8 @@ import Testing
     }
 
     @Test("retires what is banned, however new, unless it is needed")
-    func banned() {
-        let plan = Self.plan(Self.ten, bad: ["9", "8", "6"], pinned: ["8"]) {
+    func banned() throws {
+        let plan = try Self.plan(Self.ten, bad: ["9", "8", "6"], pinned: ["8"]) {
             $0.current = "7"
             $0.knownGood = ["7", "6", "5", "4"]
         }
@@ -67,8 +70,8 @@ import Testing
     }
 
     @Test("counts no generation that cannot be shown")
-    func incompleteGood() {
-        let plan = Self.plan(Self.ten, incomplete: ["6"]) {
+    func incompleteGood() throws {
+        let plan = try Self.plan(Self.ten, incomplete: ["6"]) {
             $0.current = "9"
             $0.knownGood = ["9", "6", "5", "4"]
         }
@@ -76,8 +79,8 @@ import Testing
     }
 
     @Test("keeps a newer partial download and retires an older one")
-    func partial() {
-        let plan = Self.plan(["3", "2", "1"], incomplete: ["3", "1"]) {
+    func partial() throws {
+        let plan = try Self.plan(["3", "2", "1"], incomplete: ["3", "1"]) {
             $0.current = "2"
             $0.knownGood = ["2"]
         }
@@ -86,8 +89,8 @@ import Testing
     }
 
     @Test("retires nothing while nothing is current, and nothing of an empty store")
-    func nothingCurrent() {
-        #expect(Self.plan(Self.ten) { _ in }.retired.isEmpty)
-        #expect(Self.plan([]) { $0.current = "1" }.retired.isEmpty)
+    func nothingCurrent() throws {
+        #expect(try Self.plan(Self.ten) { _ in }.retired.isEmpty)
+        #expect(try Self.plan([]) { $0.current = "1" }.retired.isEmpty)
     }
 }

@@ -1,0 +1,24 @@
+/// The time by which starts are judged.
+public protocol UpdateClock: Sendable {
+    /// The time since some moment; it never goes back.
+    var now: Duration { get }
+    /// Waits until ``now`` is at least that.
+    /// - Throws: when the task is cancelled.
+    @concurrent func sleep(until deadline: Duration) async throws
+}
+
+/// The system's clock; it stands still while the device sleeps.
+public struct SystemUpdateClock: UpdateClock {
+    private let origin = SuspendingClock.now
+
+    /// Makes a clock that begins now.
+    public init() {}
+
+    /// The time since the clock was made.
+    public var now: Duration { origin.duration(to: SuspendingClock.now) }
+
+    /// Waits.
+    @concurrent public func sleep(until deadline: Duration) async throws {
+        try await Task.sleep(until: origin.advanced(by: deadline), clock: SuspendingClock())
+    }
+}

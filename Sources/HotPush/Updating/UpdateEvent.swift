@@ -1,0 +1,81 @@
+public import CASStore
+public import VersionTree
+
+/// What ``UpdateManager`` tells.
+public enum UpdateEvent: Sendable, Hashable {
+    /// The origin is asked.
+    case checking
+    /// There is nothing to do, and why.
+    case upToDate(String)
+    /// A release is left alone, for these reasons.
+    case refused(version: String, reasons: [String])
+    /// A release will be downloaded, at this cost.
+    case available(version: String, cost: UpdateCost, isForced: Bool)
+    /// How far its download is; of those that nobody has taken, only the newest few are kept.
+    case progress(version: String, UpdateProgress)
+    /// A version is complete and waits for its turn.
+    case ready(version: String, waitsFor: String)
+    /// A version starts: the app has to show it, and to confirm it with the token.
+    case started(BootReport)
+    /// A version was vouched for.
+    case confirmed(version: String)
+    /// A version was left for one that is known good.
+    case rolledBack(version: String, from: String, reason: String)
+    /// Versions were retired, and this much space was freed.
+    case tidied(versions: [String], bytes: Int64)
+    /// What was under way was stopped; what has come is kept.
+    case cancelled
+    /// Something failed; the app goes on with what it has.
+    case failed(UpdateFailure)
+    /// This reader was so slow that it missed so many events; the event log has them.
+    case missed(count: Int)
+}
+
+/// What failed and why.
+public struct UpdateFailure: Sendable, Hashable {
+    /// What was done: `check`, `download`, `start`.
+    public var deed: String
+    /// The code of the error.
+    public var code: String
+    /// Its sentence.
+    public var message: String
+
+    /// Makes a failure of an error.
+    public init(_ error: StoreError, during deed: String) {
+        self.deed = deed
+        code = error.code.description
+        message = error.message
+    }
+}
+
+/// What an ``UpdateManager`` is doing.
+public enum UpdateState: Sendable, Hashable {
+    /// Nothing.
+    case idle
+    /// It asks the origin.
+    case checking
+    /// It fetches a version.
+    case downloading(version: String)
+}
+
+/// What came of a check.
+public struct UpdateCheck: Sendable {
+    /// What the origin offers; `nil` if it says that nothing has changed.
+    public var release: Release?
+    /// What to do about it.
+    public var decision: UpdateDecision
+    /// Whether it must be shown at once.
+    public var isForced: Bool
+}
+
+/// What came of an update.
+public enum UpdateOutcome: Sendable, Hashable {
+    /// There was nothing to do, and why.
+    case upToDate(String)
+    /// A release was left alone, for these reasons.
+    case refused(version: String, reasons: [String])
+    /// A version is complete and waits for its turn.
+    case ready(version: String, waitsFor: String)
+    /// A version starts: the app has to show it.
+    case started(BootReport)
+}

@@ -1,0 +1,236 @@
+public import CASStore
+internal import VersionTree
+
+// What comes over the network: asked for once, however often it is asked.
+
+extension UpdateManager {
+    /// Asks the origin, and decides about its answer; downloads nothing.
+    ///
+    /// Calls that overlap are one request.
+    /// - Throws: what the source throws; `.interrupted` when it was cancelled.
+    public func check() async throws(StoreError) -> UpdateCheck {
+        while let flight = checking, flight.isCancelled { _ = await flight.task.value }
+        if checking == nil {
+            flightCount += 1
+            checking = Flight(
+                number: flightCount,
+                task: Task {
+                    let outcome = await self.makeCheck()
+                    self.checking = nil
+                    return outcome
+                })
+        }
+        guard let flight = checking else { preconditionFailure("a check was just begun") }
+        checking?.waiterCount += 1
+        return try await withTaskCancellationHandler {
+            await flight.task.value
+        } onCancel: {
+            Task { await self.leaveCheck(flight.number) }
+        }.get()
+    }
+
+    /// Says what an update would cost now, before a byte of it is fetched.
+    /// - Returns: `nil` if there is nothing to download.
+    /// - Throws: what the source throws.
+    public func plan() async throws(StoreError) -> UpdateCost? {
+        let check = try await check()
+        guard let release = check.release, check.decision == .download else { return nil }
+        let cost = try await source.plan(release)
+        journal.record(.planned(version: release.version.description, cost: cost))
+        return cost
+    }
+
+    /// Brings the app up to date: checks, downloads, and switches if the policy says so.
+    ///
+    /// Calls that overlap are one update: a release that is published while another is downloaded is
+    /// found by the next one, so that two that alternate cannot starve each other. Cancelling the only
+    /// task that waits, or ``cancel()``, stops it; what has come is kept, and the next update goes on
+    /// from there.
+    /// - Throws: what the source throws; `.interrupted`; `.bannedVersion` if what came is banned. The
+    ///   app goes on with what it has.
+    @discardableResult
+    public func update() async throws(StoreError) -> UpdateOutcome {
+        while let flight = updating, flight.isCancelled { _ = await flight.task.value }
+        if updating == nil {
+            flightCount += 1
+            updating = Flight(
+                number: flightCount,
+                task: Task {
+                    let outcome = await self.makeUpdate()
+                    self.updating = nil
+                    self.state = .idle
+                    return outcome
+                })
+        }
+        guard let flight = updating else { preconditionFailure("an update was just begun") }
+        updating?.waiterCount += 1
+        return try await withTaskCancellationHandler {
+            await flight.task.value
+        } onCancel: {
+            Task { await self.leaveUpdate(flight.number) }
+        }.get()
+    }
+
+    /// Stops what is under way; what has come is kept.
+    public func cancel() {
+        updating?.cancel()
+        checking?.cancel()
+    }
+
+    private func leaveCheck(_ number: Int) { checking?.leave(number) }
+
+    private func leaveUpdate(_ number: Int) { updating?.leave(number) }
+
+    // MARK: Checking
+
+    private func makeCheck() async -> Result<UpdateCheck, StoreError> {
+        if state == .idle { state = .checking }
+        defer { if state == .checking { state = .idle } }
+        tell(.checking)
+        do throws(StoreError) {
+            let release = try await source.check()
+            guard let release else {
+                return .success(noteUnchanged())
+            }
+            let offer = try UpdateOffer(release)
+            let decision = try UpdateDecision.decide(offer, standing())
+            // An earlier release that had to be shown, and was not: what replaces it has to be, too.
+            switch decision {
+            case .nothing: isOwed = false
+            case .refuse: break
+            case .waiting, .download, .take: isOwed = isOwed || offer.isMandatory
+            }
+            let isForced = UpdateDecision.isForced(offer, owed: isOwed)
+            note(offer, decision)
+            return .success(
+                UpdateCheck(release: release, decision: decision, isForced: isForced))
+        } catch {
+            journal.record(
+                .checked(
+                    origin: source.origin, outcome: .failed, version: nil, reason: error.message))
+            tell(error, during: "check")
+            return .failure(error)
+        }
+    }
+
+    private func noteUnchanged() -> UpdateCheck {
+        let reason = "the origin has nothing new"
+        journal.record(
+            .checked(origin: source.origin, outcome: .nothingNew, version: nil, reason: nil))
+        tell(.upToDate(reason))
+        return UpdateCheck(release: nil, decision: .nothing(reason), isForced: false)
+    }
+
+    private func note(_ offer: UpdateOffer, _ decision: UpdateDecision) {
+        let (outcome, reason): (CheckOutcome, String?) =
+            switch decision {
+            case .nothing, .waiting: (.nothingNew, nil)
+            case .refuse(let reasons): (.refused, reasons.joined(separator: "; "))
+            case .download, .take: (.available, nil)
+            }
+        journal.record(
+            .checked(
+                origin: source.origin, outcome: outcome, version: offer.version, reason: reason))
+        switch decision {
+        case .nothing(let reason): tell(.upToDate(reason))
+        case .refuse(let reasons): tell(.refused(version: offer.version, reasons: reasons))
+        case .waiting, .download, .take: break
+        }
+    }
+
+    private func standing() throws(StoreError) -> UpdateStanding {
+        var known: [String: UpdateStanding.Known] = [:]
+        for summary in try versions.versions() {
+            known[summary.version] = .init(
+                content: summary.content, isComplete: summary.state != .incomplete)
+        }
+        var standing = UpdateStanding(lifecycle: try versions.lifecycle(), versions: known)
+        standing.app = options.app
+        standing.device = options.device
+        standing.embeddedOrder = options.embedded?.order
+        return standing
+    }
+
+    // MARK: Updating
+
+    private func makeUpdate() async -> Result<UpdateOutcome, StoreError> {
+        let check: UpdateCheck
+        do throws(StoreError) {
+            check = try await self.check()
+        } catch {
+            return .failure(error)
+        }
+        guard let release = check.release else {
+            return .success(.upToDate("the origin has nothing new"))
+        }
+        let version = release.version.description
+        do throws(StoreError) {
+            switch check.decision {
+            case .nothing(let reason): return .success(.upToDate(reason))
+            case .refuse(let reasons):
+                return .success(.refused(version: version, reasons: reasons))
+            case .waiting(let pending):
+                return .success(try makeReady(pending, isForced: check.isForced))
+            case .download: try await download(release, check.isForced)
+            case .take: break
+            }
+            return .success(try makeReady(version, isForced: check.isForced))
+        } catch {
+            tell(error, during: "download")
+            return .failure(error)
+        }
+    }
+
+    private func download(_ release: Release, _ isForced: Bool) async throws(StoreError) {
+        let version = release.version.description
+        let cost = try await source.plan(release)
+        journal.record(.planned(version: version, cost: cost))
+        tell(.available(version: version, cost: cost, isForced: isForced))
+        journal.record(.downloadBegan(version: version))
+        state = .downloading(version: version)
+        let began = clock.now
+        let last = LastProgress()
+        do throws(StoreError) {
+            var figures = try await source.download(release) { [hub] progress in
+                last.note(progress.figures)
+                hub.post(.progress(version: version, progress))
+            }
+            figures.milliseconds = milliseconds(since: began)
+            journal.record(
+                .downloadEnded(
+                    version: version, outcome: .finished, figures: figures, reason: nil))
+        } catch {
+            var figures = last.figures
+            figures.milliseconds = milliseconds(since: began)
+            journal.record(
+                .downloadEnded(
+                    version: version,
+                    outcome: error.code == .interrupted ? .cancelled : .failed, figures: figures,
+                    reason: error.message))
+            throw error
+        }
+    }
+
+    /// Makes a complete version the next one, and shows it if this is the moment.
+    private func makeReady(
+        _ version: String, isForced: Bool
+    ) throws(StoreError) -> UpdateOutcome {
+        try versions.activateAtNextBoot(version)
+        guard try versions.lifecycle().pending == version else {
+            let reason = "version \(version) is current already; what waited no longer does"
+            isOwed = false
+            tell(.upToDate(reason))
+            return .upToDate(reason)
+        }
+        if isForced { forcedVersion = version }
+        if let report = try switchIfDue(at: .ready) { return .started(report) }
+        let reason = try waitsFor(version)
+        tell(.ready(version: version, waitsFor: reason))
+        return .ready(version: version, waitsFor: reason)
+    }
+
+    private func milliseconds(since began: Duration) -> Int64 {
+        let passed = (clock.now - began).components
+        return passed.seconds * 1000 + passed.attoseconds / 1_000_000_000_000_000
+    }
+}

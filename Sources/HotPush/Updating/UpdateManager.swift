@@ -1,0 +1,104 @@
+internal import CASStore
+public import VersionTree
+
+/// Keeps an app up to date: asks, downloads, switches at the right moment, judges starts, goes back.
+///
+/// ```swift
+/// let updates = UpdateManager(versions, source: source, options: options)
+/// if let boot = try await updates.start() { show(boot.version) }
+/// // When the page says that it works:
+/// try await updates.confirm(boot.version, token: boot.token)
+/// // When the app has time:
+/// try await updates.update()
+/// ```
+///
+/// What is decided is decided by pure functions (``UpdateDecision``, ``SwitchDecision``,
+/// ``RetentionPlan``); what is remembered is in the store: every call can be followed by a crash, and the
+/// next process goes on from there. Any number of tasks may call it. Several processes may use one store,
+/// but only one should judge starts.
+public actor UpdateManager {
+    /// A start that this process has made.
+    struct Start {
+        var report: BootReport
+        /// Whether it is confirmed, or needs no confirmation.
+        var isSettled: Bool
+        /// What is left of its time; `nil` if nobody waits for it.
+        var timer: ForegroundTimer?
+    }
+
+    /// Something under way that every caller of the same verb waits for.
+    struct Flight<Success: Sendable> {
+        var number: Int
+        var task: Task<Result<Success, StoreError>, Never>
+        var waiterCount = 0
+        /// Whether it was stopped; who comes now waits for its end and begins anew.
+        var isCancelled = false
+
+        mutating func cancel() {
+            isCancelled = true
+            task.cancel()
+        }
+
+        /// One of those who wait has gone; the last one stops it.
+        mutating func leave(_ number: Int) {
+            guard self.number == number else { return }
+            waiterCount -= 1
+            if waiterCount == 0 { cancel() }
+        }
+    }
+
+    nonisolated let versions: VersionStore
+    nonisolated let source: any UpdateSource
+    nonisolated let options: UpdateOptions
+    nonisolated let clock: any UpdateClock
+    nonisolated let journal: Journal
+    nonisolated let hub = EventHub()
+
+    var running: Start?
+    var isForeground = true
+    var watch: Task<Void, Never>?
+    var checking: Flight<UpdateCheck>?
+    var updating: Flight<UpdateOutcome>?
+    var flightCount = 0
+    /// The version that must be shown without waiting for anything.
+    var forcedVersion: String?
+    /// Whether a release was offered that had to be shown and has not been yet.
+    var isOwed = false
+
+    /// What it is doing.
+    public internal(set) var state = UpdateState.idle
+
+    /// Makes a manager for a store; it does nothing before it is asked.
+    public init(
+        _ versions: VersionStore, source: any UpdateSource,
+        options: UpdateOptions = UpdateOptions(), clock: any UpdateClock = SystemUpdateClock()
+    ) {
+        self.versions = versions.recordingEvents()
+        self.source = source
+        self.options = options
+        self.clock = clock
+        journal = Journal(versions)
+    }
+
+    deinit {
+        watch?.cancel()
+        checking?.task.cancel()
+        updating?.task.cancel()
+    }
+
+    /// What happens from now on, for one reader; it ends with the manager.
+    ///
+    /// No event but progress is lost to a reader who keeps up within a thousand; see
+    /// ``UpdateEvent/missed(count:)``.
+    public nonisolated func events() -> AsyncStream<UpdateEvent> { hub.subscribe() }
+
+    nonisolated func tell(_ event: UpdateEvent) { hub.post(event) }
+
+    nonisolated func tell(_ error: StoreError, during deed: String) {
+        if error.code == .interrupted {
+            tell(.cancelled)
+        } else {
+            tell(.failed(UpdateFailure(error, during: deed)))
+        }
+    }
+}

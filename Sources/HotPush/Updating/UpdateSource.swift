@@ -1,0 +1,42 @@
+public import CASStore
+
+/// Where updates come from, as ``UpdateManager`` sees it: asks, reckons, fetches into the store.
+///
+/// The methods run beside the actor that calls them, and may block their thread. A method whose task is
+/// cancelled MUST stop soon with `.interrupted`, and keep what is staged.
+public protocol UpdateSource: Sendable {
+    /// What the event log calls the origin: a URL or a directory. Secrets in it are left out there.
+    var origin: String { get }
+
+    /// Asks what the origin offers; `nil` if it says that nothing has changed.
+    @concurrent func check() async throws(StoreError) -> Release?
+
+    /// Reckons what a release would cost, before a byte of it is fetched.
+    @concurrent func plan(_ release: Release) async throws(StoreError) -> UpdateCost
+
+    /// Fetches what the store lacks of a release, verifies it and registers the version.
+    ///
+    /// When it returns, the version of that name is complete.
+    ///
+    /// - Parameter progress: called now and then, from any thread.
+    @concurrent func download(
+        _ release: Release, progress: @escaping @Sendable (UpdateProgress) -> Void
+    ) async throws(StoreError) -> DownloadFigures
+}
+
+/// How far a download is.
+public struct UpdateProgress: Sendable, Hashable {
+    /// What it has done so far.
+    public var figures: DownloadFigures
+    /// All files that must be fetched.
+    public var filesTotal: Int
+    /// All bytes that must be fetched, as far as the format says.
+    public var bytesTotal: Int64
+
+    /// Makes a progress.
+    public init(figures: DownloadFigures, filesTotal: Int, bytesTotal: Int64) {
+        self.figures = figures
+        self.filesTotal = filesTotal
+        self.bytesTotal = bytesTotal
+    }
+}

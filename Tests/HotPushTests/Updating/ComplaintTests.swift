@@ -1,0 +1,377 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// What users of cordova-plugin-meteor-webapp complain about, as far as the life of a version goes, and
+// what a successor is expected to do better. Numbers are those of the lists in the reference.
+
+@Suite("A complaint of users", .timeLimit(.minutes(5))) struct ComplaintTests {
+    private func ship(_ name: String, _ fixture: UpdatingFixture) throws -> EmbeddedVersion {
+        let directory = fixture.store.directory.appending("app-\(name)-\(UUID().uuidString)")
+        try writeTree(directory, UpdatingFixture.files(name))
+        return EmbeddedVersion(directory: directory, version: name)
+    }
+
+    private func isEnd(_ event: UpdateEvent) -> Bool {
+        if case .started = event { true } else { false }
+    }
+
+    @Test("1: an update is applied half: what is shown is one version, whole, at every moment")
+    func half() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        fixture.source.downloadGate.close()
+        let manager = try fixture.process { $0.policy = .now }
+        _ = try await manager.start()
+        let update = Task { try await manager.update() }
+        await fixture.source.downloadGate.reached()
+        #expect(try readTree(fixture.store.path + "/versions/1") == UpdatingFixture.files("1"))
+        #expect(try fixture.lifecycle.current == "1")
+        #expect(!FileManager.default.fileExists(atPath: fixture.store.path + "/versions/2"))
+        fixture.source.downloadGate.open()
+        _ = try await update.value
+        #expect(try readTree(fixture.store.path + "/versions/2") == UpdatingFixture.files("2"))
+    }
+
+    @Test(
+        "4: the same error on every check: after it the store is as before, and the next try works")
+    func everyCheck() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        let full = StoreError(.outOfSpace, "no space left")
+        fixture.source.failDownloads(full, full, full)
+        let manager = try fixture.process()
+        _ = try await manager.start()
+        let events = EventReader(manager)
+        for _ in 0..<3 {
+            await #expect(throws: StoreError.self) { try await manager.update() }
+            let failure = await events.next { if case .failed = $0 { true } else { false } }
+            #expect(failure == .failed(UpdateFailure(full, during: "download")))
+            #expect(try fixture.store.versions.check().findings.isEmpty)
+            #expect(try fixture.lifecycle.current == "1")
+        }
+        guard case .ready("2", _) = try await manager.update() else {
+            Issue.record("not ready")
+            return
+        }
+    }
+
+    @Test(
+        "5: versions are banned wrongly, for ever: time counts in the foreground, bans can be lifted"
+    )
+    func wronglyBanned() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        let before = try fixture.process()
+        _ = try await before.update()
+        let manager = try fixture.process { $0.confirmWithin = .seconds(60) }
+        let boot = try #require(try await manager.start())
+        fixture.clock.advance(by: .seconds(59))
+        await manager.setForeground(false)
+        fixture.clock.advance(by: .seconds(7200))
+        await manager.setForeground(true)
+        try await manager.confirm("2", token: boot.token)
+        #expect(try fixture.lifecycle.bad.isEmpty)
+        try await manager.rollback(reason: "by mistake")
+        let ban = try #require(try fixture.lifecycle.bad.first)
+        #expect(ban.reason == "by mistake" && ban.count == 1 && ban.at > 0)
+        guard case .refused("2", let reasons) = try await manager.update() else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(reasons.count == 1 && reasons[0].contains("by mistake"))
+        try fixture.store.versions.forgive("2")
+        guard case .ready("2", _) = try await manager.update() else {
+            Issue.record("not ready")
+            return
+        }
+    }
+
+    @Test(
+        "6: it goes back several versions: it goes back to the newest good one, also after restarts"
+    )
+    func severalVersions() async throws {
+        let fixture = try UpdatingFixture()
+        let embedded = try ship("0", fixture)
+        let first = try fixture.process { $0.embedded = embedded }
+        let boot = try #require(try await first.start())
+        try await first.confirm("0", token: boot.token)
+        for number in ["138", "139"] { try await fixture.live(number) }
+        try fixture.offer("140")
+        let process = try fixture.process { $0.embedded = embedded }
+        _ = try await process.start()
+        _ = try await process.update()
+        // 140 starts and dies, three times.
+        #expect(try await fixture.process { $0.embedded = embedded }.start()?.version == "140")
+        let second = try await fixture.process { $0.embedded = embedded }.start()
+        #expect(second?.version == "139" && second?.rolledBackFrom == "140")
+        for _ in 0..<3 {
+            let manager = try fixture.process { $0.embedded = embedded }
+            #expect(try await manager.start()?.version == "139")
+            // And it is not tried again.
+            guard case .refused("140", _) = try await manager.update() else {
+                Issue.record("not refused")
+                return
+            }
+        }
+    }
+
+    @Test("10: one failure cancels all, for ever: what is asked again goes on")
+    func oneFailure() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        fixture.source.failDownloads(StoreError(.mismatch, "index.html is of another version"))
+        let manager = try fixture.process()
+        await #expect(throws: StoreError.self) { try await manager.update() }
+        #expect(try fixture.lifecycle.bad.isEmpty)
+        guard case .ready("2", _) = try await manager.update() else {
+            Issue.record("not ready")
+            return
+        }
+    }
+
+    @Test("13: everything is downloaded again after a store update: nothing is")
+    func storeUpdate() async throws {
+        let fixture = try UpdatingFixture()
+        let first = try fixture.process { $0.embedded = try? ship("1", fixture) }
+        let boot = try #require(try await first.start())
+        try await first.confirm("1", token: boot.token)
+        try await fixture.live("3")
+        let bytes = fixture.source.newBytes
+        // The app store delivers 2; the origin goes on offering 3.
+        let updated = try fixture.process { $0.embedded = try? ship("2", fixture) }
+        #expect(try await updated.start()?.version == "2")
+        guard case .ready("3", _) = try await updated.update() else {
+            Issue.record("not ready")
+            return
+        }
+        #expect(fixture.source.newBytes == bytes && fixture.source.downloads == ["3"])
+    }
+
+    @Test("13: no progress: it is told with what is to come, before and during a download")
+    func progress() async throws {
+        let fixture = try UpdatingFixture()
+        try fixture.offer("1")
+        let manager = try fixture.process()
+        let events = EventReader(manager)
+        _ = try await manager.update()
+        let told = await events.read(until: isEnd)
+        let kinds = told.map { event in
+            switch event {
+            case .checking: "checking"
+            case .available(_, let cost, _): "available \(cost.files)"
+            case .progress(_, let progress):
+                "\(progress.figures.requests) of \(progress.filesTotal)"
+            case .started: "started"
+            default: "\(event)"
+            }
+        }
+        #expect(
+            kinds == ["checking", "available 3", "1 of 3", "2 of 3", "3 of 3", "started"])
+    }
+
+    @Test("14: old pushed files win over a store update: the update is shown")
+    func storeUpdateWins() async throws {
+        let fixture = try UpdatingFixture()
+        let first = try fixture.process { $0.embedded = try? ship("1", fixture) }
+        let boot = try #require(try await first.start())
+        try await first.confirm("1", token: boot.token)
+        try await fixture.live("2")
+        let updated = try fixture.process { $0.embedded = try? ship("3", fixture) }
+        #expect(try await updated.start()?.version == "3")
+        #expect(
+            try Damage.contents(fixture.store.path + "/current/index.html")
+                == Array("<p>3</p>".utf8))
+        // A broken update goes back to what was good before it.
+        let events = EventReader(updated)
+        fixture.clock.advance(by: .seconds(31))
+        guard case .started(let back) = await events.next(where: isEnd) else { return }
+        #expect(back.version == "2")
+    }
+
+    @Test("two versions that alternate starve each other: each check that ends has its version")
+    func starving() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        let a = try fixture.source.release("A", UpdatingFixture.files("A"))
+        let b = try fixture.source.release("B", UpdatingFixture.files("B"))
+        fixture.source.answer(.release(a), .release(b))
+        fixture.source.downloadGate.close()
+        let manager = try fixture.process()
+        let first = Task { try await manager.update() }
+        await fixture.source.downloadGate.reached()
+        // B is published and asked for while A comes.
+        let second = Task { try await manager.update() }
+        fixture.source.downloadGate.open()
+        guard case .ready("A", _) = try await first.value else {
+            Issue.record("A is not ready")
+            return
+        }
+        _ = try await second.value
+        guard case .ready("B", _) = try await manager.update() else {
+            Issue.record("B is not ready")
+            return
+        }
+        #expect(fixture.source.downloads == ["1", "A", "B"])
+    }
+}
+
+@Suite("Better than the original", .timeLimit(.minutes(5))) struct BetterTests {
+    private func isFailure(_ event: UpdateEvent) -> Bool {
+        if case .failed = event { true } else { false }
+    }
+
+    @Test("4: a refused connection, then a server that is back: completes without a restart")
+    func refusedThenBack() async throws {
+        let fixture = try UpdatingFixture()
+        let release = try fixture.source.release("1", UpdatingFixture.files("1"))
+        let refused = StoreError(.io, "connection refused")
+        fixture.source.answer(.failure(refused), .failure(refused), .release(release))
+        let manager = try fixture.process()
+        for _ in 0..<2 {
+            await #expect(throws: StoreError.self) { try await manager.update() }
+            #expect(await manager.state == .idle)
+        }
+        guard case .started(let boot) = try await manager.update() else {
+            Issue.record("not started")
+            return
+        }
+        #expect(boot.version == "1")
+        let entries = try Journal(fixture.store.versions).entries()
+        guard case .checked(let origin, .failed, nil, let reason) = entries[0].event else {
+            Issue.record("\(entries)")
+            return
+        }
+        #expect(origin == "https://example.org/app?token=*" && reason == "connection refused")
+    }
+
+    @Test("5: a start that is never confirmed is rolled back at the next cold start")
+    func coldStart() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        _ = try await fixture.process().update()
+        do {
+            let manager = try fixture.process()
+            #expect(try await manager.start()?.version == "2")
+            // Counted on disk before it is shown: killed here.
+            #expect(try fixture.lifecycle.boot?.version == "2")
+        }
+        let next = try await fixture.process().start()
+        #expect(next?.version == "1" && next?.rolledBackFrom == "2")
+    }
+
+    @Test("6: after a rollback and a restart the last known good version is shown")
+    func restart() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try await fixture.live("2")
+        let manager = try fixture.process()
+        _ = try await manager.start()
+        #expect(try await manager.rollback().version == "1")
+        for _ in 0..<3 { #expect(try await fixture.process().start()?.version == "1") }
+    }
+
+    @Test("7: what waits survives the confirmation of what runs")
+    func pendingSurvives() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        let manager = try fixture.process()
+        let boot = try #require(try await manager.start())
+        _ = try await manager.update()
+        try await manager.confirm("1", token: boot.token)
+        #expect(try fixture.lifecycle.pending == "2")
+        #expect(try readTree(fixture.store.path + "/versions/2") == UpdatingFixture.files("2"))
+        #expect(try await fixture.process().start()?.version == "2")
+    }
+
+    @Test("10: a store update with mostly the same files fetches and stores only the others")
+    func storeUpdate() throws {
+        let store = try TemporaryStore()
+        var files: [String: String] = [:]
+        for number in 0..<20 { files["f\(number)"] = "content \(number)" }
+        try writeTree(store.directory.appending("1"), files)
+        try store.versions.adopt(
+            EmbeddedVersion(directory: store.directory.appending("1"), version: "1"))
+        files["f0"] = "changed"
+        try writeTree(store.directory.appending("2"), files)
+        let report = try store.versions.adopt(
+            EmbeddedVersion(directory: store.directory.appending("2"), version: "2"))
+        #expect(report.newObjects == 1 && report.newBytes == 7)
+    }
+
+    @Test("11: the same content in two versions is one object and one download")
+    func sameContent() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        let bytes = fixture.source.newBytes
+        var files = UpdatingFixture.files("1")
+        files["moved/app.js"] = files.removeValue(forKey: "app.js")
+        fixture.source.answer(.release(try fixture.source.release("2", files)))
+        let manager = try fixture.process()
+        #expect(try await manager.plan()?.files == 0)
+        _ = try await manager.update()
+        #expect(fixture.source.newBytes == bytes)
+    }
+
+    @Test("12: killed at any moment of a start, the next process starts something good")
+    func killed() throws {
+        let directory = TemporaryDirectory()
+        for name in ["1", "2"] {
+            try writeTree(directory.appending(name), UpdatingFixture.files(name))
+        }
+        let options = StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
+        for position in 1..<200 {
+            let disk = FaultyFileSystem()
+            let path = directory.appending("store\(position)")
+            let versions = try VersionStore.create(at: path, options: options, fileSystem: disk)
+            for name in ["1", "2"] {
+                try versions.add(directory: directory.appending(name), version: name)
+            }
+            try versions.activate("1")
+            try versions.confirm("1", token: versions.boot().token)
+            try versions.activateAtNextBoot("2")
+            disk.arm(.stop(after: position))
+            let outcome = Result { try versions.recordingEvents().boot() }
+            let isDone = !disk.hasFired
+            disk.disarm()
+            let next = try VersionStore.open(path, options: options).recordingEvents()
+            // The attempt was counted, or it was not made.
+            let boot = try next.boot()
+            let ban = try next.lifecycle().bad.first?.version
+            #expect(boot.version == "2" && ban == nil || boot.version == "1" && ban == "2")
+            if case .success(let first) = outcome {
+                #expect(first.version == "2" && boot.version == "1", "\(position)")
+            }
+            #expect(try next.check().findings.isEmpty, "\(position)")
+            if isDone { return }
+        }
+        Issue.record("the boot never ended")
+    }
+
+    @Test("17: two processes use one store: one updates while the other judges its start")
+    func twoProcesses() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        let first = try fixture.process()
+        let second = try fixture.process()
+        let boot = try #require(try await first.start())
+        async let one = first.update()
+        async let two = second.update()
+        _ = try await (one, two)
+        try await first.confirm("1", token: boot.token)
+        #expect(try fixture.store.versions.check().findings.isEmpty)
+        #expect(try fixture.lifecycle.bad.isEmpty && fixture.lifecycle.pending == "2")
+        let entries = try Journal(fixture.store.versions).entries()
+        #expect(entries.map(\.sequence) == Array(1...Int64(entries.count)))
+    }
+}

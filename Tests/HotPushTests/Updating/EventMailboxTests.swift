@@ -1,0 +1,80 @@
+import Testing
+
+@testable import HotPush
+
+@Suite("The events of an update", .timeLimit(.minutes(5))) struct EventMailboxTests {
+    private static func progress(_ number: Int) -> UpdateEvent {
+        var figures = DownloadFigures()
+        figures.requests = number
+        return .progress(
+            version: "1", UpdateProgress(figures: figures, filesTotal: 0, bytesTotal: 0))
+    }
+
+    @Test("come in order, and those from before are not told")
+    func order() async {
+        let hub = EventHub()
+        hub.post(.cancelled)
+        var events = hub.subscribe().makeAsyncIterator()
+        hub.post(.checking)
+        hub.post(Self.progress(1))
+        hub.post(.upToDate("yes"))
+        #expect(await events.next() == .checking)
+        #expect(await events.next() == Self.progress(1))
+        #expect(await events.next() == .upToDate("yes"))
+    }
+
+    @Test("of progress are the newest few, and no other is lost for them")
+    func progressIsBounded() async {
+        let mailbox = EventMailbox()
+        for number in 0..<1000 {
+            mailbox.post(Self.progress(number))
+            if number % 100 == 0 { mailbox.post(.confirmed(version: "\(number)")) }
+        }
+        mailbox.close()
+        var told: [UpdateEvent] = []
+        while let event = await mailbox.next() { told.append(event) }
+        let states = (0..<10).map { UpdateEvent.confirmed(version: "\($0 * 100)") }
+        #expect(told.filter { states.contains($0) } == states)
+        let newest = (1000 - EventMailbox.progressCountMax..<1000).map { Self.progress($0) }
+        #expect(told.filter { !states.contains($0) } == newest)
+    }
+
+    @Test("that a reader was too slow for are counted for him")
+    func missed() async {
+        let mailbox = EventMailbox()
+        for number in 0..<(EventMailbox.countMax + 5) {
+            mailbox.post(.confirmed(version: "\(number)"))
+        }
+        #expect(await mailbox.next() == .missed(count: 5))
+        #expect(await mailbox.next() == .confirmed(version: "5"))
+    }
+
+    @Test("are for every reader, and end with their sender")
+    func readers() async {
+        var hub: EventHub? = EventHub()
+        let streams = [hub?.subscribe(), hub?.subscribe()].compactMap { $0 }
+        hub?.post(.checking)
+        hub = nil
+        for stream in streams {
+            var told: [UpdateEvent] = []
+            for await event in stream { told.append(event) }
+            #expect(told == [.checking])
+        }
+    }
+
+    @Test("end for a reader who is cancelled, and go on for others")
+    func cancelled() async {
+        let hub = EventHub()
+        let stream = hub.subscribe()
+        var other = hub.subscribe().makeAsyncIterator()
+        let reader = Task {
+            var count = 0
+            for await _ in stream { count += 1 }
+            return count
+        }
+        reader.cancel()
+        _ = await reader.value
+        hub.post(.checking)
+        #expect(await other.next() == .checking)
+    }
+}

@@ -1,0 +1,194 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+@Suite("A start", .timeLimit(.minutes(5))) struct StartingTests {
+    /// A process that runs version 2, which nobody has confirmed; 1 is known good.
+    private func unconfirmed(
+        _ fixture: UpdatingFixture, _ set: (inout UpdateOptions) -> Void = { _ in }
+    ) async throws -> (manager: UpdateManager, boot: BootReport) {
+        try await fixture.live("1")
+        try fixture.offer("2")
+        let before = try fixture.process()
+        _ = try await before.start()
+        _ = try await before.update()
+        let manager = try fixture.process(set)
+        let boot = try #require(try await manager.start())
+        #expect(boot.version == "2")
+        return (manager, boot)
+    }
+
+    private func isStart(_ event: UpdateEvent) -> Bool {
+        if case .started = event { true } else { false }
+    }
+
+    @Test("that is not confirmed in time is rolled back, banned with the reason, and told")
+    func deadline() async throws {
+        let fixture = try UpdatingFixture()
+        let (manager, _) = try await unconfirmed(fixture) { $0.confirmWithin = .seconds(20) }
+        let events = EventReader(manager)
+        fixture.clock.advance(by: .seconds(19))
+        #expect(try fixture.lifecycle.current == "2")
+        fixture.clock.advance(by: .seconds(1))
+        let told = await events.read(until: isStart)
+        let reason = "it was not confirmed within 20 s"
+        #expect(told.first == .rolledBack(version: "1", from: "2", reason: reason))
+        guard case .started(let boot) = told.last else { return }
+        #expect(boot.version == "1")
+        #expect(try fixture.lifecycle.bad.map(\.reason) == [reason])
+        #expect(try fixture.logged().suffix(3) == ["ban", "rollback", "boot"])
+        // What it went back to is known good: no time runs.
+        fixture.clock.advance(by: .seconds(1000))
+        #expect(try fixture.lifecycle.current == "1")
+    }
+
+    @Test("that is confirmed in time stays, however long it runs")
+    func confirmed() async throws {
+        let fixture = try UpdatingFixture()
+        let (manager, boot) = try await unconfirmed(fixture)
+        fixture.clock.advance(by: .seconds(29))
+        try await manager.confirm("2", token: boot.token)
+        try await manager.confirm("2", token: boot.token)
+        fixture.clock.advance(by: .seconds(1000))
+        #expect(try fixture.lifecycle.current == "2")
+        #expect(try fixture.lifecycle.knownGood == ["2", "1"])
+        #expect(try await fixture.process().start()?.version == "2")
+    }
+
+    @Test("has only the time that its app is in the foreground")
+    func foreground() async throws {
+        let fixture = try UpdatingFixture()
+        let (manager, _) = try await unconfirmed(fixture) {
+            $0.confirmWithin = .milliseconds(1500)
+        }
+        let events = EventReader(manager)
+        fixture.clock.advance(by: .seconds(1))
+        await manager.setForeground(false)
+        fixture.clock.advance(by: .seconds(3600))
+        #expect(try fixture.lifecycle.current == "2")
+        await manager.setForeground(true)
+        fixture.clock.advance(by: .milliseconds(499))
+        #expect(try fixture.lifecycle.current == "2")
+        fixture.clock.advance(by: .milliseconds(1))
+        let told = await events.read(until: isStart)
+        #expect(
+            told.first
+                == .rolledBack(
+                    version: "1", from: "2", reason: "it was not confirmed within 1500 ms"))
+    }
+
+    @Test("in the background gets its whole time when the app comes to the foreground")
+    func background() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        let before = try fixture.process()
+        _ = try await before.update()
+        let manager = try fixture.process()
+        await manager.setForeground(false)
+        _ = try await manager.start()
+        fixture.clock.advance(by: .seconds(3600))
+        await manager.setForeground(true)
+        fixture.clock.advance(by: .seconds(29))
+        #expect(try fixture.lifecycle.current == "2")
+        let events = EventReader(manager)
+        fixture.clock.advance(by: .seconds(1))
+        #expect(await events.next(where: isStart) != nil)
+        #expect(try fixture.lifecycle.current == "1")
+    }
+
+    @Test("without anything to go back to waits for its confirmation, however late it comes")
+    func nothingBetter() async throws {
+        let fixture = try UpdatingFixture()
+        try fixture.offer("1")
+        let manager = try fixture.process()
+        guard case .started(let boot) = try await manager.update() else {
+            Issue.record("not started")
+            return
+        }
+        let events = EventReader(manager)
+        fixture.clock.advance(by: .seconds(31))
+        let failure = await events.next { if case .failed = $0 { true } else { false } }
+        guard case .failed(let why) = failure else { return }
+        #expect(why.code == "nothingToRollBackTo" && why.deed == "rollback")
+        fixture.clock.advance(by: .seconds(1000))
+        #expect(try fixture.lifecycle.bad.isEmpty)
+        try await manager.confirm("1", token: boot.token)
+        #expect(try fixture.lifecycle.knownGood == ["1"])
+    }
+
+    @Test("of another version is not credited with a late confirmation")
+    func lateConfirmation() async throws {
+        let fixture = try UpdatingFixture()
+        let (manager, boot) = try await unconfirmed(fixture)
+        try fixture.offer("3") { $0.isMandatory = true }
+        _ = try await manager.update()
+        #expect(try fixture.lifecycle.current == "3")
+        await #expect(throws: StoreError.self) {
+            try await manager.confirm("2", token: boot.token)
+        }
+        #expect(try fixture.lifecycle.knownGood == ["1"])
+    }
+
+    @Test("that another process has settled meanwhile is left alone")
+    func settledElsewhere() async throws {
+        let fixture = try UpdatingFixture()
+        let (manager, boot) = try await unconfirmed(fixture)
+        try fixture.store.reopened().confirm("2", token: boot.token)
+        fixture.clock.advance(by: .seconds(31))
+        while await manager.running?.isSettled != true { await Task.yield() }
+        #expect(try fixture.lifecycle.current == "2")
+        #expect(try fixture.lifecycle.bad.isEmpty)
+    }
+
+    @Test("is counted once for a process, and forgets what happened in the process before")
+    func once() async throws {
+        let fixture = try UpdatingFixture()
+        let (manager, boot) = try await unconfirmed(fixture)
+        #expect(try await manager.start() == boot)
+        #expect(try fixture.lifecycle.current == "2")
+    }
+
+    @Test("makes room when it is confirmed: old versions go, and what only they had")
+    func tidying() async throws {
+        let fixture = try UpdatingFixture()
+        for number in 1...4 { try await fixture.live("\(number)") }
+        #expect(Set(try fixture.store.versions.versions().map(\.version)) == ["4", "3"])
+        let usage = try fixture.store.versions.store.usage()
+        #expect(usage.unreferencedBytes == 0)
+        let logged = try Journal(fixture.store.versions).entries().map(\.event)
+        #expect(logged.contains { if case .retired("2", _) = $0 { true } else { false } })
+        #expect(logged.contains { if case .collected = $0 { true } else { false } })
+        #expect(try fixture.store.versions.check().findings.isEmpty)
+    }
+
+    @Test("that is confirmed leaves alone what a page still has, and what waits")
+    func pinned() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        let pin = try fixture.store.versions.pin("1")
+        for number in 2...4 { try await fixture.live("\(number)") }
+        #expect(Set(try fixture.store.versions.versions().map(\.version)) == ["4", "3", "1"])
+        withExtendedLifetime(pin) {}
+    }
+
+    @Test("with a shipped version that cannot be adopted shows what there is, and says so")
+    func brokenEmbedded() async throws {
+        let fixture = try UpdatingFixture()
+        let nowhere = EmbeddedVersion(
+            directory: fixture.store.directory.appending("nowhere"), version: "0")
+        let alone = try fixture.process { $0.embedded = nowhere }
+        await #expect(throws: StoreError.self) { try await alone.start() }
+        try await fixture.live("1")
+        let manager = try fixture.process { $0.embedded = nowhere }
+        let events = EventReader(manager)
+        #expect(try await manager.start()?.version == "1")
+        let failure = await events.next { if case .failed = $0 { true } else { false } }
+        guard case .failed(let why) = failure else { return }
+        #expect(why.deed == "embedded" && why.message.contains("nowhere"))
+    }
+}

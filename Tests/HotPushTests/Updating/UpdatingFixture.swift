@@ -1,0 +1,61 @@
+import CASStore
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// A store, an origin, a clock, and processes that use them one after the other.
+struct UpdatingFixture {
+    let store: TemporaryStore
+    let source: ScriptedSource
+    let clock = ManualClock()
+
+    init() throws {
+        store = try TemporaryStore()
+        source = ScriptedSource(store)
+    }
+
+    static func files(_ number: String) -> [String: String] {
+        ["index.html": "<p>\(number)</p>", "app.js": "the same in all", "style.css": "p {}"]
+    }
+
+    /// A manager as a process of the app makes it.
+    func process(_ set: (inout UpdateOptions) -> Void = { _ in }) throws -> UpdateManager {
+        var options = UpdateOptions()
+        set(&options)
+        return UpdateManager(
+            try store.reopened(), source: source, options: options, clock: clock)
+    }
+
+    /// Offers a release from now on.
+    @discardableResult
+    func offer(
+        _ version: String, content: String? = nil, saysAddresses: Bool = true,
+        _ set: (inout Release) -> Void = { _ in }
+    ) throws -> Release {
+        var release = try source.release(
+            version, Self.files(content ?? version), saysAddresses: saysAddresses)
+        set(&release)
+        source.answer(.release(release))
+        return release
+    }
+
+    /// Brings a release into the store, as one process after the other does, until it is known good.
+    func live(_ version: String) async throws {
+        try offer(version)
+        let first = try process()
+        _ = try await first.start()
+        _ = try await first.update()
+        let second = try process()
+        let boot = try #require(try await second.start())
+        #expect(boot.version == version)
+        try await second.confirm(version, token: boot.token)
+    }
+
+    var lifecycle: Lifecycle { get throws { try store.versions.lifecycle() } }
+
+    /// The names of the logged events.
+    func logged() throws -> [String] {
+        try Journal(store.versions).entries().map(\.event.name)
+    }
+}

@@ -1,0 +1,351 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+@Suite("An update", .timeLimit(.minutes(5))) struct UpdatingTests {
+    @Test("of an app that has nothing yet is shown as soon as it is there")
+    func first() async throws {
+        let fixture = try UpdatingFixture()
+        try fixture.offer("1")
+        let manager = try fixture.process()
+        let events = EventReader(manager)
+        #expect(try await manager.start() == nil)
+        guard case .started(let boot) = try await manager.update() else {
+            Issue.record("not started")
+            return
+        }
+        #expect(boot.version == "1")
+        try await manager.confirm("1", token: boot.token)
+        let told = await events.read { $0 == .confirmed(version: "1") }
+        var cost = UpdateCost()
+        (cost.files, cost.bytes) = (3, 27)
+        #expect(told.first == .checking)
+        #expect(told.contains(.available(version: "1", cost: cost, isForced: false)))
+        #expect(told.suffix(2) == [.started(boot), .confirmed(version: "1")])
+        #expect(
+            try fixture.logged()
+                == [
+                    "check", "plan", "downloadBegan", "downloadEnded", "pending", "boot", "confirm",
+                ])
+    }
+
+    @Test("waits for the next start, and is shown then")
+    func nextStart() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        let manager = try fixture.process()
+        _ = try await manager.start()
+        guard case .ready("2", let reason) = try await manager.update() else {
+            Issue.record("not ready")
+            return
+        }
+        #expect(reason.contains("start"))
+        #expect(try await manager.navigationBegins() == nil)
+        #expect(try fixture.lifecycle.current == "1")
+        #expect(try await fixture.process().start()?.version == "2")
+    }
+
+    @Test("is shown at the next navigation, if the policy says so")
+    func nextNavigation() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        let manager = try fixture.process { $0.policy = .nextNavigation }
+        _ = try await manager.start()
+        _ = try await manager.update()
+        #expect(try fixture.lifecycle.current == "1")
+        #expect(try await manager.navigationBegins()?.version == "2")
+        #expect(try await manager.navigationBegins() == nil)
+    }
+
+    @Test(
+        "is shown at once, if the policy says so, but not before the current version has proved good"
+    )
+    func now() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        let manager = try fixture.process { $0.policy = .now }
+        _ = try await manager.start()
+        guard case .started(let second) = try await manager.update() else {
+            Issue.record("not started")
+            return
+        }
+        #expect(second.version == "2")
+        // 2 has not been confirmed: nobody could tell whether it was good.
+        try fixture.offer("3")
+        guard case .ready("3", let reason) = try await manager.update() else {
+            Issue.record("not ready")
+            return
+        }
+        #expect(reason.contains("confirmed"))
+        #expect(try fixture.lifecycle.current == "2")
+        let events = EventReader(manager)
+        try await manager.confirm("2", token: second.token)
+        let started = await events.next { if case .started = $0 { true } else { false } }
+        guard case .started(let third) = started else { return }
+        #expect(third.version == "3" && third.rolledBackFrom == nil)
+        #expect(try fixture.lifecycle.bad.isEmpty)
+        #expect(try fixture.lifecycle.knownGood == ["2", "1"])
+    }
+
+    @Test("that is mandatory is shown at once, and the version that it replaces is not banned")
+    func mandatory() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2")
+        let before = try fixture.process()
+        _ = try await before.start()
+        _ = try await before.update()
+        let manager = try fixture.process()
+        #expect(try await manager.start()?.version == "2")
+        try fixture.offer("3") { $0.isMandatory = true }
+        guard case .started(let boot) = try await manager.update() else {
+            Issue.record("not started")
+            return
+        }
+        #expect(boot.version == "3" && boot.rolledBackFrom == nil)
+        #expect(try fixture.lifecycle.bad.isEmpty)
+        #expect(try fixture.lifecycle.knownGood == ["1"])
+    }
+
+    // CodePush: mandatory is sticky across skipped mandatory releases.
+    @Test("inherits that it is mandatory from one that was never shown")
+    func owed() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        let manager = try fixture.process()
+        _ = try await manager.start()
+        try fixture.offer("2") { $0.isMandatory = true }
+        fixture.source.failDownloads(StoreError(.io, "the connection broke"))
+        await #expect(throws: StoreError.self) { try await manager.update() }
+        try fixture.offer("3")
+        guard case .started(let boot) = try await manager.update() else {
+            Issue.record("not started")
+            return
+        }
+        #expect(boot.version == "3")
+        // Once it has been shown nothing is owed.
+        try await manager.confirm("3", token: boot.token)
+        try fixture.offer("4")
+        guard case .ready("4", _) = try await manager.update() else {
+            Issue.record("not ready")
+            return
+        }
+        // What waits becomes mandatory.
+        try fixture.offer("4") { $0.isMandatory = true }
+        guard case .started(let last) = try await manager.update() else {
+            Issue.record("not started")
+            return
+        }
+        #expect(last.version == "4" && fixture.source.downloads == ["1", "2", "3", "4"])
+    }
+
+    @Test("that is asked for many times at once is one request and one download")
+    func singleFlight() async throws {
+        let fixture = try UpdatingFixture()
+        try fixture.offer("1")
+        let manager = try fixture.process()
+        fixture.source.checkGate.close()
+        await withTaskGroup(of: UpdateOutcome?.self) { group in
+            for _ in 0..<5 {
+                // A failure is recorded below, as a missing outcome.
+                group.addTask { try? await manager.update() }
+            }
+            for _ in 0..<3 {
+                group.addTask {
+                    _ = try? await manager.check()
+                    return nil
+                }
+            }
+            while await manager.updating?.waiterCount != 5 { await Task.yield() }
+            // Those three, and the update.
+            while await manager.checking?.waiterCount != 4 { await Task.yield() }
+            fixture.source.checkGate.open()
+            var outcomes: [UpdateOutcome] = []
+            for await outcome in group { if let outcome { outcomes.append(outcome) } }
+            #expect(outcomes.count == 5 && Set(outcomes).count == 1)
+        }
+        #expect(fixture.source.checkCount == 1 && fixture.source.downloads == ["1"])
+        #expect(await manager.state == .idle)
+    }
+
+    @Test("goes on when one of those who wait for it is cancelled, and stops with the last")
+    func cancellingCallers() async throws {
+        let fixture = try UpdatingFixture()
+        try fixture.offer("1")
+        let manager = try fixture.process()
+        fixture.source.downloadGate.close()
+        let first = Task { try await manager.update() }
+        await fixture.source.downloadGate.reached()
+        #expect(await manager.state == .downloading(version: "1"))
+        let second = Task { try await manager.update() }
+        while await manager.updating?.waiterCount != 2 { await Task.yield() }
+        first.cancel()
+        while await manager.updating?.waiterCount != 1 { await Task.yield() }
+        #expect(await manager.state == .downloading(version: "1"))
+        second.cancel()
+        let outcomes = [await first.result, await second.result]
+        for outcome in outcomes {
+            #expect(throws: StoreError.self) { try outcome.get() }
+        }
+        #expect(try fixture.logged() == ["check", "plan", "downloadBegan", "downloadEnded"])
+        // Somebody who comes now is not cancelled with them.
+        fixture.source.downloadGate.open()
+        guard case .started = try await manager.update() else {
+            Issue.record("not started")
+            return
+        }
+    }
+
+    @Test("that is cancelled is told as cancelled, and the next one begins anew")
+    func cancelling() async throws {
+        let fixture = try UpdatingFixture()
+        try fixture.offer("1")
+        let manager = try fixture.process()
+        let events = EventReader(manager)
+        fixture.source.downloadGate.close()
+        let update = Task { try await manager.update() }
+        await fixture.source.downloadGate.reached()
+        await manager.cancel()
+        // While the first is still ending, another comes.
+        let next = Task { try await manager.update() }
+        let outcome = await update.result
+        #expect { try outcome.get() } throws: { .interrupted ~= $0 }
+        let told = await events.read { $0 == .cancelled }
+        #expect(told.last == .cancelled)
+        await fixture.source.downloadGate.reached()
+        fixture.source.downloadGate.open()
+        guard case .started = try await next.value else {
+            Issue.record("not started")
+            return
+        }
+        #expect(fixture.source.downloads == ["1", "1"])
+        let ended = try Journal(fixture.store.versions).entries().compactMap {
+            entry -> DownloadOutcome? in
+            if case .downloadEnded(_, let outcome, let figures, _) = entry.event {
+                #expect(figures.requests > 0 || outcome == .finished)
+                return outcome
+            }
+            return nil
+        }
+        #expect(ended == [.cancelled, .finished])
+    }
+
+    @Test("that is not for this app or device is left alone, with all the reasons, at one request")
+    func refused() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        let manager = try fixture.process {
+            $0.app.compatibility = "abc"
+            $0.device = "device-1"
+        }
+        let events = EventReader(manager)
+        try fixture.offer("2") {
+            $0.requirements = [Requirement(kind: Requirement.compatibility, value: "xyz")]
+            $0.rollout = Rollout(perMille: 817, salt: "v1")
+        }
+        let count = fixture.source.checkCount
+        guard case .refused("2", let reasons) = try await manager.update() else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(reasons.count == 2 && fixture.source.checkCount == count + 1)
+        #expect(fixture.source.downloads == ["1"])
+        let told = await events.read { if case .refused = $0 { true } else { false } }
+        #expect(told == [.checking, .refused(version: "2", reasons: reasons)])
+        // The share is raised; this device's place is 817.
+        try fixture.offer("2") { $0.rollout = Rollout(perMille: 818, salt: "v1") }
+        guard case .ready = try await manager.update() else {
+            Issue.record("not ready")
+            return
+        }
+    }
+
+    @Test("costs what the plan says, and nothing when all of it is here")
+    func plan() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        let bytes = fixture.source.newBytes
+        try fixture.offer("2")
+        let manager = try fixture.process()
+        let cost = try #require(try await manager.plan())
+        #expect(cost.files == 1 && cost.reusedFiles == 2)
+        _ = try await manager.update()
+        #expect(fixture.source.newBytes - bytes == cost.bytes)
+        #expect(try await manager.plan() == nil)
+        // The same content under a third name.
+        try fixture.offer("3", content: "1")
+        #expect(try await manager.update() == .upToDate("version 1 is current already"))
+    }
+
+    @Test("that has nothing new is one request")
+    func nothingNew() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        let manager = try fixture.process()
+        let count = fixture.source.checkCount
+        guard case .upToDate = try await manager.update() else {
+            Issue.record("not up to date")
+            return
+        }
+        fixture.source.answer(.unchanged)
+        guard case .upToDate = try await manager.update() else {
+            Issue.record("not up to date")
+            return
+        }
+        #expect(fixture.source.checkCount == count + 2)
+        #expect(fixture.source.downloads == ["1"])
+    }
+
+    @Test("that is taken back by the publisher no longer waits, and costs nothing")
+    func takenBack() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try await fixture.live("2")
+        let manager = try fixture.process()
+        _ = try await manager.start()
+        try fixture.offer("3")
+        _ = try await manager.update()
+        try fixture.offer("2")
+        guard case .upToDate = try await manager.update() else {
+            Issue.record("not up to date")
+            return
+        }
+        #expect(try fixture.lifecycle.pending == nil)
+        // Back to an older one: only the manifest is asked for.
+        try fixture.offer("1")
+        guard case .ready("1", _) = try await manager.update() else {
+            Issue.record("not ready")
+            return
+        }
+        #expect(fixture.source.downloads == ["1", "2", "3"])
+        #expect(try await fixture.process().start()?.version == "1")
+    }
+
+    @Test("whose banned content is known only afterwards is refused then, and not fetched again")
+    func bannedAfterwards() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2", saysAddresses: false)
+        let first = try fixture.process()
+        _ = try await first.start()
+        _ = try await first.update()
+        _ = try await fixture.process().start()
+        #expect(try await fixture.process().start()?.rolledBackFrom == "2")
+        // The same content under another name, in a format that does not say what it is.
+        try fixture.offer("3", content: "2", saysAddresses: false)
+        let manager = try fixture.process()
+        await #expect(throws: StoreError.self) { try await manager.update() }
+        guard case .refused = try await manager.update() else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(fixture.source.downloads == ["1", "2", "3"])
+        #expect(try fixture.lifecycle.pending == nil)
+    }
+}
