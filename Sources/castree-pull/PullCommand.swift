@@ -12,7 +12,7 @@ extension Invocation {
         _ = try OriginReference(parsing: origin)
         let transport = try CurlTransport(transportOptions())
         var options = try pullOptions()
-        let versions = try openOrCreateStore().observed(by: Journal.observing)
+        let versions = try openOrCreateStore().recordingEvents()
         let tracker = ProgressTracker(progress("Fetching", total: nil))
         options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
         let pull = Pull(into: versions, over: transport, options)

@@ -124,6 +124,11 @@ extension Download {
     private func giveUpOrWait(
         _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
     ) throws(StoreError) {
+        if case .failed(let failure) = result, failure.kind == .malformed {
+            // A proxy that changes content may be asked for the origin's own.
+            try arrival.suspend()
+            return try tryAgain(transfer.work, after: StoreError(.network, failure.message))
+        }
         var work = transfer.work
         let newByteCount = arrival.offset - transfer.part.byteCount
         try arrival.suspend()

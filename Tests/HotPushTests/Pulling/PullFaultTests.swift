@@ -1,0 +1,175 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// A network as it is: the version comes whole or not at all, and what came stays.
+@Suite("A pull over a bad network") struct PullFaultTests {
+    static let large = String(repeating: "0123456789abcdef", count: 40_000)
+    static var byteCount: Int { large.utf8.count }
+
+    private func fixture() throws -> (PullingFixture, path: String) {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        return (fixture, try fixture.path(of: Self.large))
+    }
+
+    @Test("goes on where a file was cut, at every tenth", arguments: 0..<10)
+    func cut(_ tenth: Int) throws {
+        let (fixture, path) = try fixture()
+        let count = Self.byteCount * tenth / 10
+        fixture.origin.play([.cut(after: count)], on: path)
+        let report = try fixture.run()
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        let requests = fixture.origin.requests(for: path)
+        #expect(requests.count == 2)
+        #expect(requests.last?["range"] == (count > 0 ? "bytes=\(count)-" : nil))
+        let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
+        #expect(report.bytes == Int64(sizes))
+        try fixture.expectClean()
+    }
+
+    @Test(
+        "goes on in another process where the first one stopped, at every tenth", arguments: 1..<10)
+    func cutAcrossProcesses(_ tenth: Int) throws {
+        let (fixture, path) = try fixture()
+        let count = Self.byteCount * tenth / 10
+        fixture.origin.play([.cut(after: count)], on: path)
+        fixture.origin.play([.status(404)], on: path)
+        #expect(code { try fixture.run(parallel: 1) } == .notFound)
+        #expect(try fixture.device.reopened().versions().map(\.state) == [.incomplete])
+        #expect(try fixture.device.reopened().lifecycle().pending == nil)
+        fixture.origin.forgetRequests()
+        let report = try fixture.run()
+        #expect(report.resumedBytes == Int64(count))
+        #expect(
+            fixture.origin.requests.filter { $0.path.hasPrefix("/objects/") }.map(\.path) == [path])
+        #expect(fixture.origin.requests(for: path).first?["range"] == "bytes=\(count)-")
+        #expect(report.bytes == Int64(Self.byteCount - count))
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test(
+        "ends right after a fault that passes",
+        arguments: [
+            Fault.hangUp(), .hangUp(.reset), .stall(after: 100_000), .announce(more: 50),
+            .announce(more: -50), .wrongBytes, .gzip, .ignoreRange, .status(500), .status(503),
+            .status(429, retryAfter: "1"), .cut(after: 70_000, .reset), .silence,
+        ])
+    func passing(_ fault: Fault) throws {
+        let (fixture, path) = try fixture()
+        fixture.origin.play([fault], on: path)
+        try fixture.run()
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test(
+        "ends right after the answer to a request for the rest was of no use",
+        arguments: [
+            Fault.ignoreRange, .shiftRange(by: 10), .shiftRange(by: -10), .total("17"),
+            .anonymousRange, .multipart, .unsatisfiable(total: nil),
+            .unsatisfiable(total: 640_000), .unsatisfiable(total: 5), .wrongBytes, .gzip,
+        ])
+    func resuming(_ fault: Fault) throws {
+        let (fixture, path) = try fixture()
+        fixture.origin.play([.cut(after: 300_000), fault], on: path)
+        try fixture.run()
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test(
+        "ends with a clear error when a fault lasts, and the version is not visible",
+        arguments: [
+            (Fault.status(404), StoreError.Code.notFound), (.status(403), .notFound),
+            (.wrongBytes, .mismatch), (.page, .mismatch), (.gzip, .network),
+            (.status(500), .notFound), (.hangUp(), .network), (.announce(more: 9), .mismatch),
+        ])
+    func lasting(_ fault: Fault, _ expected: StoreError.Code) throws {
+        let (fixture, path) = try fixture()
+        fixture.origin.always(fault, on: path)
+        #expect(code { try fixture.run() } == expected)
+        let versions = try fixture.device.reopened()
+        #expect(try versions.versions().map(\.state) == [.incomplete])
+        #expect(try versions.lifecycle().pending == nil)
+        #expect(code { try versions.activate("2") } == .incompleteVersion)
+        fixture.origin.always(nil, on: path)
+        try fixture.run()
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test("goes on when the server comes back")
+    func refused() throws {
+        let (fixture, path) = try fixture()
+        let origin = fixture.origin
+        let isClosed = InterruptionFlag()
+        origin.before(path) { _ in
+            if isClosed.isSet { return }
+            isClosed.set()
+            origin.close()
+            Thread.detachNewThread {
+                Thread.sleep(forTimeInterval: 0.2)
+                try? origin.reopen()
+            }
+        }
+        var options = PullingFixture.options
+        options.retries.failureCountMax = 1000
+        options.retries.pullFailureCountMax = 100_000
+        options.retries.delayMax = .milliseconds(50)
+        origin.play([.hangUp()], on: path)
+        let pull = try fixture.pull(options)
+        let report = try pull.run(origin.url)
+        #expect(report?.version == "2")
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+    }
+
+    @Test("keeps what came when it is interrupted, and fetches only the rest afterwards")
+    func interrupted() throws {
+        let (fixture, path) = try fixture()
+        fixture.origin.always(.stall(after: 320_000), on: path)
+        let flag = InterruptionFlag()
+        let options = StoreOptions(isInterrupted: { flag.isSet })
+        let versions = try VersionStore.open(fixture.device.path, options: options)
+        var pullOptions = PullingFixture.options
+        pullOptions.progress = { if $0.bytes >= 320_000 { flag.set() } }
+        let pull = Pull(
+            into: versions, over: try PullingFixture.transport(), pullOptions)
+        #expect(code { try pull.run(fixture.origin.url) } == .interrupted)
+        fixture.origin.always(nil, on: path)
+        let report = try fixture.run()
+        let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
+        #expect(report.resumedBytes >= 320_000)
+        #expect(report.bytes + report.resumedBytes == Int64(sizes))
+        try fixture.expectClean()
+    }
+
+    @Test("two at once both end right")
+    func together() async throws {
+        let (fixture, _) = try fixture()
+        let url = fixture.origin.url
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    let pull = try fixture.pull()
+                    _ = try pull.run(url)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+}
+
+/// Set once, seen by every thread.
+final class InterruptionFlag: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value = false
+    var isSet: Bool { lock.withLock { value } }
+    func set() { lock.withLock { value = true } }
+}

@@ -1,0 +1,154 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@Suite("A pull") struct PullTests {
+    @Test("brings a version: the pointer, the manifest, every content once")
+    func whole() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        let report = try fixture.run()
+        let distinct = Set(PublishingPlace.first.values)
+        #expect(report.version == "1")
+        #expect(report.files == PublishingPlace.first.count)
+        #expect(report.objects == distinct.count)
+        #expect(report.bytes == Int64(distinct.reduce(0) { $0 + $1.utf8.count }))
+        #expect(report.requests == fixture.origin.requests.count)
+        #expect(fixture.origin.requests.map(\.path).sorted().count == 2 + distinct.count - 1)
+        #expect(try fixture.tree("1") == PublishingPlace.first)
+        #expect(try fixture.device.reopened().lifecycle().pending == "1")
+        try fixture.expectClean()
+    }
+
+    @Test("asks once when nothing is new")
+    func nothingNew() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        try fixture.run()
+        fixture.origin.forgetRequests()
+        let report = try fixture.run()
+        #expect(report.isUnchanged)
+        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+    }
+
+    @Test("fetches only what no version has")
+    func difference() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        try fixture.run()
+        try fixture.publish("2")
+        fixture.origin.forgetRequests()
+        let report = try fixture.run()
+        let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
+        let large = try #require(PublishingPlace.second["large"])
+        #expect(
+            try Set(objects) == [fixture.path(of: "<h1>two</h1>"), fixture.path(of: large)])
+        #expect(report.reusedObjects == 2)
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test("fetches nothing for files that moved or exchanged their contents")
+    func moved() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        try fixture.run()
+        var files = PublishingPlace.first
+        files["index.html"] = PublishingPlace.first["js/app.js"]
+        files["js/app.js"] = PublishingPlace.first["index.html"]
+        files["elsewhere/site.css"] = files.removeValue(forKey: "css/site.css")
+        try fixture.place.store.add("3", files)
+        try fixture.publish("3")
+        let report = try fixture.run()
+        #expect(report.objects == 0)
+        #expect(report.bytes == 0)
+        #expect(try fixture.tree("3") == files)
+    }
+
+    @Test("makes a version current at once, or leaves it alone, when asked to")
+    func destinations() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        var options = PullingFixture.options
+        options.destination = .kept
+        try fixture.run(options)
+        var lifecycle = try fixture.device.reopened().lifecycle()
+        #expect(lifecycle.current == nil && lifecycle.pending == nil)
+        options.destination = .current
+        try fixture.run(options)
+        lifecycle = try fixture.device.reopened().lifecycle()
+        #expect(lifecycle.current == "1")
+    }
+
+    @Test("takes a directory as it takes a server")
+    func directory() throws {
+        let fixture = try PullingFixture()
+        try fixture.place.publish("2")
+        let report = try #require(try fixture.pull().run(fixture.place.origin))
+        #expect(report.version == "2")
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        #expect(fixture.origin.requests.isEmpty)
+    }
+
+    @Test("says what it would cost before a byte of content is fetched")
+    func planned() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        try fixture.run()
+        try fixture.publish("2")
+        fixture.origin.forgetRequests()
+        let pull = try fixture.pull()
+        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
+            Issue.record("no release")
+            return
+        }
+        let plan = try pull.plan(found)
+        #expect(fixture.origin.requests.count == 2)
+        let report = try pull.fetch(plan, of: found)
+        #expect(plan.byteCount == report.bytes)
+        #expect(plan.contents.count == report.objects)
+        #expect(plan.reusedObjects == report.reusedObjects)
+    }
+
+    @Test("refuses content that is banned here before a byte of it is fetched")
+    func banned() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        try fixture.run()
+        let versions = try fixture.device.reopened()
+        try versions.activate("1")
+        let first = try versions.boot()
+        try versions.confirm(first.version, token: first.token)
+        try fixture.publish("2")
+        var options = PullingFixture.options
+        options.destination = .current
+        try fixture.run(options)
+        let boot = try versions.boot()
+        #expect(boot.version == "2")
+        _ = try versions.rollback(reason: "white page")
+        _ = try versions.retire("2")
+        fixture.origin.forgetRequests()
+        #expect(code { try fixture.run() } == .bannedVersion)
+        #expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
+    }
+
+    @Test(
+        "says what is wrong with the URL",
+        arguments: ["", "ftp://example.org/", "http://", "no such directory"])
+    func wrongURL(_ url: String) throws {
+        let fixture = try PullingFixture()
+        #expect(throws: StoreError.self) { try fixture.pull().run(url) }
+        #expect(try fixture.device.reopened().versions().isEmpty)
+    }
+
+    @Test("says so when nothing at the URL describes a release, page or 404")
+    func noRelease() throws {
+        let fixture = try PullingFixture()
+        #expect(code { try fixture.run() } == .notFound)
+        fixture.origin.always(.page)
+        #expect(code { try fixture.run() } == .notFound)
+    }
+}

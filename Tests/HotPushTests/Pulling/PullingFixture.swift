@@ -1,0 +1,94 @@
+import CASStore
+import CurlTransport
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// A published origin on a real server, and an empty store that pulls from it.
+struct PullingFixture {
+    let place: PublishingPlace
+    let origin: FaultyOrigin
+    let device: TemporaryStore
+
+    init() throws {
+        place = try PublishingPlace()
+        origin = try FaultyOrigin()
+        device = try TemporaryStore()
+    }
+
+    /// Publishes a version, and serves what the origin has from now on.
+    func publish(_ version: String) throws {
+        try place.publish(version)
+        try serve()
+    }
+
+    func serve() throws {
+        var contents: [String: Content] = [:]
+        for (path, bytes) in try place.published() {
+            let type = path.hasSuffix(".json") ? "application/json" : "application/octet-stream"
+            contents["/" + path] = Content(bytes, type: type)
+        }
+        origin.replaceAll(contents)
+    }
+
+    static func transport(parallel: Int = 4) throws -> CurlTransport {
+        var options = TransportOptions()
+        options.parallelCount = parallel
+        options.stallTimeout = .seconds(1)
+        options.proxy = ""
+        return try CurlTransport(options)
+    }
+
+    static var options: PullOptions {
+        var options = PullOptions()
+        options.retries.firstDelay = .milliseconds(1)
+        options.retries.delayMax = .milliseconds(5)
+        options.retries.retryAfterMax = .milliseconds(5)
+        options.retries.failureCountMax = 3
+        return options
+    }
+
+    /// A new client, as a new process would have it.
+    func pull(
+        _ options: PullOptions = PullingFixture.options, parallel: Int = 4
+    ) throws -> Pull {
+        Pull(into: try device.reopened(), over: try Self.transport(parallel: parallel), options)
+    }
+
+    /// Pulls, and expects that something comes of it.
+    @discardableResult
+    func run(
+        _ options: PullOptions = PullingFixture.options, parallel: Int = 4
+    ) throws -> PullReport {
+        try #require(try pull(options, parallel: parallel).run(origin.url))
+    }
+
+    /// The tree of a version on the device: path to text.
+    func tree(_ version: String) throws -> [String: String] {
+        var result: [String: String] = [:]
+        let root = device.path + "/versions/" + version
+        for path in try FileManager.default.subpathsOfDirectory(atPath: root) {
+            guard let data = FileManager.default.contents(atPath: root + "/" + path) else {
+                continue
+            }
+            var isDirectory: ObjCBool = false
+            _ = FileManager.default.fileExists(
+                atPath: root + "/" + path, isDirectory: &isDirectory)
+            if !isDirectory.boolValue { result[path] = String(decoding: data, as: UTF8.self) }
+        }
+        return result
+    }
+
+    /// Where the content of a text is at the origin.
+    func path(of text: String) throws -> String {
+        "/" + OriginLayout.object(try address(of: text))
+    }
+
+    func expectClean(sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let findings = try device.reopened().check(CheckOptions(isDeep: true)).findings
+        #expect(findings == [], sourceLocation: sourceLocation)
+    }
+}
