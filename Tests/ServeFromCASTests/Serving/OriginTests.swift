@@ -47,7 +47,7 @@ struct PortTests {
         #expect(try first.port == PortChoice.port(of: name))
         await first.stop()
         #expect(try memory(store).port(for: .app(name)) == first.port)
-        let second = try TestApp(store) { $0.port = .app(name) }
+        let second = try TestApp.again { try TestApp(store) { $0.port = .app(name) } }
         #expect(second.port == first.port)
         #expect(try second.browser().navigate().status == 200)
     }
@@ -95,6 +95,7 @@ struct PortTests {
         #expect(try memory(store).port == own.port)
         let port = own.port
         await own.stop()
+        #expect(isRefused(port))
         let again = try TestApp(store) { $0.port = .appOrNext(name) }
         #expect(again.port == port)
     }
@@ -108,6 +109,7 @@ struct PortTests {
         #expect(first.port != stranger.port)
         await stranger.stop()
         await first.stop()
+        #expect(isRefused(first.port))
         // Its local storage is there.
         #expect(try TestApp(store) { $0.port = .appOrNext(name) }.port == first.port)
     }
@@ -181,7 +183,7 @@ struct TokenTests {
         try browser.navigate("/?" + (first.server.url.split(separator: "?").last ?? ""))
         #expect(try Damage.mode(store.path + "/server.json") == 0o600)
         await first.stop()
-        let second = try app(store, port: first.port)
+        let second = try TestApp.again { try app(store, port: first.port) }
         #expect(second.server.url == first.server.url)
         let again = try second.browser()
         again.cookies = browser.cookies

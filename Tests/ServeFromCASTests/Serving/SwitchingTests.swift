@@ -107,7 +107,7 @@ struct SwitchingTests {
         let other = try store.reopened()
         try other.activate("2")
         try other.retire("1")
-        let app = try TestApp(store) { $0.port = .exactly(port) }
+        let app = try TestApp.again { try TestApp(store) { $0.port = .exactly(port) } }
         let browser = try app.browser()
         browser.cookies = cookies
         let answer = try browser.load("/app.js")
@@ -136,7 +136,9 @@ struct SwitchingTests {
         try browser.navigate()
         await first.stop()
         try store.versions.activate("2")
-        let second = try TestApp(store) { $0.port = .exactly(first.port) }
+        let second = try TestApp.again {
+            try TestApp(store) { $0.port = .exactly(first.port) }
+        }
         let again = try second.browser()
         again.cookies = browser.cookies
         #expect(try again.load("/app.js").text == "run('one')")
