@@ -32,10 +32,17 @@ enum Housekeeping {
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)
         }
-        let pinned = handler.pins.withLock { pins in
+        letGo(handler, now)
+    }
+
+    /// Lets go of versions that no page has any more.
+    private static func letGo(_ handler: AppHandler, _ now: Duration) {
+        // In one step: a page that begins between question and deed would lose its version.
+        let dropped = handler.pins.withLock { pins in
             pins.expire(now: now)
-            return pins.pinned(now: now)
+            return handler.shelf.take(besides: pins.pinned(now: now))
         }
-        handler.shelf.keep(pinned)
+        // Their pins are released here, outside the locks.
+        withExtendedLifetime(dropped) {}
     }
 }

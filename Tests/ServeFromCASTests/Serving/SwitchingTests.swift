@@ -1,4 +1,5 @@
 import CASStore
+import Foundation
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -90,6 +91,32 @@ struct SwitchingTests {
         }
         try other.retire("1")
         #expect(try app.browser().navigate().text.contains("two"))
+    }
+
+    @Test("has its version pinned when it is answered, however pins end meanwhile")
+    func pinnedWhenAnswered() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let other = try app.store.reopened()
+        let first = try app.browser()
+        try first.navigate()
+        try other.activate("2")
+        let isDone = Atomic<Bool>(false)
+        let ending = DispatchGroup()
+        ending.enter()
+        Thread {
+            // All pages without a connection end at every look.
+            while !isDone.load(ordering: .acquiring) { app.look(after: .seconds(61)) }
+            ending.leave()
+        }.start()
+        for _ in 0..<200 {
+            // A connection of its own, that nothing held the version before.
+            let browser = try app.browser()
+            browser.cookies = first.cookies
+            #expect(try browser.load("/app.js").text == "run('one')")
+            #expect(try other.pinnedVersions().contains("1"))
+        }
+        isDone.store(true, ordering: .releasing)
+        ending.wait()
     }
 
     @Test("is told to load again when its version was retired while the server was down")
