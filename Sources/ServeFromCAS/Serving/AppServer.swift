@@ -141,6 +141,7 @@ public final class AppServer: Sendable {
     /// Returns at once; see ``waitUntilStopped()``.
     public func stop(within grace: Duration = .seconds(10)) {
         housekeeping.withLock { $0?.cancel() }
+        handler.startup?.end()
         bridge.finish()
         handler.endPolls()
         server.stop(within: grace.milliseconds)

@@ -205,7 +205,11 @@ struct SwitchingTests {
         let query = try #require(app.server.url.split(separator: "?").last)
         #expect(try browser.navigate("/?\(query)").text.contains("one"))
         #expect(try browser.load("/app.js").text == "run('one')")
-        #expect(app.notices.all.contains { $0.contains("unable to start") })
+        for _ in 0..<5 { try browser.navigate() }
+        app.look(after: .seconds(1))
+        // Each of it once, however many pages there are.
+        #expect(app.notices.all.filter { $0.contains("unable to start") }.count == 1)
+        #expect(app.notices.all.filter { $0.contains("not remembered") }.count == 1)
     }
 
     @Test("gets no damaged byte: 500, and the operator is told which object")
