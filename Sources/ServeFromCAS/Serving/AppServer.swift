@@ -39,8 +39,8 @@ public final class AppServer: Sendable {
     package init(
         _ versions: VersionStore, _ options: AppServerOptions, connections: ConnectionOptions
     ) throws(StoreError) {
-        var memory = try ServerMemory(versions)
-        let remembered = memory
+        let memory = try ServerMemory(versions)
+        let notice = TroubleNotice(options.notice)
         let late = LateHandler()
         // Weak: the handler holds the bridge, and its pins must go with the server.
         let bridge = Bridge(limits: options.bridge) { [weak late] change in
@@ -49,10 +49,7 @@ public final class AppServer: Sendable {
         let shelf = try SiteShelf(
             versions, options.site, shell: options.shell, notice: options.notice)
         let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
-        if options.requiresToken, memory.token == nil {
-            memory.token = try randomToken() + randomToken()
-        }
-        let token = options.requiresToken ? memory.token : nil
+        let token = options.requiresToken ? try Self.token(memory, versions, notice) : nil
         let proxies = try options.proxies.isEmpty ? nil : ProxyTable(options.proxies)
         var httpOptions = HTTPServer.Options()
         httpOptions.loops = options.workers
@@ -60,8 +57,7 @@ public final class AppServer: Sendable {
         httpOptions.accessLog = options.accessLog.map { log in
             token.map { AccessRecord.masking($0, in: log) } ?? log
         }
-        let notice = options.notice
-        httpOptions.onDamage = { notice($0.message) }
+        httpOptions.onDamage = { [notice = options.notice] in notice($0.message) }
         let objects = ContentCache(versions.store)
         let (server, handler) = try Self.bind(
             options.port.candidates(remembered: memory.port(for: options.port)), httpOptions,
@@ -71,11 +67,12 @@ public final class AppServer: Sendable {
                 AppHandler.Parts(
                     shelf: shelf, startup: startup, bridge: bridge, pinGrace: options.pinGrace,
                     port: port, hosts: options.hosts, token: token, proxies: proxies,
-                    workers: loops, notice: notice))
+                    workers: loops, notice: options.notice))
         }
         late.resolve(handler)
-        memory.note(options.port, server.port)
-        if memory != remembered { Self.remember(memory, versions, notice) }
+        if options.port.app != nil, memory.port(for: options.port) == nil {
+            Self.remember(versions, notice) { $0.note(options.port, server.port) }
+        }
         let query = token.map { "?\(AppHandler.tokenName(port: server.port))=\($0)" }
         port = server.port
         url = "http://localhost:\(server.port)/\(query ?? "")"
@@ -86,14 +83,30 @@ public final class AppServer: Sendable {
         shelf.refresh()
     }
 
+    /// The token of the store: what is remembered, else a new one, the same for all its servers.
+    private static func token(
+        _ memory: ServerMemory, _ versions: VersionStore, _ notice: TroubleNotice
+    ) throws(StoreError) -> String {
+        if let token = memory.token { return token }
+        let new = try randomToken() + randomToken()
+        let token = remember(versions, notice) { memory -> String in
+            let token = memory.token ?? new
+            memory.token = token
+            return token
+        }
+        return token ?? new
+    }
+
     // A store that cannot be written is served all the same; only its port is chosen anew each time.
-    private static func remember(
-        _ memory: ServerMemory, _ versions: VersionStore, _ notice: @Sendable (String) -> Void
-    ) {
+    @discardableResult
+    private static func remember<R>(
+        _ versions: VersionStore, _ notice: TroubleNotice, _ change: (inout ServerMemory) -> R
+    ) -> R? {
         do throws(StoreError) {
-            try memory.write(versions)
+            return try ServerMemory.update(versions, change)
         } catch {
-            notice("the port and the token are not remembered: \(error.message)")
+            notice.tell("the port and the token are not remembered: \(error.message)")
+            return nil
         }
     }
 

@@ -1,4 +1,5 @@
 import CASStore
+import Foundation
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -57,12 +58,10 @@ struct PortTests {
         let store = try TemporaryStore.app()
         let (name, other) = (newApp(), newApp())
         let computed = try PortChoice.port(of: name)
-        var memory = try memory(store)
-        memory.appID = name
-        memory.port = computed == 32_767 ? 20_000 : computed + 1
-        try memory.write(store.versions)
+        let next: UInt16 = computed == 32_767 ? 20_000 : computed + 1
+        try ServerMemory.update(store.versions) { $0.note(.app(name), next) }
         let remembered = try self.memory(store).port(for: .app(name))
-        #expect(try PortChoice.app(name).candidates(remembered: remembered) == [memory.port])
+        #expect(try PortChoice.app(name).candidates(remembered: remembered) == [next])
         #expect(try self.memory(store).port(for: .app(other)) == nil)
         #expect(try self.memory(store).port(for: .exactly(1)) == nil)
     }
@@ -92,7 +91,7 @@ struct PortTests {
         #expect(candidates.contains(lent.port))
         #expect(candidates.allSatisfy { PortChoice.range.contains($0) })
         #expect(try lent.browser().navigate().text.contains("one"))
-        #expect(try memory(store).port == own.port)
+        #expect(try memory(store).port(for: .app(name)) == own.port)
         let port = own.port
         await own.stop()
         #expect(isRefused(port))
@@ -114,10 +113,58 @@ struct PortTests {
         #expect(try TestApp(store) { $0.port = .appOrNext(name) }.port == first.port)
     }
 
+    @Test(
+        "is each app's own where several are served from one store, one after the other or at once")
+    func severalApps() async throws {
+        let store = try TemporaryStore.app()
+        let names = (0..<4).map { _ in newApp() }
+        var ports: [UInt16] = []
+        for name in names {
+            // At their first start another program has the computed ones.
+            let stranger = try TestApp(TemporaryStore.app()) { $0.port = .appOrNext(name) }
+            ports.append(try TestApp(store) { $0.port = .appOrNext(name) }.port)
+            await stranger.stop()
+        }
+        for (name, port) in zip(names, ports) {
+            #expect(try memory(store).port(for: .app(name)) == port)
+        }
+        let fresh = try TemporaryStore.app()
+        let path = fresh.path
+        DispatchQueue.concurrentPerform(iterations: 40) { number in
+            do {
+                let versions = try VersionStore.open(
+                    path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20))
+                try ServerMemory.update(versions) {
+                    $0.note(.app("app\(number)"), UInt16(20_000 + number))
+                    if $0.token == nil { $0.token = String(repeating: "0", count: 32) }
+                }
+            } catch { Issue.record(error) }
+        }
+        for number in 0..<40 {
+            #expect(try memory(fresh).port(for: .app("app\(number)")) == UInt16(20_000 + number))
+        }
+        #expect(try memory(fresh).token != nil)
+    }
+
+    @Test("is forgotten when 64 other apps have come since, so that the file does not grow")
+    func manyApps() throws {
+        let store = try TemporaryStore.app()
+        for number in 0..<70 {
+            try ServerMemory.update(store.versions) {
+                $0.note(.app("app\(number)"), UInt16(20_000 + number))
+            }
+        }
+        let memory = try memory(store)
+        #expect(memory.port(for: .app("app5")) == nil)
+        #expect(memory.port(for: .app("app6")) == 20_006)
+        #expect(memory.ports.count == 64)
+    }
+
     static let damagedTexts = [
-        "", "{", "[]", "null", "\"text\"", "{\"port\":70000}", "{\"port\":0}", "{\"port\":\"1\"}",
-        "{\"port\":1.5}", "{\"token\":\"abc\"}", "{\"token\":7}",
-        "{\"token\":\"0123456789abcdef0123456789abcdeg\"}", "{\"appID\":1}", "{\"port\":1}x",
+        "", "{", "[]", "null", "\"text\"", "{\"ports\":{\"a\":70000}}",
+        "{\"ports\":{\"a\":0}}", "{\"ports\":{\"a\":\"1\"}}", "{\"ports\":{\"a\":1.5}}",
+        "{\"ports\":[1]}", "{\"ports\":{\"a\":1,\"a\":2}}", "{\"token\":\"abc\"}", "{\"token\":7}",
+        "{\"token\":\"0123456789abcdef0123456789abcdeg\"}", "{\"ports\":{}}x",
     ]
 
     @Test("is not guessed when server.json is damaged", arguments: damagedTexts)
@@ -138,8 +185,9 @@ struct PortTests {
     func unknownFields() throws {
         let store = try TemporaryStore.app()
         try Damage.overwriteOrCreate(
-            store.path + "/server.json", with: Array("{\"later\":[1],\"port\":23456}".utf8))
-        #expect(try memory(store).port == 23_456)
+            store.path + "/server.json", with: Array("{\"later\":[1],\"ports\":{\"a\":23456}}".utf8)
+        )
+        #expect(try memory(store).port(for: .app("a")) == 23_456)
     }
 }
 
