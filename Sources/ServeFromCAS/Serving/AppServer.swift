@@ -55,7 +55,8 @@ public final class AppServer: Sendable {
         httpOptions.loops = options.workers
         httpOptions.connection = connections
         httpOptions.accessLog = options.accessLog.map { log in
-            token.map { AccessRecord.masking($0, in: log) } ?? log
+            let log = AccessRecord.maskingSessions(in: log)
+            return token.map { AccessRecord.masking($0, in: log) } ?? log
         }
         httpOptions.onDamage = { [notice = options.notice] in notice($0.message) }
         let objects = ContentCache(versions.store)
