@@ -65,35 +65,6 @@ public struct ProxyRoute: Sendable, Hashable {
         let kept = OwnSecrets.withoutParameters(head.bytes[query])
         if !kept.isEmpty { bytes.append(contentsOf: [63] + kept) }
     }
-
-    /// Whether a path could climb out of the prefix at a server that resolves dots: it has a segment
-    /// `.` or `..`, written as it is or with escapes (RFC 3986, section 5.2.4).
-    ///
-    /// Escaped slashes and backslashes count as slashes: some servers take them for such.
-    static func hasDotSegment(_ head: RequestHead) -> Bool {
-        var dots = 0
-        var others = 0
-        var position = head.path.lowerBound
-        while position < head.path.upperBound {
-            var byte = head.bytes[position]
-            position += 1
-            if byte == 37, position + 1 < head.path.upperBound,
-                let high = ByteClass.hexadecimal(head.bytes[position]),
-                let low = ByteClass.hexadecimal(head.bytes[position + 1])
-            {
-                byte = high << 4 | low
-                position += 2
-            }
-            switch byte {
-            case 47, 92:
-                if others == 0, dots == 1 || dots == 2 { return true }
-                (dots, others) = (0, 0)
-            case 46: dots += 1
-            default: others += 1
-            }
-        }
-        return others == 0 && (dots == 1 || dots == 2)
-    }
 }
 
 /// Where an upstream server listens: host and port of an `http` URL.

@@ -37,11 +37,8 @@ package final class ProxyTable: Sendable {
     /// Whether the client may ask at all (Host, Origin, token) is to be decided before.
     package func answer(_ head: RequestHead) -> Answer? {
         for (route, upstream) in routes where route.takes(head) {
-            guard !ProxyRoute.hasDotSegment(head) else {
-                return .response(
-                    PlainAnswer.response(
-                        400, "The path has a segment of dots; it is not passed on.",
-                        method: head.method))
+            if let objection = ProxyPath.objection(to: head.bytes[head.path]) {
+                return .response(PlainAnswer.response(400, objection, method: head.method))
             }
             return .streaming { [options] client in
                 let exchange = ProxyExchange(client, route, upstream, options)
