@@ -15,6 +15,7 @@ extension Command {
                 castree serve --open
                 castree serve --app-id com.example.kiosk --token
                 castree serve --port 8080 --proxy /api=http://127.0.0.1:3000
+                castree serve --proxy '/users/*/avatar=http://127.0.0.1:4000'
                 castree serve --confirm-within 20s
 
             The port follows from the app's identifier and is remembered in the store, since the web \
@@ -46,7 +47,8 @@ extension Command {
                 "header", placeholder: "'NAME: VALUE'", "add a field to every file that is served",
                 repeats: true),
             .text(
-                "proxy", placeholder: "PREFIX=URL", "answer URLs below PREFIX from another server",
+                "proxy", placeholder: "PREFIX=URL",
+                "answer URLs below PREFIX, or like a PATTERN with stars, from another server",
                 repeats: true),
             .flag("token", "answer only requests that carry this store's token"),
             .text(

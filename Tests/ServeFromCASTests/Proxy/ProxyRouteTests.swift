@@ -73,7 +73,11 @@ struct ProxyRouteTests {
             ("/api=http://u:30x", "65535"), ("/api=http://[::1", "bracket"),
             ("/api=http://[u]", "host"), ("/api=http://u/a/../b", "dot"),
             ("/api=http://ü/", "host"),
-            ("/api=http://u v/", "host"),
+            ("/api=http://u v/", "host"), ("/_castree=http://u", "/_castree"),
+            ("/_castree/=http://u", "/_castree"), ("/_castree/x=http://u", "/_castree"),
+            ("/_castree/*=http://u", "/_castree"), ("/**/a/**=http://u", "once"),
+            ("/a**=http://u", "whole segment"), ("/a/**b=http://u", "whole segment"),
+            ("/***=http://u", "whole segment"), ("/a/../*=http://u", "dot"),
         ])
     func malformed(_ text: String, _ word: String) {
         let error = #expect(throws: StoreError.self) { try ProxyRoute(text) }
