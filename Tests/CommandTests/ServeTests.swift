@@ -76,7 +76,10 @@ import Testing
         let ended = try second.finished()
         #expect(ended.status == 1)
         #expect(try ended.error().code == "portInUse")
-        #expect(try ended.error().message.contains("\(first.port)"))
+        let message = try ended.error().message
+        for word in ["\(first.port)", "--next-port", "--port", "--app-id"] {
+            #expect(message.contains(word), "\(message)")
+        }
         let third = try Served(place, ["--app-id", app, "--next-port"])
         #expect(third.port != first.port)
         #expect(try third.get().status == 200)
@@ -206,6 +209,12 @@ import Testing
         (["--confirm-within", "2000m"], "20s"), (["--confirm-within", ""], "20s"),
         (["--proxy", "api"], "PREFIX=URL"), (["--proxy", "api=http://x"], "slash"),
         (["--proxy", "/api=ftp://x"], "http://"), (["--proxy", "/api=https://x"], "https"),
+        (["--proxy", "/_castree=http://x"], "--proxy"),
+        (["--proxy", "/_castree/x=http://x"], "another prefix"),
+        (["--proxy", "/a**=http://x"], "whole segment"), (["--host", ""], "--host"),
+        (["--host", "http://kiosk.example"], "kiosk.example:8080"), (["--host", "*"], "--host"),
+        (["--host", "kiosk.example/"], "--host"), (["--index", ""], "--index"),
+        (["--index", "/index.html"], "without slashes"), (["--index", ".."], "--index"),
         (["--opne"], "--open"), (["somewhere"], "somewhere"), (["--index"], "index"),
     ]
 

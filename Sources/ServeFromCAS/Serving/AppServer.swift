@@ -28,7 +28,7 @@ public final class AppServer: Sendable {
     ///
     /// Writes the port and the token to the store's `server.json` the first time, so that the web
     /// origin is the same at the next start.
-    /// - Throws: `.portInUse`, naming the port; `.badServerFile`; `.noVersion` for a shell that is not
+    /// - Throws: `.portInUse`, naming the port; `.badOption`; `.badServerFile`; `.noVersion` for a shell that is not
     ///   there; `.unsupported` for an upstream that cannot be had; what reading the store throws. That no version is current is no error.
     public convenience init(
         _ versions: VersionStore, options: AppServerOptions = AppServerOptions()
@@ -39,6 +39,7 @@ public final class AppServer: Sendable {
     package init(
         _ versions: VersionStore, _ options: AppServerOptions, connections: ConnectionOptions
     ) throws(StoreError) {
+        try options.check()
         let memory = try ServerMemory(versions)
         let notice = TroubleNotice(options.notice)
         let late = LateHandler()
@@ -70,6 +71,7 @@ public final class AppServer: Sendable {
                     port: port, hosts: options.hosts, token: token, proxies: proxies,
                     workers: loops, notice: options.notice))
         }
+        try Self.refuseLoops(options.proxies, server.port)
         late.resolve(handler)
         if options.port.app != nil, memory.port(for: options.port) == nil {
             Self.remember(versions, notice) { $0.note(options.port, server.port) }
@@ -108,6 +110,17 @@ public final class AppServer: Sendable {
         } catch {
             notice.tell("the port and the token are not remembered: \(error.message)")
             return nil
+        }
+    }
+
+    /// A request that came back would be passed on again, without end.
+    private static func refuseLoops(
+        _ routes: [ProxyRoute], _ port: UInt16
+    ) throws(StoreError) {
+        for route in routes where route.origin.port == port {
+            guard ["localhost", "127.0.0.1", "::1"].contains(route.origin.host) else { continue }
+            throw StoreError(
+                .badOption, "a proxy route leads to \(route.origin), which is this server itself")
         }
     }
 
