@@ -40,6 +40,8 @@ final class Served {
         if !hasEnded { running.signal(SIGKILL) }
     }
 
+    var processIdentifier: Int32 { running.processIdentifier }
+
     /// An identifier that no other test computes a port from.
     static func newApp() -> String { "com.example.\(UUID().uuidString)" }
 

@@ -19,6 +19,30 @@ final class TestClient {
     let raw: Int32
     private var buffer: [UInt8] = []
 
+    /// Connects to `::1`; `nil` where the system has no IPv6.
+    init?(port6 port: UInt16) throws {
+        #if canImport(Glibc)
+            raw = socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+            raw = socket(AF_INET6, SOCK_STREAM, 0)
+        #endif
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
+        setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_port = port.bigEndian
+        address.sin6_addr = in6addr_loopback
+        let raw = raw
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in6>.size))
+            }
+        }
+        if result == 0 { return }
+        if [EAFNOSUPPORT, EADDRNOTAVAIL, ENETUNREACH].contains(errno) { return nil }
+        throw StoreError(.io, "unable to connect to port \(port) of ::1")
+    }
+
     init(port: UInt16) throws {
         #if canImport(Glibc)
             raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
