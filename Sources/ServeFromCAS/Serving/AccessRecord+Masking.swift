@@ -13,6 +13,25 @@ extension AccessRecord {
         }
     }
 
+    /// A log that writes `***` in the place of the bridge's sessions, which are secrets, too.
+    static func maskingSessions(
+        in log: @escaping @Sendable (AccessRecord) -> Void
+    ) -> @Sendable (AccessRecord) -> Void {
+        let path = "/_castree/bridge"
+        return { record in
+            guard let mark = record.target.firstIndex(of: "?"),
+                record.target[..<mark].hasSuffix(path)
+            else { return log(record) }
+            var record = record
+            let query = record.target[record.target.index(after: mark)...]
+            let shown = query.split(separator: "&", omittingEmptySubsequences: false).map {
+                $0.hasPrefix("session=") ? "session=***" : $0
+            }
+            record.target = record.target[...mark] + shown.joined(separator: "&")
+            log(record)
+        }
+    }
+
     private static func masked(_ text: [UInt8], _ secret: [UInt8]) -> String {
         var result: [UInt8] = []
         var position = 0

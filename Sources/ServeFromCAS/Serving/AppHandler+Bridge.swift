@@ -4,9 +4,12 @@ import Synchronization
 // The bridge over this server's connections.
 extension AppHandler {
     func answerBridge(_ head: RequestHead, _ exchange: Exchange) -> Answer {
-        let isOwn = isOwn(head)
-        if WebSocketHandshake.isAsked(for: head) { return openSocket(head, exchange, isOwn) }
-        guard isOwn else {
+        if WebSocketHandshake.isAsked(for: head) {
+            return openSocket(head, exchange, isOwn(head))
+        }
+        // Browsers from before 2023 send a GET of a page's own without a field that says so; that it
+        // names a living session does.
+        guard isOwn(head, hasSecret: bridge.knowsSession(of: head)) else {
             return .response(
                 PlainAnswer.response(
                     403, "Only this server's pages use the bridge.", method: head.method))

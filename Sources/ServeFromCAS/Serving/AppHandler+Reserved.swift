@@ -40,9 +40,11 @@ extension AppHandler {
     }
 
     /// Whether a request is a page's of this server, and no other site's.
-    func isOwn(_ head: RequestHead) -> Bool {
+    ///
+    /// - Parameter hasSecret: whether it shows something that only such a page knows.
+    func isOwn(_ head: RequestHead, hasSecret: Bool = false) -> Bool {
         // A token policy has let only its own pass.
-        let claims = BridgeOrigin.Claims(head, hasSecret: tokenPolicy != nil)
+        let claims = BridgeOrigin.Claims(head, hasSecret: hasSecret || tokenPolicy != nil)
         return BridgeOrigin.isAllowed(claims, allowedHosts: BridgeOrigin.loopbackNames + hosts)
     }
 

@@ -12,6 +12,8 @@ final class AppHandler: RequestHandler {
     let bridge: Bridge
     let pins: Mutex<PinTable>
     let notice: @Sendable (String) -> Void
+    private let startTrouble: TroubleNotice
+    let returnTrouble: TroubleNotice
     let hosts: [String]
     private let hostPolicy: HostPolicy
     let tokenPolicy: TokenPolicy?
@@ -54,6 +56,8 @@ final class AppHandler: RequestHandler {
         limits.grace = parts.pinGrace
         pins = Mutex(PinTable(limits: limits))
         notice = parts.notice
+        startTrouble = TroubleNotice(parts.notice)
+        returnTrouble = TroubleNotice(parts.notice)
         hosts = parts.hosts
         hostPolicy = HostPolicy(port: parts.port, names: parts.hosts)
         tokenPolicy = parts.token.map {
@@ -217,12 +221,14 @@ final class AppHandler: RequestHandler {
         do throws(StoreError) {
             let report = try startup.pageBegins(shelf.lifecycle, now: now)
             guard let report else { return }
+            startTrouble.end()
             if let left = report.rolledBackFrom {
                 tellRollback(left, "it was started before and never confirmed")
             }
             noteChange(shelf.refresh())
         } catch {
-            notice("unable to start the pending version: \(error.message)")
+            // A store that cannot be written would say so at each page.
+            startTrouble.tell("unable to start the pending version: \(error.message)")
         }
     }
 

@@ -28,7 +28,7 @@ public final class AppServer: Sendable {
     ///
     /// Writes the port and the token to the store's `server.json` the first time, so that the web
     /// origin is the same at the next start.
-    /// - Throws: `.portInUse`, naming the port; `.badServerFile`; `.noVersion` for a shell that is not
+    /// - Throws: `.portInUse`, naming the port; `.badOption`; `.badServerFile`; `.noVersion` for a shell that is not
     ///   there; `.unsupported` for an upstream that cannot be had; what reading the store throws. That no version is current is no error.
     public convenience init(
         _ versions: VersionStore, options: AppServerOptions = AppServerOptions()
@@ -39,8 +39,9 @@ public final class AppServer: Sendable {
     package init(
         _ versions: VersionStore, _ options: AppServerOptions, connections: ConnectionOptions
     ) throws(StoreError) {
-        var memory = try ServerMemory(versions)
-        let remembered = memory
+        try options.check()
+        let memory = try ServerMemory(versions)
+        let notice = TroubleNotice(options.notice)
         let late = LateHandler()
         // Weak: the handler holds the bridge, and its pins must go with the server.
         let bridge = Bridge(limits: options.bridge) { [weak late] change in
@@ -49,19 +50,16 @@ public final class AppServer: Sendable {
         let shelf = try SiteShelf(
             versions, options.site, shell: options.shell, notice: options.notice)
         let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
-        if options.requiresToken, memory.token == nil {
-            memory.token = try randomToken() + randomToken()
-        }
-        let token = options.requiresToken ? memory.token : nil
+        let token = options.requiresToken ? try Self.token(memory, versions, notice) : nil
         let proxies = try options.proxies.isEmpty ? nil : ProxyTable(options.proxies)
         var httpOptions = HTTPServer.Options()
         httpOptions.loops = options.workers
         httpOptions.connection = connections
         httpOptions.accessLog = options.accessLog.map { log in
-            token.map { AccessRecord.masking($0, in: log) } ?? log
+            let log = AccessRecord.maskingSessions(in: log)
+            return token.map { AccessRecord.masking($0, in: log) } ?? log
         }
-        let notice = options.notice
-        httpOptions.onDamage = { notice($0.message) }
+        httpOptions.onDamage = { [notice = options.notice] in notice($0.message) }
         let objects = ContentCache(versions.store)
         let (server, handler) = try Self.bind(
             options.port.candidates(remembered: memory.port(for: options.port)), httpOptions,
@@ -71,11 +69,13 @@ public final class AppServer: Sendable {
                 AppHandler.Parts(
                     shelf: shelf, startup: startup, bridge: bridge, pinGrace: options.pinGrace,
                     port: port, hosts: options.hosts, token: token, proxies: proxies,
-                    workers: loops, notice: notice))
+                    workers: loops, notice: options.notice))
         }
+        try Self.refuseLoops(options.proxies, server.port)
         late.resolve(handler)
-        memory.note(options.port, server.port)
-        if memory != remembered { Self.remember(memory, versions, notice) }
+        if options.port.app != nil, memory.port(for: options.port) == nil {
+            Self.remember(versions, notice) { $0.note(options.port, server.port) }
+        }
         let query = token.map { "?\(AppHandler.tokenName(port: server.port))=\($0)" }
         port = server.port
         url = "http://localhost:\(server.port)/\(query ?? "")"
@@ -86,14 +86,41 @@ public final class AppServer: Sendable {
         shelf.refresh()
     }
 
+    /// The token of the store: what is remembered, else a new one, the same for all its servers.
+    private static func token(
+        _ memory: ServerMemory, _ versions: VersionStore, _ notice: TroubleNotice
+    ) throws(StoreError) -> String {
+        if let token = memory.token { return token }
+        let new = try randomToken() + randomToken()
+        let token = remember(versions, notice) { memory -> String in
+            let token = memory.token ?? new
+            memory.token = token
+            return token
+        }
+        return token ?? new
+    }
+
     // A store that cannot be written is served all the same; only its port is chosen anew each time.
-    private static func remember(
-        _ memory: ServerMemory, _ versions: VersionStore, _ notice: @Sendable (String) -> Void
-    ) {
+    @discardableResult
+    private static func remember<R>(
+        _ versions: VersionStore, _ notice: TroubleNotice, _ change: (inout ServerMemory) -> R
+    ) -> R? {
         do throws(StoreError) {
-            try memory.write(versions)
+            return try ServerMemory.update(versions, change)
         } catch {
-            notice("the port and the token are not remembered: \(error.message)")
+            notice.tell("the port and the token are not remembered: \(error.message)")
+            return nil
+        }
+    }
+
+    /// A request that came back would be passed on again, without end.
+    private static func refuseLoops(
+        _ routes: [ProxyRoute], _ port: UInt16
+    ) throws(StoreError) {
+        for route in routes where route.origin.port == port {
+            guard ["localhost", "127.0.0.1", "::1"].contains(route.origin.host) else { continue }
+            throw StoreError(
+                .badOption, "a proxy route leads to \(route.origin), which is this server itself")
         }
     }
 
@@ -141,6 +168,7 @@ public final class AppServer: Sendable {
     /// Returns at once; see ``waitUntilStopped()``.
     public func stop(within grace: Duration = .seconds(10)) {
         housekeeping.withLock { $0?.cancel() }
+        handler.startup?.end()
         bridge.finish()
         handler.endPolls()
         server.stop(within: grace.milliseconds)

@@ -1,3 +1,5 @@
+public import CASStore
+
 /// How an app is served.
 public struct AppServerOptions: Sendable {
     /// Which port to take; see ``PortChoice``.
@@ -34,4 +36,25 @@ public struct AppServerOptions: Sendable {
 
     /// The usual server.
     public init() {}
+
+    /// Refuses what could never do anything.
+    func check() throws(StoreError) {
+        for host in hosts where !HostPolicy.isHost(host) {
+            throw StoreError(
+                .badOption,
+                "\"\(printable(host))\" is no host name: write it as in a URL, kiosk.example or "
+                    + "kiosk.example:8080, without scheme and path")
+        }
+        guard SiteOptions.isIndex(site.index) else {
+            throw StoreError(
+                .badOption,
+                "\"\(printable(site.index))\" cannot be the file that stands for its directory: give "
+                    + "the name of a file, without slashes")
+        }
+    }
+}
+
+extension StoreError.Code {
+    /// An option of a server that means nothing.
+    public static let badOption = Self("badOption")
 }

@@ -20,22 +20,34 @@ enum Housekeeping {
 
     static func look(_ handler: AppHandler, now: Duration) {
         handler.noteChange(handler.shelf.refresh())
-        do throws(StoreError) {
-            if let left = try handler.startup?.look(now: now) {
-                handler.noteChange(handler.shelf.refresh())
-                handler.tellRollback(left.version, left.reason)
-            }
-        } catch {
-            handler.notice(
-                "unable to go back from a version that was not confirmed: \(error.message)")
-        }
+        if let startup = handler.startup { look(startup, handler, now) }
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)
         }
-        let pinned = handler.pins.withLock { pins in
-            pins.expire(now: now)
-            return pins.pinned(now: now)
+        letGo(handler, now)
+    }
+
+    private static func look(_ startup: StartupWatch, _ handler: AppHandler, _ now: Duration) {
+        do throws(StoreError) {
+            try startup.follow(handler.shelf.lifecycle, now: now)
+            guard let left = try startup.look(now: now) else { return }
+            handler.noteChange(handler.shelf.refresh())
+            handler.tellRollback(left.version, left.reason)
+            handler.returnTrouble.end()
+        } catch {
+            handler.returnTrouble.tell(
+                "unable to go back from a version that was not confirmed: \(error.message)")
         }
-        handler.shelf.keep(pinned)
+    }
+
+    /// Lets go of versions that no page has any more.
+    private static func letGo(_ handler: AppHandler, _ now: Duration) {
+        // In one step: a page that begins between question and deed would lose its version.
+        let dropped = handler.pins.withLock { pins in
+            pins.expire(now: now)
+            return handler.shelf.take(besides: pins.pinned(now: now))
+        }
+        // Their pins are released here, outside the locks.
+        withExtendedLifetime(dropped) {}
     }
 }

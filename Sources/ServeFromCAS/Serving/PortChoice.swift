@@ -28,6 +28,14 @@ public enum PortChoice: Sendable, Hashable {
         return range.lowerBound + UInt16(word % UInt64(range.count))
     }
 
+    /// The app that the port is of; `nil` for a port that was named.
+    var app: String? {
+        switch self {
+        case .exactly: nil
+        case .app(let app), .appOrNext(let app): app
+        }
+    }
+
     private func first(_ app: String, _ remembered: UInt16?) throws(StoreError) -> UInt16 {
         if let remembered { return remembered }
         return try Self.port(of: app)

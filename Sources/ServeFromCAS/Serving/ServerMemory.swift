@@ -2,16 +2,27 @@ public import CASStore
 import StrictJSON
 import VersionTree
 
-/// What a server remembers in its store between starts: `server.json`.
+/// What servers remember in their store between starts: `server.json`.
 ///
-/// `{"appID":"…","port":23456,"token":"…"}`, mode 0600, since the token is a secret. It is no part of
-/// what the store promises: without it the port is computed again and pages need a new token.
+/// `{"ports":{"com.example.kiosk":23456},"token":"…"}`, mode 0600, since the token is a secret. It is no
+/// part of what the store promises: without it ports are computed again and pages need a new token.
 struct ServerMemory: Sendable, Hashable {
-    /// For which app the port was chosen.
-    var appID: String?
-    var port: UInt16?
+    /// The port of an app.
+    struct Taken: Sendable, Hashable {
+        var app: String
+        var port: UInt16
+    }
+
+    /// The apps that were served from this store, the newest last.
+    private(set) var ports: [Taken] = []
     /// 32 hexadecimal digits.
     var token: String?
+
+    /// More apps of one store than anybody has: who starts with an identifier made up each time must
+    /// not let the file grow.
+    static let appsMax = 64
+    private static let byteCountMax = 1 << 20
+    private static let lockName = ".server"
 
     /// Reads the file; nothing is remembered if there is none.
     /// - Throws: `.badServerFile` if it is damaged; what reading throws.
@@ -19,7 +30,8 @@ struct ServerMemory: Sendable, Hashable {
         let root = versions.directories.root.raw
         guard let status = try versions.fileSystem.status(root, StoreLayout.server) else { return }
         guard status.kind == .regular else { throw Self.damaged("it is no regular file") }
-        let bytes = try versions.fileSystem.contents(root, StoreLayout.server, limit: 64 << 10)
+        let bytes = try versions.fileSystem.contents(
+            root, StoreLayout.server, limit: Self.byteCountMax)
         let value: JSONValue
         do throws(JSONError) {
             value = try JSONValue.parse(bytes)
@@ -27,17 +39,7 @@ struct ServerMemory: Sendable, Hashable {
             throw Self.damaged(error.message)
         }
         guard value.asObject != nil else { throw Self.damaged("it is no object") }
-        // A port that is guessed at would be another web origin, without the app's local storage.
-        if let port = value["port"] {
-            guard let number = port.asInt64, number > 0, let port = UInt16(exactly: number) else {
-                throw Self.damaged("its port is none")
-            }
-            self.port = port
-        }
-        if let app = value["appID"] {
-            guard let app = app.asString else { throw Self.damaged("its appID is no text") }
-            appID = app
-        }
+        if let ports = value["ports"] { self.ports = try Self.ports(ports) }
         if let token = value["token"] {
             guard let token = token.asString, token.utf8.count == 32,
                 token.utf8.allSatisfy({ Hex.value(of: $0) != nil })
@@ -46,43 +48,67 @@ struct ServerMemory: Sendable, Hashable {
         }
     }
 
-    /// The port that was taken before for this choice.
-    func port(for choice: PortChoice) -> UInt16? {
-        switch choice {
-        case .exactly: nil
-        case .app(let app), .appOrNext(let app): app == appID ? port : nil
+    private static func ports(_ value: JSONValue) throws(StoreError) -> [Taken] {
+        guard let members = value.asObject else { throw damaged("its ports are no object") }
+        var ports: [Taken] = []
+        for member in members {
+            // A port that is guessed at would be another web origin, without the app's local storage.
+            guard let number = member.value.asInt64, number > 0, let port = UInt16(exactly: number)
+            else { throw damaged("one of its ports is none") }
+            ports.append(Taken(app: member.key, port: port))
         }
+        return ports
     }
 
-    /// Notes the port of an app; one that was only lent is not noted.
+    /// The port that was taken before for this choice.
+    func port(for choice: PortChoice) -> UInt16? {
+        guard let app = choice.app else { return nil }
+        return ports.last { $0.app.utf8.elementsEqual(app.utf8) }?.port
+    }
+
+    /// Notes the port of an app that has none yet; one that was only lent is not noted.
     mutating func note(_ choice: PortChoice, _ taken: UInt16) {
-        switch choice {
-        case .exactly: return
-        case .app(let app), .appOrNext(let app):
-            guard appID != app || port == nil else { return }
-            appID = app
-            port = taken
-        }
+        guard let app = choice.app, port(for: choice) == nil else { return }
+        ports.append(Taken(app: app, port: taken))
+        if ports.count > Self.appsMax { ports.removeFirst() }
+    }
+
+    /// Changes what is remembered: alone among processes, from what the others have written, and as a
+    /// whole.
+    ///
+    /// - Throws: `.badServerFile`; `.readOnly`, `.permission`, `.outOfSpace` where it cannot be kept.
+    static func update<R>(
+        _ versions: VersionStore, _ body: (inout ServerMemory) -> R
+    ) throws(StoreError) -> R {
+        let file = try versions.fileSystem.open(
+            versions.directories.leases.raw, lockName, .updating, mode: 0o644)
+        _ = try versions.fileSystem.lock(file.raw, exclusive: true, waiting: true)
+        let before = try ServerMemory(versions)
+        var memory = before
+        let result = body(&memory)
+        if memory != before { try memory.write(versions) }
+        return result
     }
 
     private static func damaged(_ why: String) -> StoreError {
         StoreError(
             .badServerFile,
-            "\(StoreLayout.server) in the store cannot be read (\(why)); delete it to have the port and the "
+            "\(StoreLayout.server) in the store cannot be read (\(why)); delete it to have ports and "
                 + "token chosen anew")
     }
 
     /// Writes the file, as a whole.
-    func write(_ versions: VersionStore) throws(StoreError) {
+    private func write(_ versions: VersionStore) throws(StoreError) {
         var writer = JSONWriter()
         writer.beginObject()
-        if let appID {
-            writer.key("appID")
-            writer.string(appID)
-        }
-        if let port {
-            writer.key("port")
-            writer.integer(Int64(port))
+        if !ports.isEmpty {
+            writer.key("ports")
+            writer.beginObject()
+            for taken in ports {
+                writer.key(taken.app)
+                writer.integer(Int64(taken.port))
+            }
+            writer.endObject()
         }
         if let token {
             writer.key("token")

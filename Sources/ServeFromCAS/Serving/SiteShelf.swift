@@ -151,19 +151,17 @@ final class SiteShelf: Sendable {
         withExtendedLifetime(dropped) {}
     }
 
-    /// Lets go of what neither is current nor in `pinned`.
-    func keep(_ pinned: [VersionName]) {
-        let dropped = state.withLock { state -> [Entry] in
+    /// Takes out what neither is current nor in `pinned`; the caller lets go of it.
+    func take(besides pinned: [VersionName]) -> [Entry] {
+        state.withLock { state -> [Entry] in
             let current = state.current?.site.version
-            var dropped: [Entry] = []
+            var taken: [Entry] = []
             for (version, entry) in state.entries
             where version != current && !pinned.contains(version) {
                 state.entries[version] = nil
-                dropped.append(entry)
+                taken.append(entry)
             }
-            return dropped
+            return taken
         }
-        // Their pins are released here, outside the lock.
-        withExtendedLifetime(dropped) {}
     }
 }

@@ -7,6 +7,10 @@ import VersionTree
 /// A pending version is started by the first navigation after it came; the start is counted durably
 /// before the page is answered. If no page of it confirms in time, the store goes back to the newest
 /// known good version. One for all threads.
+///
+/// Of several servers on one store only the one that has the ``StartClaim`` starts and watches; the
+/// others serve. If it dies, another one goes on watching, with the whole time anew. A server that
+/// begins after that counts the start as failed instead, as after its own death.
 final class StartupWatch: Sendable {
     private struct Start {
         var version: String
@@ -20,18 +24,55 @@ final class StartupWatch: Sendable {
 
     private struct State {
         var start: Start?
+        /// While a start is watched.
+        var claim: StartClaim?
         /// What was started last, by this server.
         var booted: String?
+        /// The token of a start that is not to be taken over: its server had died before this one
+        /// began, or it is none of a server's.
+        var foreign: String?
         var isForeground = true
+        var hasEnded = false
+
+        /// The start is settled, one way or another.
+        mutating func settle() {
+            start = nil
+            claim?.settle()
+            claim = nil
+        }
     }
 
     private let versions: VersionStore
     private let allowed: Duration
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(_ versions: VersionStore, allowed: Duration) {
         self.versions = versions
         self.allowed = allowed
+        var state = State()
+        state.foreign = Self.abandoned(versions)
+        self.state = Mutex(state)
+    }
+
+    /// The start that nobody watches any more.
+    private static func abandoned(_ versions: VersionStore) -> String? {
+        do throws(StoreError) {
+            guard let boot = unconfirmed(try versions.lifecycle()),
+                try StartClaim.take(versions) != nil
+            else { return nil }
+            return boot.token
+        } catch {
+            // Where there is no claim nothing is started; the first page tells why.
+            return nil
+        }
+    }
+
+    /// The start of the current version that nobody has vouched for.
+    private static func unconfirmed(_ lifecycle: Lifecycle) -> Lifecycle.Boot? {
+        guard let boot = lifecycle.boot, boot.version == lifecycle.current,
+            !lifecycle.knownGood.contains(boot.version)
+        else { return nil }
+        return boot
     }
 
     /// A page is about to be loaded: starts what waits to be started.
@@ -42,21 +83,43 @@ final class StartupWatch: Sendable {
     /// - Returns: what was rolled back because it had been started before and never confirmed.
     func pageBegins(_ lifecycle: Lifecycle, now: Duration) throws(StoreError) -> BootReport? {
         guard state.withLock({ Self.isDue(lifecycle, $0) }) else { return nil }
-        // Under the lock, by what is on disk now: two pages that begin at once are one start. A second
-        // one would count as the first having failed.
+        // Under the lock: two pages that begin at once are one start. A second one would count as the
+        // first having failed.
         return try state.withLock { (state) throws(StoreError) -> BootReport? in
-            guard Self.isDue(try versions.lifecycle(), state) else { return nil }
+            guard !state.hasEnded else { return nil }
+            var taken = state.claim
+            if taken == nil { taken = try StartClaim.take(versions) }
+            guard let claim = taken else { return nil }
+            // By what is on disk now: another server may have done it until we had the claim.
+            let lifecycle = try versions.lifecycle()
+            guard Self.isDue(lifecycle, state) else { return nil }
+            if let boot = Self.unconfirmed(lifecycle), boot.token != state.foreign,
+                try claim.token() == boot.token
+            {
+                watch(boot.version, boot.token, claim, &state, now)
+                return nil
+            }
             let report = try versions.boot()
-            let isKnownGood = try versions.lifecycle().knownGood.contains(report.version)
+            if try versions.lifecycle().knownGood.contains(report.version) {
+                state.settle()
+            } else {
+                try claim.note(report.token)
+                watch(report.version, report.token, claim, &state, now)
+            }
             state.booted = report.version
-            state.start =
-                isKnownGood
-                ? nil
-                : Start(
-                    version: report.version, token: report.token, left: allowed,
-                    runsSince: state.isForeground ? now : nil)
             return report
         }
+    }
+
+    private func watch(
+        _ version: String, _ token: String, _ claim: StartClaim, _ state: inout State,
+        _ now: Duration
+    ) {
+        state.claim = claim
+        state.booted = version
+        state.start = Start(
+            version: version, token: token, left: allowed,
+            runsSince: state.isForeground ? now : nil)
     }
 
     private static func isDue(_ lifecycle: Lifecycle, _ state: State) -> Bool {
@@ -74,18 +137,61 @@ final class StartupWatch: Sendable {
         return lifecycle.boot?.version != current && !lifecycle.knownGood.contains(current)
     }
 
-    /// A page says that its version has started well.
+    /// Notes what other processes have done: lets go of a start that they have settled, and takes over
+    /// one whose server has died.
+    ///
+    /// - Parameter lifecycle: as it was last read.
+    func follow(_ lifecycle: Lifecycle, now: Duration) throws(StoreError) {
+        guard state.withLock({ Self.isNews(lifecycle, $0) }) else { return }
+        try state.withLock { (state) throws(StoreError) in
+            // What was read before may be older than a start of our own.
+            let lifecycle = try versions.lifecycle()
+            guard !state.hasEnded, Self.isNews(lifecycle, state) else { return }
+            state.settle()
+            guard let boot = Self.unconfirmed(lifecycle),
+                let claim = try StartClaim.take(versions)
+            else { return }
+            guard try claim.token() == boot.token else {
+                state.foreign = boot.token
+                return
+            }
+            watch(boot.version, boot.token, claim, &state, now)
+        }
+    }
+
+    private static func isNews(_ lifecycle: Lifecycle, _ state: State) -> Bool {
+        let token = unconfirmed(lifecycle)?.token
+        if let start = state.start { return start.token != token }
+        return token != nil && token != state.foreign
+    }
+
+    /// A page says that its version has started well, whichever server started it.
     ///
     /// - Returns: whether that version is known good now.
     func confirm(_ version: String) throws(StoreError) -> Bool {
-        guard let start = state.withLock({ $0.start }), start.version == version else {
-            return try versions.lifecycle().knownGood.contains(version)
+        let lifecycle = try versions.lifecycle()
+        guard let boot = Self.unconfirmed(lifecycle), boot.version == version else {
+            return lifecycle.knownGood.contains(version)
         }
-        try versions.confirm(version, token: start.token)
+        do throws(StoreError) {
+            try versions.confirm(version, token: boot.token)
+        } catch {
+            // Left by somebody else in this moment.
+            guard error.code == .wrongToken else { throw error }
+            return false
+        }
         state.withLock { state in
-            if state.start?.token == start.token { state.start = nil }
+            if state.start?.token == boot.token { state.settle() }
         }
         return true
+    }
+
+    /// Leaves starting and watching to another server.
+    func end() {
+        state.withLock { state in
+            state.hasEnded = true
+            state.claim = nil
+        }
     }
 
     /// Time in the background does not count: the page may not even run.
@@ -120,10 +226,12 @@ final class StartupWatch: Sendable {
             let lifecycle = try versions.lifecycle()
             // Confirmed or left by somebody else meanwhile.
             guard lifecycle.current == late.version, lifecycle.boot?.token == late.token else {
+                letGo()
                 return nil
             }
             let reason = "no page confirmed that it started within \(allowedInWords)"
             _ = try versions.rollback(reason: reason)
+            letGo()
             return (late.version, reason)
         } catch {
             // Without anything better to show a confirmation is welcome however late it comes; a disk
@@ -136,12 +244,22 @@ final class StartupWatch: Sendable {
 
     private static let retryPause = Duration.seconds(5)
 
+    private func letGo() {
+        state.withLock { state in
+            if state.start == nil { state.settle() }
+        }
+    }
+
     private func keepWaiting(_ late: Start, left: Duration?, _ now: Duration) {
         state.withLock { state in
             guard state.start == nil else { return }
             state.start = late
             state.start?.left = left
             state.start?.runsSince = now
+            if left == nil {
+                state.claim?.settle()
+                state.claim = nil
+            }
         }
     }
 

@@ -90,6 +90,13 @@ public struct SiteOptions: Sendable {
         fields.append((name, value))
     }
 
+    /// Whether a text can be the name of a file that stands for its directory.
+    package static func isIndex(_ name: String) -> Bool {
+        let bytes = Array(name.utf8)
+        return !bytes.isEmpty && bytes.count <= 255 && name != "." && name != ".."
+            && bytes.allSatisfy { $0 != 47 && $0 >= 32 && $0 != 127 }
+    }
+
     private static let ours: Set<String> = [
         "connection", "content-encoding", "content-length", "content-range", "date", "etag",
         "keep-alive", "last-modified", "transfer-encoding", "upgrade", "trailer", "content-type",

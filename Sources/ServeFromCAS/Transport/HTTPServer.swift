@@ -73,7 +73,23 @@ package final class HTTPServer: Sendable {
     deinit { state.withLock { state in for each in state.listeners { Socket.close(each) } } }
 
     /// One socket for each address; a family that this machine lacks is left out.
+    ///
+    /// A free port that the system has chosen for the first may be taken for the next: then another.
     private static func listen(
+        _ addresses: [SocketAddress]
+    ) throws(StoreError) -> ([Int32], UInt16) {
+        let isChosen = addresses.contains { $0.port == 0 }
+        for _ in 0..<(isChosen ? 15 : 0) {
+            do throws(StoreError) {
+                return try listenOnce(addresses)
+            } catch {
+                guard error.code == .portInUse else { throw error }
+            }
+        }
+        return try listenOnce(addresses)
+    }
+
+    private static func listenOnce(
         _ addresses: [SocketAddress]
     ) throws(StoreError) -> ([Int32], UInt16) {
         var listeners: [Int32] = []

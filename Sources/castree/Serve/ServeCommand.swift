@@ -15,6 +15,7 @@ extension Command {
                 castree serve --open
                 castree serve --app-id com.example.kiosk --token
                 castree serve --port 8080 --proxy /api=http://127.0.0.1:3000
+                castree serve --proxy '/users/*/avatar=http://127.0.0.1:4000'
                 castree serve --confirm-within 20s
 
             The port follows from the app's identifier and is remembered in the store, since the web \
@@ -46,7 +47,8 @@ extension Command {
                 "header", placeholder: "'NAME: VALUE'", "add a field to every file that is served",
                 repeats: true),
             .text(
-                "proxy", placeholder: "PREFIX=URL", "answer URLs below PREFIX from another server",
+                "proxy", placeholder: "PREFIX=URL",
+                "answer URLs below PREFIX, or like a PATTERN with stars, from another server",
                 repeats: true),
             .flag("token", "answer only requests that carry this store's token"),
             .text(
@@ -66,7 +68,7 @@ extension Command {
         FileLimit.raise()
         let versions = try invocation.openStore()
         let options = try invocation.serverOptions()
-        let server = try AppServer(versions, options: options)
+        let server = try invocation.makeServer(versions, options)
         try server.start()
         try invocation.reportReady(server)
         if invocation.flag("open") {
@@ -88,11 +90,34 @@ extension Command {
 }
 
 extension Invocation {
+    fileprivate func makeServer(
+        _ versions: VersionStore, _ options: AppServerOptions
+    ) throws -> AppServer {
+        do throws(StoreError) {
+            return try AppServer(versions, options: options)
+        } catch {
+            guard error.code == .portInUse else { throw error }
+            throw CommandError(
+                code: error.code.description, message: "\(error.message): \(portAdvice)")
+        }
+    }
+
+    private var portAdvice: String {
+        let named = "--port NUMBER names one"
+        if flag("next-port") { return "the twenty behind it are in use, too; \(named)" }
+        return "--next-port takes the next free one, \(named), --app-id ID has one computed"
+    }
+
     fileprivate func serverOptions() throws -> AppServerOptions {
         var options = AppServerOptions()
         options.site = try siteOptions()
         options.port = try portChoice()
         options.hosts = values("host")
+        for host in options.hosts where !HostPolicy.isHost(host) {
+            throw CommandError.usage(
+                "--host takes a name as in a URL, kiosk.example or kiosk.example:8080, without scheme "
+                    + "and path; not '\(host)'")
+        }
         options.shell = try value("shell")
         options.requiresToken = flag("token")
         options.confirmation = try value("confirm-within").map { try Self.duration($0) }
@@ -109,6 +134,10 @@ extension Invocation {
     private func siteOptions() throws -> SiteOptions {
         var options = flag("meteor") ? SiteOptions.meteor : SiteOptions()
         options.index = try requiredValue("index")
+        guard SiteOptions.isIndex(options.index) else {
+            throw CommandError.usage(
+                "--index takes the name of a file, without slashes; not '\(options.index)'")
+        }
         // The preset has a fallback of its own, which another one given by name replaces.
         let fallback = try requiredValue("fallback")
         if !flag("meteor") || fallback != "navigations" {
@@ -150,7 +179,7 @@ extension Invocation {
     private func proxy(_ route: String) throws -> ProxyRoute {
         do {
             return try ProxyRoute(route)
-        } catch { throw CommandError.usage(error.message) }
+        } catch { throw CommandError.usage("--proxy: \(error.message)") }
     }
 
     /// Reads `20s`, `500ms`, `1m`.

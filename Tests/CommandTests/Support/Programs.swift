@@ -105,6 +105,8 @@ final class Running {
         return try FileHandle(forWritingTo: url)
     }
 
+    var processIdentifier: Int32 { process.processIdentifier }
+
     /// Sends a signal.
     func signal(_ number: Int32) {
         kill(process.processIdentifier, number)

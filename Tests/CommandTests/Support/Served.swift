@@ -20,7 +20,9 @@ final class Served {
     ) throws {
         let pipe = Pipe()
         let names = arguments.contains("--port") || arguments.contains("--app-id")
-        let all = ["serve"] + (names ? [] : ["--app-id", Self.newApp()]) + arguments
+        // Computed ports of two tests that run at once may be the same.
+        let own = names ? [] : ["--app-id", Self.newApp(), "--next-port"]
+        let all = ["serve"] + own + arguments
         running = try Running(
             .castree, all, in: place.directory, environment: environment, output: pipe)
         // Ours is closed, so that a server that ends at once is noticed.
@@ -38,6 +40,8 @@ final class Served {
         if !hasEnded { running.signal(SIGKILL) }
     }
 
+    var processIdentifier: Int32 { running.processIdentifier }
+
     /// An identifier that no other test computes a port from.
     static func newApp() -> String { "com.example.\(UUID().uuidString)" }
 
@@ -49,6 +53,16 @@ final class Served {
 
     var port: UInt16 {
         UInt16(url.dropFirst("http://localhost:".count).prefix { $0.isNumber }) ?? 0
+    }
+
+    /// Fetches the page until something is so; whether it became so within two minutes.
+    func get(until isSo: () throws -> Bool) throws -> Bool {
+        let end = ContinuousClock.now + .seconds(120)
+        while try !isSo() {
+            guard ContinuousClock.now < end else { return false }
+            _ = try get()
+        }
+        return true
     }
 
     /// Sends a signal and waits for the end.
@@ -83,7 +97,7 @@ final class Served {
             let raw = socket(AF_INET, SOCK_STREAM, 0)
         #endif
         defer { close(raw) }
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

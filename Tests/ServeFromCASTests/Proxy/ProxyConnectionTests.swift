@@ -138,7 +138,9 @@ struct ProxyConnectionTests {
 
     @Test("that cannot be made is a 502 with a sentence, and the client's goes on")
     func refused() throws {
-        let port = try ScriptedUpstream { _ in }.port
+        // Bound and not listened on, so that nobody else gets it meanwhile.
+        let taken = try BoundPort()
+        let port = taken.port
         let table = try ProxyTable([ProxyRoute("/api=http://127.0.0.1:\(port)")])
         let server = try TestServer.answering { _, head, _ in table.answer(head) }
         let client = try server.client()
@@ -149,6 +151,7 @@ struct ProxyConnectionTests {
         #expect(client.response()?.status == 200)
         client.send("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
         #expect(client.response()?.status == 502)
+        withExtendedLifetime(taken) {}
     }
 
     @Test("finds a name's address, of either family, and says when there is none")
@@ -170,14 +173,15 @@ struct ProxyConnectionTests {
 
     @Test("to a silent upstream ends in a 504, and in a cut when the body stalls")
     func silence() throws {
-        var options = ProxyOptions()
-        options.head = 20
-        options.stall = 20
+        // Each with the one time that is to be seen: the other upstream may be slow to begin.
+        var (short, stalls) = (ProxyOptions.patient, ProxyOptions.patient)
+        short.head = 20
+        stalls.stall = 20
         let silent = try ScriptedUpstream { peer in
             peer.head()
             _ = peer.isAtEnd()
         }
-        let client = try silent.proxy(options).client()
+        let client = try silent.proxy(short).client()
         client.send(get("/api"))
         #expect(client.response()?.status == 504)
         let stalling = try ScriptedUpstream { peer in
@@ -185,7 +189,7 @@ struct ProxyConnectionTests {
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc")
             _ = peer.isAtEnd()
         }
-        let other = try stalling.proxy(options).client()
+        let other = try stalling.proxy(stalls).client()
         other.send(get("/api"))
         let (head, rest) = split(other.readAll())
         #expect(head.contains("Content-Length: 5"))
@@ -264,7 +268,7 @@ struct ProxyConnectionTests {
         asked.wait()
         idle.send(get("/api"))
         #expect(idle.response()?.status == 200)
-        server.server.stop(within: 20_000)
+        server.server.stop(within: 600_000)
         #expect(idle.isAtEnd())
         go.open()
         #expect(waiting.response()?.status == 200)

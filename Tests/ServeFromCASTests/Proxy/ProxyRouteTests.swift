@@ -73,7 +73,11 @@ struct ProxyRouteTests {
             ("/api=http://u:30x", "65535"), ("/api=http://[::1", "bracket"),
             ("/api=http://[u]", "host"), ("/api=http://u/a/../b", "dot"),
             ("/api=http://ü/", "host"),
-            ("/api=http://u v/", "host"),
+            ("/api=http://u v/", "host"), ("/_castree=http://u", "/_castree"),
+            ("/_castree/=http://u", "/_castree"), ("/_castree/x=http://u", "/_castree"),
+            ("/_castree/*=http://u", "/_castree"), ("/**/a/**=http://u", "once"),
+            ("/a**=http://u", "whole segment"), ("/a/**b=http://u", "whole segment"),
+            ("/***=http://u", "whole segment"), ("/a/../*=http://u", "dot"),
         ])
     func malformed(_ text: String, _ word: String) {
         let error = #expect(throws: StoreError.self) { try ProxyRoute(text) }
@@ -117,12 +121,22 @@ struct ProxyRouteTests {
         }
     }
 
+    // RFC 3986, sections 3.3 (parameters), 5.2.4 (dot segments), 2.1 (escapes), 7.3 (transcoding).
     @Test(
-        "passes no path on that could climb out of its prefix",
+        "passes no path on that could climb out of its prefix at some server",
         arguments: [
             "/api/../x", "/api/..", "/api/./x", "/api/.", "/api/%2e%2e/x", "/api/.%2E",
-            "/api/%2e/x",
-            "/api/..%2fx", "/api/x%2f..%2f..%2fy", "/api/..%5cx", "/api/x%5C..",
+            "/api/%2e/x", "/api/..%2fx", "/api/x%2f..%2f..%2fy", "/api/..%5cx", "/api/x%5C..",
+            // Parameters of a segment, which servers cut off.
+            "/api/..;/x", "/api/..;a=b/x", "/api/.;/x", "/api/..;", "/api/%2e%2e;/x",
+            "/api/..%3b/x", "/api/..%3Ba%2fx", "/api/x/..;..;/y",
+            // Encoded twice, and more often.
+            "/api/%252e%252e/x", "/api/%25252e./x", "/api/..%252fx", "/api/..%255cx",
+            "/api/..%253bx/y", "/api/%2525252e%2525252e/x", "/api/%25252525252e",
+            // Dots and slashes in two bytes.
+            "/api/%c0%ae%c0%ae/x", "/api/..%c0%afx", "/api/.%C0%AE", "/api/..%c1%9cx",
+            // A NUL, which ends paths in some languages.
+            "/api/x%2500.png",
         ])
     func dots(_ target: String) throws {
         let upstream = try ScriptedUpstream(answering: "HTTP/1.1 204 No Content\r\n\r\n")
@@ -132,5 +146,31 @@ struct ProxyRouteTests {
         client.send(get("/api/...%2f.a/..b/c..?../."))
         #expect(client.response()?.status == 204)
         #expect(upstream.heads.all.count == 1)
+    }
+
+    @Test(
+        "passes on nothing that is no URL",
+        arguments: ["/api/x%00.png", "/api/%", "/api/%2", "/api/%zz", "/api/%u002e/x"])
+    func malformedPaths(_ target: String) throws {
+        let upstream = try ScriptedUpstream(answering: "HTTP/1.1 204 No Content\r\n\r\n")
+        let client = try upstream.proxy().client()
+        client.send(get(target))
+        #expect(client.response()?.status == 400)
+        #expect(client.isAtEnd())
+        #expect(upstream.heads.all.isEmpty)
+    }
+
+    @Test(
+        "passes on what every server reads alike, as it was sent",
+        arguments: [
+            "/api/a;b=c/d", "/api/;x/y", "/api/group%2Fproject", "/api/100%25", "/api/%C3%A4/%20x",
+            "/api/a.b/.c/...", "/api/..x;y", "/api//x", "/api/x?../..;/%2e%2e/%252e", "/api/%252B",
+        ])
+    func honest(_ target: String) throws {
+        let upstream = try ScriptedUpstream(answering: "HTTP/1.1 204 No Content\r\n\r\n")
+        let client = try upstream.proxy().client()
+        client.send(get(target))
+        #expect(client.response()?.status == 204)
+        #expect(upstream.heads.all.first?.hasPrefix("GET \(target) HTTP/1.1\r\n") == true)
     }
 }

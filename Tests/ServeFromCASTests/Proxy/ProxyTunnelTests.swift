@@ -133,7 +133,7 @@ struct ProxyTunnelTests {
         let other = try server.client()
         other.send(get("/api", Self.asking))
         #expect(other.response()?.status == 101)
-        server.server.stop(within: 20_000)
+        server.server.stop(within: 600_000)
         #expect(other.isAtEnd())
         closed.wait()
         await server.server.waitUntilStopped()

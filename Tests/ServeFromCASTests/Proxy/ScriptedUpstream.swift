@@ -30,6 +30,7 @@ final class ScriptedUpstream: Sendable {
         port = Socket.port(of: listener)
         let heads = heads
         let isStarted = LoopThread.start { [weak self] in
+            defer { Socket.close(listener) }
             while true {
                 let raw = accept(listener, nil, nil)
                 guard raw >= 0 else { return }
@@ -71,7 +72,7 @@ final class ScriptedUpstream: Sendable {
     }
 }
 
-/// One connection as its upstream sees it; reads wait, at most 20 seconds.
+/// One connection as its upstream sees it; reads wait, at most two minutes.
 final class UpstreamPeer {
     private let raw: Int32
     private let heads: Sink<String>
@@ -81,7 +82,7 @@ final class UpstreamPeer {
     init(_ raw: Int32, _ heads: Sink<String>) {
         self.raw = raw
         self.heads = heads
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
@@ -160,6 +161,33 @@ final class UpstreamPeer {
     func finishSending() { shutdown(raw, Int32(SHUT_WR)) }
 }
 
+/// A port that is taken and where nobody listens: connecting is refused for certain.
+final class BoundPort: Sendable {
+    let port: UInt16
+    private let raw: Int32
+
+    init() throws {
+        #if canImport(Glibc)
+            raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+            raw = socket(AF_INET, SOCK_STREAM, 0)
+        #endif
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let raw = raw
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else { throw StoreError(.io, "no port") }
+        port = Socket.port(of: raw)
+    }
+
+    deinit { Socket.close(raw) }
+}
+
 /// A latch that threads wait at: no test sleeps.
 final class Gate: Sendable {
     private let ends: (reading: Int32, writing: Int32)
@@ -181,11 +209,11 @@ final class Gate: Sendable {
         _ = write(ends.writing, &byte, 1)
     }
 
-    /// Waits for `open`, at most 20 seconds.
+    /// Waits for `open`, at most two minutes.
     func wait() {
         var poll = pollfd(fd: ends.reading, events: Int16(POLLIN), revents: 0)
-        guard systemPoll(&poll, 1, 20_000) == 1 else {
-            Issue.record("the gate stayed shut for 20 seconds")
+        guard systemPoll(&poll, 1, 120_000) == 1 else {
+            Issue.record("the gate stayed shut for two minutes")
             return
         }
         var byte: UInt8 = 0
@@ -221,8 +249,11 @@ extension ProxyOptions {
     /// As usual, but a machine under load loses no connection to a time-out.
     static var patient: ProxyOptions {
         var options = ProxyOptions()
-        options.poolIdle = 60_000
-        options.poolFresh = 60_000
+        options.poolIdle = 600_000
+        options.poolFresh = 600_000
+        options.connect = 600_000
+        options.head = 600_000
+        options.stall = 600_000
         return options
     }
 }

@@ -14,7 +14,8 @@ struct ConfirmingTests {
     }
 
     private func app(_ store: TemporaryStore) throws -> TestApp {
-        try TestApp(store) { $0.confirmation = .seconds(20) }
+        // Far more than a test takes: what the clock of a busy machine says must not decide.
+        try TestApp(store) { $0.confirmation = .seconds(2000) }
     }
 
     @Test("that is pending starts at the next navigation, and the start is on disk by then")
@@ -45,7 +46,7 @@ struct ConfirmingTests {
         #expect(try store.reopened().lifecycle().knownGood == ["2", "1"])
         // Again is as good as once.
         #expect(try browser.confirm() == 204)
-        app.look(after: .seconds(3600))
+        app.look(after: .seconds(36_000))
         #expect(try store.reopened().lifecycle().current == "2")
         #expect(app.server.currentVersion == "2")
     }
@@ -79,17 +80,17 @@ struct ConfirmingTests {
         let browser = try app.browser()
         try browser.navigate()
         let page = try SocketPage(browser)
-        app.look(after: .seconds(15))
+        app.look(after: .seconds(1500))
         #expect(try store.reopened().lifecycle().current == "2")
-        app.look(after: .seconds(21))
+        app.look(after: .seconds(2001))
         let lifecycle = try store.reopened().lifecycle()
         #expect(lifecycle.current == "1")
         #expect(lifecycle.bad.map(\.version) == ["2"])
-        #expect(lifecycle.bad.first?.reason.contains("within 20 s") == true)
+        #expect(lifecycle.bad.first?.reason.contains("within 2000 s") == true)
         try page.run { !$0.payloads("rolled-back").isEmpty }
         let told = try #require(page.payloads("rolled-back").first)
         #expect(told.contains("\"version\":\"2\""))
-        #expect(told.contains("within 20 s"))
+        #expect(told.contains("within 2000 s"))
         #expect(app.notices.all.contains { $0.contains("version 2 was rolled back") })
         let next = try app.browser()
         #expect(try next.navigate().text.contains("one"))
@@ -104,7 +105,7 @@ struct ConfirmingTests {
         try store.reopened().activate("2")
         #expect(try app.browser().navigate().text.contains("two"))
         #expect(try store.reopened().lifecycle().boot?.version == "2")
-        app.look(after: .seconds(21))
+        app.look(after: .seconds(2001))
         #expect(try store.reopened().lifecycle().current == "1")
         #expect(try app.browser().navigate().text.contains("one"))
     }
@@ -115,8 +116,8 @@ struct ConfirmingTests {
         let app = try app(store)
         let browser = try app.browser()
         try browser.navigate()
-        app.look(after: .seconds(21))
-        app.look(after: .seconds(3600))
+        app.look(after: .seconds(2001))
+        app.look(after: .seconds(36_000))
         #expect(app.notices.all.count == 1, "it is said once")
         #expect(try browser.navigate().text.contains("one"))
         #expect(try browser.confirm() == 204)
@@ -129,7 +130,7 @@ struct ConfirmingTests {
         let app = try app(store)
         let browser = try app.browser()
         try browser.navigate()
-        app.look(after: .seconds(3600))
+        app.look(after: .seconds(36_000))
         #expect(try store.reopened().lifecycle().current == "1")
         #expect(try store.reopened().lifecycle().bad.isEmpty)
         #expect(app.notices.all.isEmpty)
@@ -155,7 +156,7 @@ struct ConfirmingTests {
         try store.versions.activate("2")
         let browser = try app.browser()
         #expect(try browser.navigate().text.contains("two"))
-        app.look(after: .seconds(3600))
+        app.look(after: .seconds(36_000))
         #expect(try browser.confirm() == 204)
         let lifecycle = try store.reopened().lifecycle()
         #expect(lifecycle.current == "2" && lifecycle.boot == nil)

@@ -1,4 +1,5 @@
 import CASStore
+import Foundation
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -47,7 +48,7 @@ struct PortTests {
         #expect(try first.port == PortChoice.port(of: name))
         await first.stop()
         #expect(try memory(store).port(for: .app(name)) == first.port)
-        let second = try TestApp(store) { $0.port = .app(name) }
+        let second = try TestApp.again { try TestApp(store) { $0.port = .app(name) } }
         #expect(second.port == first.port)
         #expect(try second.browser().navigate().status == 200)
     }
@@ -57,12 +58,10 @@ struct PortTests {
         let store = try TemporaryStore.app()
         let (name, other) = (newApp(), newApp())
         let computed = try PortChoice.port(of: name)
-        var memory = try memory(store)
-        memory.appID = name
-        memory.port = computed == 32_767 ? 20_000 : computed + 1
-        try memory.write(store.versions)
+        let next: UInt16 = computed == 32_767 ? 20_000 : computed + 1
+        try ServerMemory.update(store.versions) { $0.note(.app(name), next) }
         let remembered = try self.memory(store).port(for: .app(name))
-        #expect(try PortChoice.app(name).candidates(remembered: remembered) == [memory.port])
+        #expect(try PortChoice.app(name).candidates(remembered: remembered) == [next])
         #expect(try self.memory(store).port(for: .app(other)) == nil)
         #expect(try self.memory(store).port(for: .exactly(1)) == nil)
     }
@@ -92,9 +91,10 @@ struct PortTests {
         #expect(candidates.contains(lent.port))
         #expect(candidates.allSatisfy { PortChoice.range.contains($0) })
         #expect(try lent.browser().navigate().text.contains("one"))
-        #expect(try memory(store).port == own.port)
+        #expect(try memory(store).port(for: .app(name)) == own.port)
         let port = own.port
         await own.stop()
+        #expect(isRefused(port))
         let again = try TestApp(store) { $0.port = .appOrNext(name) }
         #expect(again.port == port)
     }
@@ -108,14 +108,63 @@ struct PortTests {
         #expect(first.port != stranger.port)
         await stranger.stop()
         await first.stop()
+        #expect(isRefused(first.port))
         // Its local storage is there.
         #expect(try TestApp(store) { $0.port = .appOrNext(name) }.port == first.port)
     }
 
+    @Test(
+        "is each app's own where several are served from one store, one after the other or at once")
+    func severalApps() async throws {
+        let store = try TemporaryStore.app()
+        let names = (0..<4).map { _ in newApp() }
+        var ports: [UInt16] = []
+        for name in names {
+            // At their first start another program has the computed ones.
+            let stranger = try TestApp(TemporaryStore.app()) { $0.port = .appOrNext(name) }
+            ports.append(try TestApp(store) { $0.port = .appOrNext(name) }.port)
+            await stranger.stop()
+        }
+        for (name, port) in zip(names, ports) {
+            #expect(try memory(store).port(for: .app(name)) == port)
+        }
+        let fresh = try TemporaryStore.app()
+        let path = fresh.path
+        DispatchQueue.concurrentPerform(iterations: 40) { number in
+            do {
+                let versions = try VersionStore.open(
+                    path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20))
+                try ServerMemory.update(versions) {
+                    $0.note(.app("app\(number)"), UInt16(20_000 + number))
+                    if $0.token == nil { $0.token = String(repeating: "0", count: 32) }
+                }
+            } catch { Issue.record(error) }
+        }
+        for number in 0..<40 {
+            #expect(try memory(fresh).port(for: .app("app\(number)")) == UInt16(20_000 + number))
+        }
+        #expect(try memory(fresh).token != nil)
+    }
+
+    @Test("is forgotten when 64 other apps have come since, so that the file does not grow")
+    func manyApps() throws {
+        let store = try TemporaryStore.app()
+        for number in 0..<70 {
+            try ServerMemory.update(store.versions) {
+                $0.note(.app("app\(number)"), UInt16(20_000 + number))
+            }
+        }
+        let memory = try memory(store)
+        #expect(memory.port(for: .app("app5")) == nil)
+        #expect(memory.port(for: .app("app6")) == 20_006)
+        #expect(memory.ports.count == 64)
+    }
+
     static let damagedTexts = [
-        "", "{", "[]", "null", "\"text\"", "{\"port\":70000}", "{\"port\":0}", "{\"port\":\"1\"}",
-        "{\"port\":1.5}", "{\"token\":\"abc\"}", "{\"token\":7}",
-        "{\"token\":\"0123456789abcdef0123456789abcdeg\"}", "{\"appID\":1}", "{\"port\":1}x",
+        "", "{", "[]", "null", "\"text\"", "{\"ports\":{\"a\":70000}}",
+        "{\"ports\":{\"a\":0}}", "{\"ports\":{\"a\":\"1\"}}", "{\"ports\":{\"a\":1.5}}",
+        "{\"ports\":[1]}", "{\"ports\":{\"a\":1,\"a\":2}}", "{\"token\":\"abc\"}", "{\"token\":7}",
+        "{\"token\":\"0123456789abcdef0123456789abcdeg\"}", "{\"ports\":{}}x",
     ]
 
     @Test("is not guessed when server.json is damaged", arguments: damagedTexts)
@@ -136,8 +185,9 @@ struct PortTests {
     func unknownFields() throws {
         let store = try TemporaryStore.app()
         try Damage.overwriteOrCreate(
-            store.path + "/server.json", with: Array("{\"later\":[1],\"port\":23456}".utf8))
-        #expect(try memory(store).port == 23_456)
+            store.path + "/server.json", with: Array("{\"later\":[1],\"ports\":{\"a\":23456}}".utf8)
+        )
+        #expect(try memory(store).port(for: .app("a")) == 23_456)
     }
 }
 
@@ -181,7 +231,7 @@ struct TokenTests {
         try browser.navigate("/?" + (first.server.url.split(separator: "?").last ?? ""))
         #expect(try Damage.mode(store.path + "/server.json") == 0o600)
         await first.stop()
-        let second = try app(store, port: first.port)
+        let second = try TestApp.again { try app(store, port: first.port) }
         #expect(second.server.url == first.server.url)
         let again = try second.browser()
         again.cookies = browser.cookies

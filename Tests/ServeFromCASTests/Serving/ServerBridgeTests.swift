@@ -100,6 +100,58 @@ struct ServerBridgeTests {
         #expect(waiting.client.response()?.text == "3\nA 1")
     }
 
+    // docs/bridge-protocol.md, "Who may connect", rule 3.
+    @Test("takes the name of a living session for a secret, where a browser says nothing of itself")
+    func secret() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        // Without Origin, Sec-Fetch-Site and secret nobody begins a session.
+        #expect(try browser.ask("POST", "/_castree/bridge", body: "5\nH 1 -").status == 403)
+        let session = try greet(browser)
+        let id = try #require(BridgeSessionID(session))
+        try app.server.bridge.send("news", to: id)
+        let place = "/_castree/bridge?session=\(session)"
+        #expect(try browser.ask("GET", place + "&ack=0").text == "10\nM 1 0\nnews")
+        #expect(try browser.ask("POST", place, body: "8\nM 1 1\nhi").status == 200)
+        #expect(app.server.bridge.takeMessage()?.text == "hi")
+        // It opens nothing else, no other session does it, and no other site has it open anything.
+        let upgrade = [
+            ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Version", "13"),
+            ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ]
+        #expect(try app.browser().ask("GET", place, upgrade).status == 403)
+        let confirm = "/_castree/confirm?session=\(session)"
+        #expect(try browser.ask("POST", confirm).status == 403)
+        let other = "/_castree/bridge?session=\(String(repeating: "0", count: 32))&ack=0"
+        #expect(try browser.ask("GET", other).status == 403)
+        for field in [
+            ("Origin", "http://evil.example"), ("Origin", "null"),
+            ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Site", "same-site"),
+        ] {
+            #expect(try browser.ask("GET", place + "&ack=0", [field]).status == 403)
+        }
+        let elsewhere = place + "&ack=0"
+        #expect(try browser.ask("GET", elsewhere, [("Host", "evil.example")]).status == 421)
+        // An ended session opens nothing any more.
+        #expect(try browser.ask("POST", place, body: "1\nC").status == 200)
+        #expect(try browser.ask("GET", place + "&ack=1").status == 403)
+    }
+
+    @Test("shows the names of its sessions in no line of the access log")
+    func log() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        let session = try greet(browser)
+        _ = try browser.post("/_castree/bridge?session=\(session)", "3\nA 0")
+        _ = try browser.post(
+            "http://localhost:\(app.port)/_castree/bridge?x&session=\(session)", "3\nA 0")
+        try app.wait(for: "three records") { app.records.all.count >= 3 }
+        let targets = app.records.all.prefix(3).map(\.target)
+        #expect(!targets.contains { $0.contains(session) })
+        #expect(targets[1] == "/_castree/bridge?session=***")
+        #expect(targets[2].hasSuffix("/_castree/bridge?x&session=***"))
+    }
+
     @Test("answers what it holds when the server stops, so that stopping takes no time")
     func stopping() async throws {
         let app = try TestApp(TemporaryStore.app())
@@ -155,8 +207,8 @@ struct ServerStoppingTests {
         let rest = browser.client.readAll()
         #expect((begun + rest).suffix(large.utf8.count).elementsEqual(large.utf8))
         await app.server.waitUntilStopped()
-        #expect(throws: StoreError.self) { try TestClient(port: app.port) }
-        let next = try TestApp(store) { $0.port = .exactly(app.port) }
+        #expect(isRefused(app.port))
+        let next = try TestApp.again { try TestApp(store) { $0.port = .exactly(app.port) } }
         #expect(try next.browser().navigate().text == "three")
     }
 

@@ -1,4 +1,5 @@
 import CASStore
+import Foundation
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -92,6 +93,32 @@ struct SwitchingTests {
         #expect(try app.browser().navigate().text.contains("two"))
     }
 
+    @Test("has its version pinned when it is answered, however pins end meanwhile")
+    func pinnedWhenAnswered() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let other = try app.store.reopened()
+        let first = try app.browser()
+        try first.navigate()
+        try other.activate("2")
+        let isDone = Atomic<Bool>(false)
+        let ending = DispatchGroup()
+        ending.enter()
+        Thread {
+            // All pages without a connection end at every look.
+            while !isDone.load(ordering: .acquiring) { app.look(after: .seconds(61)) }
+            ending.leave()
+        }.start()
+        for _ in 0..<200 {
+            // A connection of its own, that nothing held the version before.
+            let browser = try app.browser()
+            browser.cookies = first.cookies
+            #expect(try browser.load("/app.js").text == "run('one')")
+            #expect(try other.pinnedVersions().contains("1"))
+        }
+        isDone.store(true, ordering: .releasing)
+        ending.wait()
+    }
+
     @Test("is told to load again when its version was retired while the server was down")
     func gone() async throws {
         let store = try TemporaryStore.app()
@@ -107,7 +134,7 @@ struct SwitchingTests {
         let other = try store.reopened()
         try other.activate("2")
         try other.retire("1")
-        let app = try TestApp(store) { $0.port = .exactly(port) }
+        let app = try TestApp.again { try TestApp(store) { $0.port = .exactly(port) } }
         let browser = try app.browser()
         browser.cookies = cookies
         let answer = try browser.load("/app.js")
@@ -136,7 +163,9 @@ struct SwitchingTests {
         try browser.navigate()
         await first.stop()
         try store.versions.activate("2")
-        let second = try TestApp(store) { $0.port = .exactly(first.port) }
+        let second = try TestApp.again {
+            try TestApp(store) { $0.port = .exactly(first.port) }
+        }
         let again = try second.browser()
         again.cookies = browser.cookies
         #expect(try again.load("/app.js").text == "run('one')")
@@ -176,7 +205,11 @@ struct SwitchingTests {
         let query = try #require(app.server.url.split(separator: "?").last)
         #expect(try browser.navigate("/?\(query)").text.contains("one"))
         #expect(try browser.load("/app.js").text == "run('one')")
-        #expect(app.notices.all.contains { $0.contains("unable to start") })
+        for _ in 0..<5 { try browser.navigate() }
+        app.look(after: .seconds(1))
+        // Each of it once, however many pages there are.
+        #expect(app.notices.all.filter { $0.contains("unable to start") }.count == 1)
+        #expect(app.notices.all.filter { $0.contains("not remembered") }.count == 1)
     }
 
     @Test("gets no damaged byte: 500, and the operator is told which object")

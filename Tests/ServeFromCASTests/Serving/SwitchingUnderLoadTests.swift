@@ -1,6 +1,7 @@
 import CASStore
 import Foundation
 import StorageTestSupport
+import Synchronization
 import Testing
 import VersionTree
 
@@ -11,6 +12,11 @@ struct SwitchingUnderLoadTests {
     @Test("are never mixed, by one worker or several", arguments: [1, 3])
     func unmixed(_ workers: Int) throws {
         let app = try TestApp(TemporaryStore.app()) { $0.workers = workers }
+        var limits = PinTable.Limits()
+        // Pages load without a pause, but threads of a busy machine have theirs.
+        limits.loading = .seconds(600)
+        limits.loadingMax = .seconds(600)
+        app.server.handler.pins.withLock { $0 = PinTable(limits: limits) }
         let other = try app.store.reopened()
         let problems = Sink<String>()
         let seen = Sink<String>()
@@ -35,7 +41,10 @@ struct SwitchingUnderLoadTests {
     /// A browser that loads its page again and again.
     private func load(_ app: TestApp, _ problems: Sink<String>, _ seen: Sink<String>) throws {
         let browser = try app.browser()
-        for round in 0..<40 {
+        var round = 0
+        // At least so often, and until there was a switch, however late it comes.
+        while round < 40 || (Set(seen.all).count < 2 && round < 100_000) {
+            defer { round += 1 }
             let page = try browser.navigate(round % 2 == 0 ? "/" : "/help/").text
             let name = page.contains("one") ? "one" : "two"
             seen.add(name)

@@ -25,11 +25,26 @@ final class TestApp: Sendable {
         options.notice = { notices.add($0) }
         options.accessLog = { records.add($0) }
         change(&options)
-        server = try AppServer(versions ?? store.versions, options: options)
+        server = try AppServer(versions ?? store.versions, options, connections: .patient)
         try server.start()
     }
 
     deinit { server.stop(within: .zero) }
+
+    /// The server once more, where one has just stopped.
+    ///
+    /// A process that another test starts has the old listener, too, for the moment between fork and
+    /// exec: the port is asked for until that is over.
+    static func again(_ make: () throws -> TestApp) throws -> TestApp {
+        let end = ContinuousClock.now + .seconds(60)
+        while true {
+            do {
+                return try make()
+            } catch let error as StoreError {
+                guard error.code == .portInUse, ContinuousClock.now < end else { throw error }
+            }
+        }
+    }
 
     func browser() throws -> TestBrowser { try TestBrowser(self) }
 
@@ -40,12 +55,15 @@ final class TestApp: Sendable {
 
     /// Asks the server for its state again and again until `isSo`; records an issue if it never is.
     func wait(for what: String, _ isSo: () throws -> Bool) throws {
-        for _ in 0..<20_000 {
-            if try isSo() { return }
+        let end = ContinuousClock.now + .seconds(120)
+        while try !isSo() {
+            guard ContinuousClock.now < end else {
+                Issue.record("never came: \(what)")
+                return
+            }
             // Each question is a turn of the server's loop.
             _ = try browser().status()
         }
-        Issue.record("never came: \(what)")
     }
 
     /// Stops and waits until everything has ended.

@@ -113,6 +113,19 @@ struct ConversationTests {
         #expect(try server.talk(Array("GET / HTTP/1.1\r\nHo".utf8)).isEmpty)
     }
 
+    @Test("is held over IPv6, too, on the same port")
+    func overIPv6() throws {
+        let server = try TestServer {
+            $0.addresses = [.loopback4(0), .loopback6(0)]
+        }
+        guard let client = try TestClient(port6: server.port) else { return }
+        client.send(get("/small"))
+        #expect(client.response()?.has(server.objects["/small"]) == true)
+        let other = try server.client()
+        other.send(get("/small"))
+        #expect(other.response()?.has(server.objects["/small"]) == true)
+    }
+
     @Test("writes one record for each request")
     func log() throws {
         let server = try TestServer()

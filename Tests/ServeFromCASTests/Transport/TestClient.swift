@@ -13,10 +13,35 @@ import VersionTree
 
 /// A blocking TCP client that sends exactly the bytes it is told to.
 ///
-/// A read that waits longer than 20 seconds ends the test: a server must never hang.
+/// A read that waits longer than two minutes ends the test: a server must never hang, but a machine
+/// with other work may be slow.
 final class TestClient {
     let raw: Int32
     private var buffer: [UInt8] = []
+
+    /// Connects to `::1`; `nil` where the system has no IPv6.
+    init?(port6 port: UInt16) throws {
+        #if canImport(Glibc)
+            raw = socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+            raw = socket(AF_INET6, SOCK_STREAM, 0)
+        #endif
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
+        setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_port = port.bigEndian
+        address.sin6_addr = in6addr_loopback
+        let raw = raw
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in6>.size))
+            }
+        }
+        if result == 0 { return }
+        if [EAFNOSUPPORT, EADDRNOTAVAIL, ENETUNREACH].contains(errno) { return nil }
+        throw StoreError(.io, "unable to connect to port \(port) of ::1")
+    }
 
     init(port: UInt16) throws {
         #if canImport(Glibc)
@@ -24,7 +49,7 @@ final class TestClient {
         #else
             raw = socket(AF_INET, SOCK_STREAM, 0)
         #endif
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -65,7 +90,7 @@ final class TestClient {
     private func fill() -> Bool {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         let count = recv(raw, &chunk, chunk.count, 0)
-        if count < 0, errno == EAGAIN { Issue.record("nothing came for 20 seconds") }
+        if count < 0, errno == EAGAIN { Issue.record("nothing came for two minutes") }
         guard count > 0 else { return false }
         buffer += chunk[..<count]
         return true
@@ -211,6 +236,7 @@ final class TestServer: Sendable {
         self.ids = ids
         var options = HTTPServer.Options()
         options.loops = loops
+        options.connection = .patient
         let (damage, log) = (Sink<StoreError>(), Sink<AccessRecord>())
         damageSink = damage
         logSink = log
@@ -250,6 +276,29 @@ final class TestServer: Sendable {
         client.finishSending()
         return client.readAll()
     }
+}
+
+extension ConnectionOptions {
+    /// As usual, but nobody is cut for being slow: what a test is not about must not end it.
+    static var patient: ConnectionOptions {
+        var options = ConnectionOptions()
+        options.headDeadline = 600_000
+        options.idle = 600_000
+        options.progressWindow = 600_000
+        return options
+    }
+}
+
+/// Whether connections to a port are refused, sooner or later.
+///
+/// A process that another test starts keeps a listener open for the moment between fork and exec.
+func isRefused(_ port: UInt16) -> Bool {
+    let end = ContinuousClock.now + .seconds(60)
+    while ContinuousClock.now < end {
+        // That it cannot connect is what is looked for.
+        guard (try? TestClient(port: port)) != nil else { return true }
+    }
+    return false
 }
 
 /// Things that other threads report.

@@ -151,11 +151,9 @@ struct UpgradeTests {
     }
 
     @Test("and a server that is not there is told so")
-    func refused() async throws {
-        let stopped = try TestServer()
-        let port = stopped.port
-        stopped.server.stop(within: 0)
-        await stopped.server.waitUntilStopped()
+    func refused() throws {
+        let taken = try BoundPort()
+        let port = taken.port
         let server = try TestServer.answering { path, _, _ in
             guard path == "/pump" else { return nil }
             return .streaming { exchange in Pump(exchange, port: port) }
@@ -164,5 +162,6 @@ struct UpgradeTests {
         client.send(get("/pump") + get("/text"))
         #expect(client.response()?.status == 502)
         #expect(client.response()?.status == 200)
+        withExtendedLifetime(taken) {}
     }
 }

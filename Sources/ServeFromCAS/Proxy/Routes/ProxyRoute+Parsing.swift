@@ -6,7 +6,8 @@ extension StoreError.Code {
 }
 
 extension ProxyRoute {
-    /// Reads `PREFIX=URL`, as in `/api=http://127.0.0.1:3000/v1`.
+    /// Reads `PREFIX=URL`, as in `/api=http://127.0.0.1:3000/v1`, or `PATTERN=URL`, as in
+    /// `/users/*/avatar=http://127.0.0.1:4000`.
     ///
     /// - Throws: `.malformedRoute` with a sentence that says what to write instead; `.unsupported`
     ///   for `https`.
@@ -22,6 +23,17 @@ extension ProxyRoute {
         guard Self.isPath(prefix) else {
             throw Self.malformed(
                 text, "the prefix must be a path without query, fragment, space and dot segments")
+        }
+        let pattern = try Self.pattern(prefix, text)
+        let fixed = pattern?.fixed ?? prefix
+        guard
+            !fixed.starts(with: Self.reserved)
+                || fixed.dropFirst(Self.reserved.count).first ?? 47 != 47
+        else {
+            throw Self.malformed(
+                text,
+                "/_castree and what is below it is answered by this server; choose another prefix"
+            )
         }
         var rest = bytes[(equals + 1)...]
         guard let scheme = Self.takeScheme(&rest) else {
@@ -44,7 +56,19 @@ extension ProxyRoute {
             throw Self.malformed(
                 text, "the URL must end with its path: no query, fragment, space or dot segment")
         }
-        self.init(prefix: prefix, origin: origin, base: path.isEmpty ? nil : path)
+        self.init(
+            prefix: fixed, pattern: pattern, origin: origin, base: path.isEmpty ? nil : path)
+    }
+
+    private static let reserved = Array("/_castree".utf8)
+
+    private static func pattern(_ path: [UInt8], _ text: String) throws(StoreError) -> ProxyPattern?
+    {
+        guard path.contains(42) else { return nil }
+        guard let pattern = ProxyPattern(path) else {
+            throw malformed(text, "** must be a whole segment, and stand in a pattern once")
+        }
+        return pattern
     }
 
     private static func malformed(_ text: String, _ advice: String) -> StoreError {

@@ -11,19 +11,35 @@
 /// | `/api=http://127.0.0.1:3000/v1` | `/api/users` | `/v1/users` |
 /// | `/api=http://127.0.0.1:3000/v1` | `/api` | `/v1` |
 ///
+/// With stars it is a pattern, and the whole path must fit (``ProxyPattern``); a URL with a path replaces
+/// what stands before the first segment with a star:
+///
+/// | route | request | the upstream sees |
+/// |---|---|---|
+/// | `/users/*/avatar=http://127.0.0.1:4000` | `/users/7/avatar` | `/users/7/avatar` |
+/// | `/users/*/avatar=http://127.0.0.1:4000/img` | `/users/7/avatar` | `/img/7/avatar` |
+/// | `/**/*.json=http://127.0.0.1:4000` | `/a/b.json` | `/a/b.json` |
+///
 /// A slash at the end of prefix or URL means nothing, other than in nginx, where its absence glues
 /// names together; only for the prefix itself, `/v1/` is sent as it is written.
 public struct ProxyRoute: Sendable, Hashable {
     /// From its slash, without one at the end; empty for all paths.
+    ///
+    /// Of a pattern, what stands before the first segment with a star.
     let prefix: [UInt8]
+    /// What the path must fit; `nil` where the prefix decides.
+    let pattern: ProxyPattern?
     package let origin: UpstreamOrigin
     /// The URL's path as written; `nil` when the URL has none.
     let base: [UInt8]?
     /// The URL's path without a slash at its end.
     private let baseStart: [UInt8]
 
-    init(prefix: [UInt8], origin: UpstreamOrigin, base: [UInt8]?) {
+    init(
+        prefix: [UInt8], pattern: ProxyPattern? = nil, origin: UpstreamOrigin, base: [UInt8]?
+    ) {
         self.prefix = prefix.last == 47 ? prefix.dropLast() : prefix
+        self.pattern = pattern
         self.origin = origin
         self.base = base
         let start = base ?? []
@@ -33,6 +49,7 @@ public struct ProxyRoute: Sendable, Hashable {
     /// Whether a request of that path belongs here.
     func takes(_ head: RequestHead) -> Bool {
         let path = head.path
+        if let pattern { return pattern.matches(head.bytes[path]) }
         guard path.count >= prefix.count, !path.isEmpty, head.bytes[path.lowerBound] == 47 else {
             return false
         }
@@ -66,34 +83,8 @@ public struct ProxyRoute: Sendable, Hashable {
         if !kept.isEmpty { bytes.append(contentsOf: [63] + kept) }
     }
 
-    /// Whether a path could climb out of the prefix at a server that resolves dots: it has a segment
-    /// `.` or `..`, written as it is or with escapes (RFC 3986, section 5.2.4).
-    ///
-    /// Escaped slashes and backslashes count as slashes: some servers take them for such.
-    static func hasDotSegment(_ head: RequestHead) -> Bool {
-        var dots = 0
-        var others = 0
-        var position = head.path.lowerBound
-        while position < head.path.upperBound {
-            var byte = head.bytes[position]
-            position += 1
-            if byte == 37, position + 1 < head.path.upperBound,
-                let high = ByteClass.hexadecimal(head.bytes[position]),
-                let low = ByteClass.hexadecimal(head.bytes[position + 1])
-            {
-                byte = high << 4 | low
-                position += 2
-            }
-            switch byte {
-            case 47, 92:
-                if others == 0, dots == 1 || dots == 2 { return true }
-                (dots, others) = (0, 0)
-            case 46: dots += 1
-            default: others += 1
-            }
-        }
-        return others == 0 && (dots == 1 || dots == 2)
-    }
+    /// How closely it describes paths: the closest of those that take one decides.
+    var weight: Int { pattern?.weight ?? prefix.count }
 }
 
 /// Where an upstream server listens: host and port of an `http` URL.

@@ -7,26 +7,34 @@ package final class ProxyTable: Sendable {
     package let options: ProxyOptions
     private let routes: [(route: ProxyRoute, upstream: Upstream)]
 
-    /// Makes a table; the longest prefix that fits decides, not the order.
-    /// - Throws: `.malformedRoute` when two routes have one prefix.
+    /// What requests are compared with.
+    private struct Key: Hashable {
+        var prefix: [UInt8]
+        var pattern: ProxyPattern?
+    }
+
+    /// Makes a table; of the routes that fit the one with the most characters decides, stars not
+    /// counted, and of equals the first.
+    /// - Throws: `.malformedRoute` when two routes have one prefix, or one pattern.
     package init(
         _ routes: [ProxyRoute], options: ProxyOptions = ProxyOptions()
     ) throws(StoreError) {
         self.options = options
         var upstreams: [UpstreamOrigin: Upstream] = [:]
         var table: [(route: ProxyRoute, upstream: Upstream)] = []
-        var prefixes: Set<[UInt8]> = []
+        var keys: Set<Key> = []
         for route in routes {
-            guard prefixes.insert(route.prefix).inserted else {
+            guard keys.insert(Key(prefix: route.prefix, pattern: route.pattern)).inserted else {
                 let name = printable(String(decoding: route.prefix + [47], as: UTF8.self))
                 throw StoreError(
-                    .malformedRoute, "two proxy routes have the prefix \(name); leave one out")
+                    .malformedRoute,
+                    "two proxy routes of one prefix or pattern begin with \(name); leave one out")
             }
             let upstream = upstreams[route.origin] ?? Upstream(route.origin)
             upstreams[route.origin] = upstream
             table.append((route, upstream))
         }
-        self.routes = table.sorted { $0.route.prefix.count > $1.route.prefix.count }
+        self.routes = table.sorted { $0.route.weight > $1.route.weight }
         for upstream in upstreams.values { upstream.resolve() }
     }
 
@@ -37,11 +45,8 @@ package final class ProxyTable: Sendable {
     /// Whether the client may ask at all (Host, Origin, token) is to be decided before.
     package func answer(_ head: RequestHead) -> Answer? {
         for (route, upstream) in routes where route.takes(head) {
-            guard !ProxyRoute.hasDotSegment(head) else {
-                return .response(
-                    PlainAnswer.response(
-                        400, "The path has a segment of dots; it is not passed on.",
-                        method: head.method))
+            if let objection = ProxyPath.objection(to: head.bytes[head.path]) {
+                return .response(PlainAnswer.response(400, objection, method: head.method))
             }
             return .streaming { [options] client in
                 let exchange = ProxyExchange(client, route, upstream, options)

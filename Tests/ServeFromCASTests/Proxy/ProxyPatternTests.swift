@@ -1,0 +1,99 @@
+import CASStore
+import Testing
+
+@testable import ServeFromCAS
+
+@Suite("A proxy route with stars")
+struct ProxyPatternTests {
+    private func route(_ text: String) throws -> ProxyRoute { try ProxyRoute(text) }
+
+    @Test(
+        "takes the paths that fit as a whole",
+        arguments: [
+            ("/users/*/avatar", ["/users/7/avatar", "/users/a.b%2F/avatar", "/users/7/avatar?x"]),
+            ("/*.json", ["/a.json", "/.json", "/a.json.json"]),
+            ("/api/v*/x", ["/api/v1/x", "/api/v/x"]),
+            ("/a*b*c", ["/abc", "/a1b2c", "/abbc", "/abcbc"]),
+            ("/api/**", ["/api", "/api/", "/api/x", "/api/x/y"]),
+            ("/**/*.json", ["/a.json", "/a/b.json", "/a/b/c.json"]),
+            ("/a/**/z", ["/a/z", "/a/b/z", "/a/b/c/z"]), ("/**", ["/", "/x", "/x/y"]),
+            ("/a/*/", ["/a/b"]), ("/a/%2A*", ["/a/%2Ax"]),
+        ])
+    func taken(_ pattern: String, _ targets: [String]) throws {
+        let route = try route("\(pattern)=http://u")
+        for target in targets {
+            #expect(route.takes(try RequestHead(method: "GET", target: target)), "\(target)")
+        }
+    }
+
+    @Test(
+        "takes no others",
+        arguments: [
+            ("/users/*/avatar", ["/users/7/avatar/x", "/users/7/8/avatar", "/users//avatar"]),
+            ("/users/*/avatar", ["/users/avatar", "/x/users/7/avatar", "/users/7/avatars"]),
+            ("/*.json", ["/a/b.json", "/a.jsonx", "/", "/a.JSON"]),
+            ("/a*b*c", ["/ac", "/abd", "/ab", "/bac", "/acb"]), ("/aa*aa", ["/aaa"]),
+            ("/api/**", ["/apis", "/x/api"]), ("/a/**/z", ["/a", "/z", "/a/zz", "/az"]),
+            ("/**/*.json", ["/a.json/", "/a.json/b"]), ("/*", ["/", "/a/b", "*"]),
+        ])
+    func others(_ pattern: String, _ targets: [String]) throws {
+        let route = try route("\(pattern)=http://u")
+        for target in targets {
+            #expect(!route.takes(try RequestHead(method: "OPTIONS", target: target)), "\(target)")
+        }
+    }
+
+    @Test(
+        "replaces what stands before the first segment with a star, if the URL has a path",
+        arguments: [
+            ("/users/*/avatar=http://u", "/users/7/avatar", "/users/7/avatar"),
+            ("/users/*/avatar=http://u/img", "/users/7/avatar?s=2", "/img/7/avatar?s=2"),
+            ("/users/*/avatar=http://u/", "/users/7/avatar", "/7/avatar"),
+            ("/a/b/v*=http://u/c", "/a/b/v1", "/c/v1"),
+            ("/**/*.json=http://u/data", "/x/y.json", "/data/x/y.json"),
+            ("/a/**/z=http://u/b/", "/a/x/z", "/b/x/z"), ("/a/**=http://u/b", "/a", "/b"),
+        ])
+    func rewriting(_ text: String, _ target: String, _ expected: String) throws {
+        var bytes: [UInt8] = []
+        try route(text).appendTarget(
+            of: RequestHead(method: "GET", target: target), to: &bytes)
+        #expect(String(decoding: bytes, as: UTF8.self) == expected)
+    }
+
+    @Test("that says more goes before one that says less, whatever their order")
+    func closest() throws {
+        func upstream(_ name: String) throws -> ScriptedUpstream {
+            try ScriptedUpstream(
+                answering: "HTTP/1.1 200 OK\r\nContent-Length: \(name.utf8.count)\r\n\r\n\(name)")
+        }
+        let (api, avatars, all) = (
+            try upstream("api"), try upstream("avatars"), try upstream("all")
+        )
+        let table = try ProxyTable([
+            ProxyRoute("/**=http://127.0.0.1:\(all.port)"),
+            ProxyRoute("/api=http://127.0.0.1:\(api.port)"),
+            ProxyRoute("/api/*/avatar=http://127.0.0.1:\(avatars.port)"),
+        ])
+        let server = try TestServer.answering { _, head, _ in table.answer(head) }
+        let client = try server.client()
+        for (path, body) in [
+            ("/api/7/avatar", "avatars"), ("/api/7", "api"), ("/api", "api"), ("/apis", "all"),
+        ] {
+            client.send(get(path))
+            #expect(client.response()?.body == Array(body.utf8), "\(path)")
+        }
+        // No star stands for what climbs.
+        for path in ["/api/../avatar", "/api/..;/avatar", "/x/%2e%2e"] {
+            client.send(get(path))
+            #expect(client.response()?.status == 400, "\(path)")
+        }
+    }
+
+    @Test("twice the same is refused, beside the prefix it begins with it is not")
+    func twice() throws {
+        #expect(throws: StoreError.self) {
+            try ProxyTable([ProxyRoute("/a/*=http://u"), ProxyRoute("/a/*/=http://v")])
+        }
+        _ = try ProxyTable([ProxyRoute("/a/*=http://127.0.0.1"), ProxyRoute("/a=http://127.0.0.1")])
+    }
+}

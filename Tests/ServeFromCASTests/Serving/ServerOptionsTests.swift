@@ -1,0 +1,61 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+@Suite("Options of a server")
+struct ServerOptionsTests {
+    static let hosts = [
+        "", "*", "*.example", "http://kiosk.example", "kiosk.example/", "kiosk.example/app", "a b",
+        "me@kiosk.example", "kiosk.example:", "kiosk.example:0", "kiosk.example:65536", ":8080",
+        "kiosk.example:http", "[::1", "::1", "[kiosk]", "[::1]x", "k\u{F6}nig.example", ".",
+        "a\r\nb",
+    ]
+
+    @Test("that could never do anything are refused: hosts", arguments: hosts)
+    func host(_ name: String) throws {
+        let error = #expect(throws: StoreError.self) {
+            try TestApp(TemporaryStore.app()) { $0.hosts = ["kiosk.example", name] }
+        }
+        #expect(error?.code == .badOption)
+        #expect(error?.message.contains("kiosk.example:8080") == true)
+    }
+
+    @Test("that mean something are taken: hosts")
+    func goodHosts() throws {
+        let names = ["kiosk.example", "Kiosk.Example:8080", "192.0.2.1", "[fd00::1]:80", "my_host"]
+        let app = try TestApp(TemporaryStore.app()) { $0.hosts = names }
+        for name in names {
+            let answer = try app.browser().ask("GET", "/", navigation + [("Host", name)])
+            #expect(answer.status == 200, "\(name)")
+        }
+    }
+
+    @Test(
+        "that could never do anything are refused: the index",
+        arguments: ["", ".", "..", "/", "/index.html", "a/index.html", "../index.html", "a\nb"])
+    func index(_ name: String) throws {
+        let error = #expect(throws: StoreError.self) {
+            try TestApp(TemporaryStore.app()) { $0.site.index = name }
+        }
+        #expect(error?.code == .badOption)
+    }
+
+    @Test("that would send requests round and round are refused: a route to the server itself")
+    func loop() async throws {
+        let first = try TestApp(TemporaryStore.app())
+        let port = first.port
+        await first.stop()
+        let error = #expect(throws: StoreError.self) {
+            let route = try ProxyRoute("/api=http://localhost:\(port)")
+            return try TestApp(TemporaryStore.app()) {
+                $0.port = .exactly(port)
+                $0.proxies = [route]
+            }
+        }
+        // Another program may have the port by now; then nothing was to be shown.
+        #expect(error?.code == .badOption || error?.code == .portInUse)
+    }
+}

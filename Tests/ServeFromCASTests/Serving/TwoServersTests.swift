@@ -1,0 +1,155 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+// docs/serving.md, "Starting a new version, and going back": one server of a store starts versions.
+
+@Suite("Two servers that watch one store's starts")
+struct TwoWatchesTests {
+    private let store: TemporaryStore
+
+    init() throws {
+        store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        try store.versions.activateAtNextBoot("2")
+    }
+
+    private func watch() throws -> StartupWatch {
+        StartupWatch(try store.reopened(), allowed: .seconds(20))
+    }
+
+    /// Waits until the claim of a server that is gone is free: a process that another test starts has
+    /// the lock, too, for the moment between fork and exec.
+    private func waitForClaim() throws {
+        while try StartClaim.take(store.versions) == nil {}
+    }
+
+    private func lifecycle() throws -> Lifecycle { try store.reopened().lifecycle() }
+
+    @Test("take none back that the other has started")
+    func oneStart() throws {
+        let (first, second) = (try watch(), try watch())
+        #expect(try first.pageBegins(lifecycle(), now: .zero)?.version == "2")
+        let token = try lifecycle().boot?.token
+        for second in [second, try watch()] {
+            #expect(try second.pageBegins(lifecycle(), now: .zero) == nil)
+            try second.follow(lifecycle(), now: .seconds(1))
+            #expect(try second.look(now: .seconds(3600)) == nil)
+        }
+        #expect(try lifecycle().current == "2")
+        #expect(try lifecycle().boot?.token == token)
+        #expect(try lifecycle().bad.isEmpty)
+        // The one that started it is the one that goes back.
+        #expect(try first.look(now: .seconds(20))?.version == "2")
+        try waitForClaim()
+        #expect(try second.pageBegins(lifecycle(), now: .seconds(21))?.version == "1")
+        #expect(try lifecycle().bad.map(\.version) == ["2"])
+    }
+
+    @Test("take a page's word for the other's start")
+    func confirming() throws {
+        let (first, second) = (try watch(), try watch())
+        _ = try first.pageBegins(lifecycle(), now: .zero)
+        #expect(try second.confirm("2"))
+        #expect(try lifecycle().knownGood == ["2", "1"])
+        try first.follow(lifecycle(), now: .seconds(1))
+        try waitForClaim()
+        #expect(try first.look(now: .seconds(3600)) == nil)
+        #expect(try lifecycle().current == "2")
+        // What comes next is started by either.
+        try store.add("3", ["index.html": "three"])
+        try store.versions.activateAtNextBoot("3")
+        #expect(try second.pageBegins(lifecycle(), now: .seconds(2))?.version == "3")
+    }
+
+    @Test("take over from one that dies, and give the version its time")
+    func takingOver() throws {
+        let second = try watch()
+        do {
+            let first = try watch()
+            _ = try first.pageBegins(lifecycle(), now: .zero)
+            try second.follow(lifecycle(), now: .seconds(1))
+        }
+        // The first is gone as after a kill: nobody said anything.
+        try waitForClaim()
+        try second.follow(lifecycle(), now: .seconds(15))
+        #expect(try second.pageBegins(lifecycle(), now: .seconds(16)) == nil)
+        #expect(try second.look(now: .seconds(34)) == nil)
+        #expect(try lifecycle().current == "2")
+        #expect(try second.look(now: .seconds(35))?.version == "2")
+        #expect(try lifecycle().current == "1")
+    }
+
+    @Test("take over at a navigation, too, were it the first of all")
+    func takingOverAtAPage() throws {
+        let second: StartupWatch
+        do {
+            let first = try watch()
+            _ = try first.pageBegins(lifecycle(), now: .zero)
+            second = try watch()
+        }
+        try waitForClaim()
+        #expect(try second.pageBegins(lifecycle(), now: .seconds(5)) == nil)
+        #expect(try lifecycle().current == "2")
+        #expect(try second.confirm("2"))
+        #expect(try lifecycle().knownGood.first == "2")
+    }
+
+    @Test("count a start as failed whose server died before they began")
+    func diedBefore() throws {
+        do {
+            let first = try watch()
+            _ = try first.pageBegins(lifecycle(), now: .zero)
+        }
+        try waitForClaim()
+        let second = try watch()
+        try second.follow(lifecycle(), now: .seconds(1))
+        #expect(try second.pageBegins(lifecycle(), now: .seconds(2))?.rolledBackFrom == "2")
+        #expect(try lifecycle().current == "1")
+    }
+
+    @Test("leave alone what `castree boot` has started, and whoever did that vouches for")
+    func embedder() throws {
+        let watch = try watch()
+        _ = try store.versions.boot()
+        let token = try lifecycle().boot?.token
+        try watch.follow(lifecycle(), now: .zero)
+        #expect(try watch.look(now: .seconds(3600)) == nil)
+        #expect(try lifecycle().boot?.token == token)
+        #expect(try lifecycle().current == "2")
+    }
+
+    @Test("let go when somebody makes another version current, so that either may start that")
+    func settled() throws {
+        let (first, second) = (try watch(), try watch())
+        _ = try first.pageBegins(lifecycle(), now: .zero)
+        try store.add("3", ["index.html": "three"])
+        try store.versions.activate("3")
+        #expect(try second.pageBegins(lifecycle(), now: .seconds(1)) == nil)
+        try first.follow(lifecycle(), now: .seconds(2))
+        try waitForClaim()
+        #expect(try second.pageBegins(lifecycle(), now: .seconds(3))?.version == "3")
+        #expect(try first.look(now: .seconds(3600)) == nil)
+        #expect(try second.look(now: .seconds(23))?.version == "3")
+    }
+
+    @Test("start a version once, whichever of them has the first page")
+    func servers() async throws {
+        let first = try TestApp(store) { $0.confirmation = .seconds(3600) }
+        let second = try TestApp(store, over: store.reopened()) {
+            $0.confirmation = .seconds(3600)
+        }
+        #expect(try first.browser().navigate().text.contains("two"))
+        let browser = try second.browser()
+        #expect(try browser.navigate().text.contains("two"))
+        #expect(try lifecycle().current == "2" && lifecycle().bad.isEmpty)
+        await first.stop()
+        second.look(after: .seconds(1))
+        #expect(try browser.navigate("/help/").text.contains("two"))
+        #expect(try browser.confirm() == 204)
+        #expect(try lifecycle().knownGood == ["2", "1"])
+    }
+}
