@@ -1,4 +1,5 @@
 import Console
+import HotPush
 
 /// The program: a table of commands.
 ///
@@ -27,7 +28,8 @@ enum CastreeProgram {
         [
             .initialize, .add, .versions, .show, .diff, .missing, .cat, .checkout,
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .retire, .serve,
-            .collect(from: .option), .fsck(), .usage(from: .option), .report,
+            .collect(from: .option, observed: { $0.recordingEvents() }),
+            .fsck(observed: { $0.recordingEvents() }), .usage(from: .option), .report,
         ]
     }
 

@@ -64,7 +64,7 @@ extension Command {
         ]
     ) { invocation in
         FileLimit.raise()
-        let versions = try invocation.openStore()
+        let versions = try invocation.openRecordingStore()
         let options = try invocation.serverOptions()
         let server = try AppServer(versions, options: options)
         try server.start()
