@@ -1,4 +1,5 @@
 import Console
+import HotPush
 
 /// The program: a table of commands.
 ///
@@ -29,7 +30,8 @@ enum CastreeProgram {
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .retire,
             .pull { _ in try FetchingProgram.become() }, .serve,
             .publish, .withdraw, .prune,
-            .collect(from: .option), .fsck(), .usage(from: .option), .report,
+            .collect(from: .option, observed: { $0.recordingEvents() }),
+            .fsck(observed: { $0.recordingEvents() }), .usage(from: .option), .report,
         ]
     }
 

@@ -93,6 +93,29 @@ import Testing
         }
     }
 
+    @Test func `report tells what the commands before it have done`() throws {
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        try place.castree("confirm", "1", "--token", boot.token)
+        try place.castree("activate", "2", "--at-next-boot")
+        try place.castree("boot")
+        try place.castree("rollback", "--reason", "see http://user:pw@h.example/?key=secret")
+        try place.castree("forgive", "2")
+        try place.castree("retire", "2")
+        try place.castree("gc")
+        let report = try place.castree("report", "--json").document(ReportDocument.self)
+        let names = report.events.map(\.event)
+        #expect(
+            names == [
+                "add", "switch", "add", "boot", "confirm", "pending", "switch", "boot", "ban",
+                "rollback", "forgive", "retire", "collect",
+            ])
+        #expect(report.events.map(\.sequence) == Array(1...report.events.count))
+        #expect(report.events.allSatisfy { $0.at.hasSuffix("Z") && !$0.sentence.isEmpty })
+        let text = try place.castree("report").text
+        #expect(text.contains("went back from version 2 to 1: see http://h.example/?key=*"))
+        #expect(!text.contains("secret") && !text.contains("user:pw"))
+    }
+
     @Test func `report goes to a file, and replaces one that is there`() throws {
         try place.write(["report.txt": String(repeating: "old ", count: 10_000)], to: ".")
         #expect(try place.castree("report", "report.txt").status == 0)

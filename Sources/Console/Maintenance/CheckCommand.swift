@@ -1,13 +1,18 @@
 internal import CASStore
-internal import VersionTree
+package import VersionTree
 
 extension Command {
     /// `fsck` of castree: checks, and repairs with `--repair`.
-    package static func fsck() -> Command {
+    ///
+    /// - Parameter observed: makes somebody notice what is found.
+    package static func fsck(
+        observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 }
+    ) -> Command {
         check(
             "fsck", summary: "checks everything, and repairs what can be repaired",
             example: StoreSource.option.example("fsck --deep"), source: .option,
-            more: [.flag("repair", "repair what can be repaired without guessing")]
+            more: [.flag("repair", "repair what can be repaired without guessing")],
+            observed: observed
         ) { $0.flag("repair") }
     }
 
@@ -27,7 +32,9 @@ extension Command {
 
     private static func check(
         _ name: String, summary: String, example: String, source: StoreSource,
-        more: [Option] = [], repairs: @escaping @Sendable (Invocation) -> Bool
+        more: [Option] = [],
+        observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
+        repairs: @escaping @Sendable (Invocation) -> Bool
     ) -> Command {
         Command(
             name, summary: summary,
@@ -50,7 +57,7 @@ extension Command {
             exitStatusHelp: ExitStatus.checkHelp, statuses: .check
         ) { invocation in
             let isRepairing = repairs(invocation)
-            let versions = try invocation.openStore(from: source)
+            let versions = observed(try invocation.openStore(from: source))
             let tracker = ProgressTracker(
                 invocation.progress("Checking", total: invocation.expectedBytes(in: versions)))
             defer { tracker.finish() }

@@ -1,10 +1,15 @@
 internal import CASStore
 internal import StrictJSON
-internal import VersionTree
+package import VersionTree
 
 extension Command {
     /// `gc`: collects what nothing references.
-    package static func collect(from source: StoreSource) -> Command {
+    ///
+    /// - Parameter observed: makes somebody notice what is done to the store.
+    package static func collect(
+        from source: StoreSource,
+        observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 }
+    ) -> Command {
         Command(
             "gc", summary: "deletes what no version references",
             discussion: """
@@ -19,15 +24,15 @@ extension Command {
             options: [.flag("dry-run", "print what would be deleted, and delete nothing")],
             exitStatusHelp: ExitStatus.standardHelp, statuses: .standard
         ) { invocation in
-            let store = try invocation.openStore(from: source).store
+            let versions = observed(try invocation.openStore(from: source))
             if invocation.flag("dry-run") {
-                try invocation.report(try store.planCollection())
+                try invocation.report(try versions.store.planCollection())
                 return .done
             }
             let tracker = ProgressTracker(
                 invocation.progress("Collecting", total: nil, unit: .count("objects")))
             defer { tracker.finish() }
-            let collected = try store.collect { tracker.report($0.objectCount) }
+            let collected = try versions.collect { tracker.report($0.objectCount) }
             tracker.finish()
             try invocation.report(collected)
             return .done

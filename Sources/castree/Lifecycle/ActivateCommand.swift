@@ -16,7 +16,7 @@ extension Command {
         options: [.flag("at-next-boot", "switch when the app starts the next time")]
     ) { invocation in
         let name = try invocation.version()
-        let versions = try invocation.openStore()
+        let versions = try invocation.openRecordingStore()
         if invocation.flag("at-next-boot") {
             try versions.activateAtNextBoot(name)
             try invocation.reportPending(try versions.lifecycle().pending, name)

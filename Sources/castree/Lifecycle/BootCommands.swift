@@ -14,7 +14,7 @@ extension Command {
                 castree confirm 42 --token TOKEN
             """
     ) { invocation in
-        let boot = try invocation.openStore().boot()
+        let boot = try invocation.openRecordingStore().boot()
         try invocation.report { writer in
             writer.object { writer in
                 writer.member("version", boot.version)
@@ -47,7 +47,7 @@ extension Command {
     ) { invocation in
         let token = try invocation.requiredValue("token")
         let name = try invocation.version()
-        let knownGood = try invocation.openStore().confirm(name, token: token)
+        let knownGood = try invocation.openRecordingStore().confirm(name, token: token)
         try invocation.report { writer in
             writer.object { $0.member("knownGood", knownGood) }
         } text: { output in

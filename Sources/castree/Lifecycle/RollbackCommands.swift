@@ -18,7 +18,7 @@ extension Command {
         ]
     ) { invocation in
         let reason = try invocation.requiredValue("reason")
-        let (current, from) = try invocation.openStore().rollback(reason: reason)
+        let (current, from) = try invocation.openRecordingStore().rollback(reason: reason)
         try invocation.report { writer in
             writer.object { writer in
                 writer.member("current", current)
@@ -41,7 +41,7 @@ extension Command {
         arguments: [.version]
     ) { invocation in
         let name = try invocation.version()
-        try invocation.openStore().forgive(name)
+        try invocation.openRecordingStore().forgive(name)
         try invocation.report { writer in
             writer.object { $0.member("version", name) }
         } text: { output in

@@ -1,5 +1,6 @@
 import CASStore
 import Console
+import HotPush
 import StrictJSON
 import VersionTree
 
@@ -21,6 +22,7 @@ struct BugReport {
     let usage: Answer<StoreUsage>
     let versions: Answer<[VersionSummary]>
     let lifecycle: Answer<Lifecycle>
+    let events: Answer<[JournalEntry]>
 
     /// The document as JSON.
     var json: [UInt8] {
@@ -65,8 +67,9 @@ struct BugReport {
             writer.member("lifecycle", lifecycle) { writer, lifecycle in
                 writer.object { lifecycle.write(to: &$0, includesToken: false) }
             }
-            // Kept by the update client; a store that was never updated by one has none.
-            writer.member("events", [])
+            writer.member("events", events) { writer, entries in
+                writer.array(entries) { writer, entry in entry.write(to: &writer) }
+            }
         }
     }
 
@@ -84,7 +87,12 @@ struct BugReport {
         lifecycle.print("lifecycle", to: output) {
             $0.print(to: output, includesToken: false)
         }
-        output.print("\nevents\nnone")
+        events.print("events", to: output) { entries in
+            if entries.isEmpty { output.print("none") }
+            for entry in entries {
+                output.print("\(timestamp(entry.at)) \(entry.event.sentence)")
+            }
+        }
     }
 }
 
@@ -128,6 +136,24 @@ extension JSONWriter {
                 writer.member("error") { writer in
                     writer.member("code", error.code.description)
                     writer.member("message", error.message)
+                }
+            }
+        }
+    }
+}
+
+extension JournalEntry {
+    /// Writes an event: when, what, its fields, and a sentence for people.
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("sequence", sequence)
+            writer.member("at", timestamp(at))
+            writer.member("event", event.name)
+            writer.member("sentence", event.sentence)
+            writer.member("fields") { writer in
+                for member in event.members {
+                    writer.key(member.key)
+                    writer.value(member.value)
                 }
             }
         }

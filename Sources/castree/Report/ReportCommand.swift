@@ -1,5 +1,6 @@
 import CASStore
 import Console
+import HotPush
 import StrictJSON
 import VersionTree
 
@@ -8,8 +9,8 @@ extension Command {
     static let report = Command(
         "report", summary: "writes one document to attach to a bug report",
         discussion: """
-            What is there and where it stands: the program, the system, the store's figures, the \
-            versions, the lifecycle. No content, no paths of content, no secrets. What cannot be found \
+            What is there, where it stands and what happened lately: the program, the system, the \
+            store's figures, the versions, the lifecycle, the event log. No content, no paths of content, no secrets. What cannot be found \
             out is told as an error in its place. It goes to FILE, which is replaced, or is printed.
 
                 castree report bug.txt
@@ -61,6 +62,9 @@ extension Invocation {
             },
             usage: versions.then { (versions) throws(StoreError) in try versions.store.usage() },
             versions: versions.then { (versions) throws(StoreError) in try versions.versions() },
-            lifecycle: versions.then { (versions) throws(StoreError) in try versions.lifecycle() })
+            lifecycle: versions.then { (versions) throws(StoreError) in try versions.lifecycle() },
+            events: versions.then { (versions) throws(StoreError) in
+                try Journal(versions).entries()
+            })
     }
 }

@@ -66,7 +66,7 @@ extension Command {
         ]
     ) { invocation in
         FileLimit.raise()
-        let versions = try invocation.openStore()
+        let versions = try invocation.openRecordingStore()
         let options = try invocation.serverOptions()
         let server = try invocation.makeServer(versions, options)
         try server.start()

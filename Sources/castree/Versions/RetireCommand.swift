@@ -15,7 +15,7 @@ extension Command {
         arguments: [.version]
     ) { invocation in
         let name = try invocation.version()
-        let references = try invocation.openStore().retire(name)
+        let references = try invocation.openRecordingStore().retire(name)
         try invocation.report { writer in
             writer.object { writer in
                 writer.member("version", name)

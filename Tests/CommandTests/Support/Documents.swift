@@ -174,3 +174,14 @@ struct UsageDocument: Decodable {
     let versions: [Version]
     let largest: [Large]
 }
+
+struct ReportDocument: Decodable {
+    struct Event: Decodable {
+        let sequence: Int
+        let at: String
+        let event: String
+        let sentence: String
+    }
+
+    let events: [Event]
+}
