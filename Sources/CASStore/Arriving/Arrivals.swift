@@ -49,7 +49,8 @@ public final class Arrivals {
 
     /// Takes a lease, which protects what arrives as long as this lives.
     ///
-    /// A version must name it by then, or the next collection takes it.
+    /// A version must name it by then, or the next collection takes it. If that version is registered
+    /// or revised after ``settle()``, hold on to this until it is (`withExtendedLifetime`).
     /// - Throws: what taking a lease throws.
     public init(_ store: Store) throws(StoreError) {
         let hasher = try ObjectHasher()
