@@ -27,13 +27,10 @@ extension Command {
     ) { invocation in
         let directory = invocation.argument("DIR")
         let name = try VersionName(try invocation.requiredValue("version")).description
-<<<<<<< HEAD
-        let versions = try invocation.openOrCreateStore(isDurable: !invocation.flag("no-sync")) {
+        let opened = try invocation.openOrCreateStore(isDurable: !invocation.flag("no-sync")) {
             try ImportSource(directory).checkIsOutside(store: $0)
         }
-=======
-        let versions = try invocation.openOrCreateStore(for: directory).recordingEvents()
->>>>>>> updates
+        let versions = opened.recordingEvents()
         let report = try invocation.add(directory, as: name, to: versions)
         let previous = invocation.flag("activate") ? try versions.activate(name) : nil
         try invocation.report(report, previous: previous)
