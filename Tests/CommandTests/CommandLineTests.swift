@@ -28,7 +28,7 @@ import Testing
 
     @Test(
         arguments: commands.map { $0[0] } + [
-            "init", "add", "fsck", "completions", "publish", "withdraw", "prune",
+            "init", "add", "fsck", "completions", "publish", "withdraw", "prune", "pull",
         ])
     func `every command has help with an example`(_ command: String) throws {
         let help = try place.castree(command, "--help")
@@ -36,12 +36,6 @@ import Testing
         #expect(help.text.hasPrefix("Usage: castree \(command)"))
         #expect(help.text.contains("\n    "))
         #expect(try place.castree("help", command).text == help.text)
-    }
-
-    @Test(arguments: ["pull"])
-    func `what is not there yet is an unknown command`(_ command: String) throws {
-        #expect(try place.castree(command).status == 2)
-        #expect(try !place.castree("--help").text.contains("\n  \(command)"))
     }
 
     @Test func `the store is --store, else the variable, else .castree`() throws {
