@@ -75,7 +75,10 @@ import VersionTree
         _ = code { _ = try dying.add(directory: source, version: "1") }
         #expect(disk.hasFired)
         // flock(2): a child that another test has just forked holds the lock, too, until it execs.
-        for _ in 0..<1_000_000 where try temporary.store.leases().dead.isEmpty { sched_yield() }
+        for _ in 0..<1_000_000 {
+            if try !temporary.store.leases().dead.isEmpty { break }
+            sched_yield()
+        }
     }
 
     @Test func `what a killed writer had published is recorded, its claims and staging go`()
