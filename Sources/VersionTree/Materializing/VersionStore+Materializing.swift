@@ -22,6 +22,7 @@ extension VersionStore {
         let tree = try buildTree(of: manifest, lease: lease)
         try store.syncAll()
         try publishTree(tree, of: manifest)
+        try store.sync(directories.versions.raw)
     }
 
     func incomplete(_ name: String) throws(StoreError) -> StoreError {
@@ -63,9 +64,10 @@ extension VersionStore {
         }
     }
 
-    /// Puts a built tree in its place, durably.
+    /// Puts a built tree in its place.
     ///
-    /// A tree that is there and shows what the manifest says is kept; anything else makes room.
+    /// A tree that is there and shows what the manifest says is kept; anything else makes room. The
+    /// caller makes its name durable.
     func publishTree(_ tree: HiddenTree, of manifest: Manifest) throws(StoreError) {
         let parent = directories.versions.raw
         let name = manifest.version.description
@@ -82,7 +84,6 @@ extension VersionStore {
             }
             try removeTree(of: name)
         }
-        try store.sync(parent)
     }
 
     private func shows(_ manifest: Manifest) throws(StoreError) -> Bool {
