@@ -86,7 +86,8 @@ extension Store {
 
     /// Records a version and the objects that it brings, in one transaction.
     ///
-    /// The objects, the tree and the manifest are durable; this is the last step before the promise.
+    /// The objects are durable, and the tree and the manifest but for their names; this is the last
+    /// step before the promise, and makes all durable.
     /// - Parameters:
     ///   - allowsMissing: register it although the store lacks objects of it.
     ///   - stored: the fingerprint of the object at a position of the manifest, if the writer has
@@ -106,6 +107,8 @@ extension Store {
                     try index.trimCache(ordinal: registration.ordinal, connection)
                     try index.noteManifestsDirectory(connection)
                     return .settled(completed: try index.completeVersions(connection))
+                } syncing: { (connection) throws(StoreError) in
+                    try self.syncAll(with: index, connection)
                 }
             } catch {
                 guard error.code == .lost else { throw error }
@@ -142,11 +145,13 @@ extension Store {
             try index.write { (connection) throws(StoreError) in
                 try self.fileSystem.removeIfPresent(
                     self.directories.manifests.raw, StoreLayout.manifest(name))
-                try self.sync(self.directories.manifests.raw)
                 if let row = try index.version(name, connection) {
                     try index.removeVersion(id: row.id, connection)
                 }
                 try index.noteManifestsDirectory(connection)
+            } syncing: { (connection) throws(StoreError) in
+                try self.sync(self.directories.manifests.raw)
+                try index.sync(connection)
             }
         }
     }

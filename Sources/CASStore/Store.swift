@@ -48,7 +48,7 @@ public final class Store: Sendable {
         let outcome: Result<R, StoreError> = indexLock.withLock { index in
             let index = index
             do throws(StoreError) { return .success(try body(index)) } catch {
-                return .failure(error)
+                return .failure(noteFailure(error))
             }
         }
         return try outcome.get()
@@ -140,6 +140,15 @@ public final class Store: Sendable {
         try syncAll(orEach: directories.root.raw, EmptyCollection<String>())
     }
 
+    /// Makes what a transaction goes with durable, and the index: one step for all where there is one.
+    func syncAll(with index: Index, _ connection: Connection) throws(StoreError) {
+        try syncAll()
+        if canSyncAll { return }
+        try sync(directories.manifests.raw)
+        try sync(directories.versions.raw)
+        try index.sync(connection)
+    }
+
     /// Makes everything on the file system durable, or where the system cannot, the named files.
     func syncAll(
         orEach directory: Int32, _ names: some Sequence<String>
@@ -175,7 +184,7 @@ public final class Store: Sendable {
     /// Notes an error of a composed write: after a failed sync the store refuses writes.
     package func noteFailure(_ error: StoreError) -> StoreError {
         if case .systemCall("fsync", _, _) = error.cause { return refuseWrites(error) }
-        return error
+        return error.saysIndexSyncFailed ? refuseWrites(error) : error
     }
 
     private func refuseWrites(_ error: StoreError) -> StoreError {

@@ -42,6 +42,8 @@ package enum StoreLayout {
     package static let directories = [
         objects, staging, quarantine, manifests, versions, leases,
     ]
+    /// The directories that share the objects out, by the first byte of the address; sorted.
+    package static let shards = (0...255).map { Hex.string([UInt8($0)]) }
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [

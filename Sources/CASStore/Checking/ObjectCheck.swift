@@ -19,7 +19,7 @@ extension Store {
         _ options: CheckOptions, _ report: inout CheckReport, _ sound: inout SoundInodes,
         beside: () throws(StoreError) -> Void
     ) throws(StoreError) -> [Suspicion] {
-        let shards = try Self.allShards.union(objects.shards()).sorted()
+        let shards = StoreLayout.shards
         let state = Mutex<(suspicions: [Suspicion], objects: Int, bytes: Int64)>(([], 0, 0))
         let fingerprints = Mutex<[(ObjectID, Fingerprint)]>([])
         // By the chunk's first shard: chunks end in any order, and their entries are sorted.
@@ -70,9 +70,6 @@ extension Store {
             return state.suspicions
         }
     }
-
-    private static let allShards = Set(
-        (0..<256).map { Hex.string([UInt8($0)]) })
 
     // Fingerprints that a rebuild had to forget; not worth failing a check of a read-only store.
     private func remember(_ computed: [(ObjectID, Fingerprint)]) throws(StoreError) {

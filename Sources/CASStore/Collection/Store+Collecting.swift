@@ -67,13 +67,11 @@ extension Store {
         try checkWritable()
         return try withReserve { () throws(StoreError) -> Collected in
             try self.recoverDeadLeases()
-            try self.verifyRoots()
             var collected = Collected()
-            var after: Int64 = 0
-            while true {
+            var next: Int64? = 0
+            while let after = next {
                 try self.checkInterruption()
-                guard let last = try self.collectBatch(after: after, &collected) else { break }
-                after = last
+                next = try self.collectBatch(after: after, &collected)
                 progress(collected)
             }
             for name in try self.quarantinedNames() {
@@ -90,33 +88,33 @@ extension Store {
         }
     }
 
-    /// Makes sure that the index has every version that has a manifest, before anything is deleted:
-    /// the manifests are the roots, a count is a hint.
-    private func verifyRoots() throws(StoreError) {
-        let damaged = try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                try index.reconcile(connection, thoroughly: true)
-            }
-        }
-        guard let first = damaged.first else { return }
-        throw StoreError(
-            .index,
-            "nothing is collected while manifest \(printable(first)) cannot be read: what it needs "
-                + "is unknown; run castree fsck, then add the version again or retire it")
-    }
+    /// How many objects are announced at once.
+    private static let batch = 2048
 
-    /// - Returns: the last id looked at, or `nil` when there is no more garbage.
+    /// - Returns: the last id looked at, or `nil` when there is no more garbage behind it.
     private func collectBatch(
         after: Int64, _ collected: inout Collected
     ) throws(StoreError) -> Int64? {
         // Announced and looked at in one transaction: ids mean nothing after a rebuild, and an index
         // in memory is not asked what may go.
+        var damaged: [String] = []
+        var isLast = true
         let last = try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) -> Int64? in
-                let batch = try index.garbage(after: after, limit: 2048, connection)
+                // The manifests are the roots, a count is a hint.
+                damaged = try index.reconcile(connection, thoroughly: true)
+                guard damaged.isEmpty else { return nil }
+                let batch = try index.garbage(after: after, limit: Self.batch, connection)
+                isLast = batch.count < Self.batch
                 try index.markDying(batch.map(\.id), connection)
                 return batch.last?.id
             }
+        }
+        if let first = damaged.first {
+            throw StoreError(
+                .index,
+                "nothing is collected while manifest \(printable(first)) cannot be read: what it "
+                    + "needs is unknown; run castree fsck, then add the version again or retire it")
         }
         guard let last else { return nil }
         let gone = try index { (index) throws(StoreError) in
@@ -126,19 +124,22 @@ extension Store {
                 let gone = try index.doomed(after: after, through: last, connection)
                     .filter { !claimed.contains($0.address) }
                 try index.refuseNamed(gone.map(\.id), connection)
-                for row in gone { try self.objects.remove(row.address) }
-                // The deletions before the forgetting: a power cut must not leave files that
-                // nothing knows of.
-                try self.syncAll()
-                for row in gone { try index.forget(row.id, connection) }
+                for row in gone {
+                    try self.objects.remove(row.address)
+                    try index.forget(row.id, connection)
+                }
                 return gone
+            } syncing: { (connection) throws(StoreError) in
+                // The deletions with the forgetting: a power cut must not leave files that nothing
+                // knows of.
+                try self.syncAll(with: index, connection)
             }
         }
         for row in gone where row.isPresent {
             collected.objectCount += 1
             collected.byteCount += row.byteCount
         }
-        return last
+        return isLast ? nil : last
     }
 
     /// Files named by an address, directly in a directory.

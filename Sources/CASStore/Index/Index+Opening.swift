@@ -1,6 +1,7 @@
 extension Index {
     /// The connection to the file that is at the path now.
-    func openIfNeeded() throws(StoreError) -> Connection {
+    /// - Parameter writing: no other transaction writes meanwhile; otherwise one may.
+    func openIfNeeded(writing: Bool) throws(StoreError) -> Connection {
         let root = directories.root.raw
         guard let status = try fileSystem.status(root, StoreLayout.index) else {
             close()
@@ -12,10 +13,11 @@ extension Index {
         guard status.kind == .regular, status.byteCount > 0 else {
             throw StoreError(.index, "the index is not a database file")
         }
+        try refuseDoubt(writing: writing)
         let opened: Connection
         do throws(StoreError) {
             opened = try Connection(path: path, mode: .readWrite)
-            try opened.execute(IndexSchema.settings(isDurable: options.isDurable))
+            try opened.execute(IndexSchema.settings)
         } catch {
             guard error.saysIndexIsUnreachable else { throw error }
             let reading = try Connection(path: path, mode: .readOnly)
@@ -32,6 +34,29 @@ extension Index {
         connection = nil
         openInode = 0
         isReconciled = false
+    }
+
+    // SQLite would believe in a journal that a power cut has left, and a page that was half written.
+    private func refuseDoubt(writing: Bool) throws(StoreError) {
+        guard try mayBeTorn() else { return }
+        if !writing {
+            // Somebody is writing just now, or was.
+            try waitForWriters()
+            try lock(.reading)
+            guard try mayBeTorn() else { return }
+        }
+        isInDoubt = true
+        throw StoreError(.index, "a change of the index was cut short")
+    }
+
+    /// Whether a transaction was announced and not settled.
+    ///
+    /// A process that is killed leaves the same as a power cut, and nobody can tell which it was.
+    private func mayBeTorn() throws(StoreError) -> Bool {
+        // In this order: who writes announces first, and settles last.
+        let journal = try fileSystem.status(directories.root.raw, StoreLayout.index + "-journal")
+        guard let stamp = try readStamp() else { return false }
+        return stamp.settled != stamp.pending || (journal?.byteCount ?? 0) > 0
     }
 
     private func pragma(_ name: String, _ connection: Connection) throws(StoreError) -> Int64 {
@@ -110,7 +135,12 @@ extension Index {
         for _ in 0..<3 {
             let bytes = try fileSystem.contents(
                 directories.root.raw, StoreLayout.stamp, limit: 4096)
-            if let stamp = IndexStamp(bytes) { return stamp }
+            // Every transaction looks; seldom has it changed.
+            if let lastStamp, lastStamp.bytes == bytes { return lastStamp.stamp }
+            if let stamp = IndexStamp(bytes) {
+                lastStamp = (bytes, stamp)
+                return stamp
+            }
         }
         return nil
     }
@@ -141,18 +171,40 @@ extension Index {
         return IndexMoment(epoch: epoch, generation: try row.step() ? row.integer(0) : 0)
     }
 
-    func announce(_ generation: Int64, _ connection: Connection) throws(StoreError) {
+    /// Says that a transaction begins, before it changes a page: from here on a power cut may tear the
+    /// index.
+    func announce(_ generation: Int64) throws(StoreError) {
+        try writeStamp(settled: generation - 1, pending: generation, durably: true)
+    }
+
+    /// Counts the transaction in the index.
+    func count(_ generation: Int64, _ connection: Connection) throws(StoreError) {
         try connection.statement("UPDATE meta SET value = ? WHERE key = 'generation'")
             .bind(1, generation).run()
-        try writeStamp(settled: generation - 1, pending: generation)
     }
 
+    /// Makes what was committed durable.
+    func sync(_ connection: Connection) throws(StoreError) {
+        guard options.isDurable else { return }
+        try connection.sync()
+    }
+
+    /// Says that the transaction is durable.
+    ///
+    /// Not synced: if a power cut loses it, the index is in doubt and made again.
     func settle(_ generation: Int64) throws(StoreError) {
-        try writeStamp(settled: generation, pending: generation)
+        try writeStamp(settled: generation, pending: generation, durably: false)
     }
 
-    func writeStamp(
-        settled: Int64, pending: Int64, sync: Bool = false
+    /// Says that the transaction was not made.
+    func withdraw(_ generation: Int64, _ connection: Connection) throws(StoreError) {
+        guard try checkStamp(connection) == generation - 1 else { return }
+        try sync(connection)
+        try settle(generation - 1)
+    }
+
+    private func writeStamp(
+        settled: Int64, pending: Int64, durably: Bool
     ) throws(StoreError) {
         let status = try fileSystem.status(directories.root.raw, StoreLayout.index)
         let stamp = IndexStamp(
@@ -164,9 +216,13 @@ extension Index {
         let file = try fileSystem.open(
             directories.root.raw, StoreLayout.stamp, .updating, mode: 0o644)
         try fileSystem.write(file.raw, bytes)
-        if sync, options.isDurable {
-            try fileSystem.sync(file.raw)
-            try fileSystem.sync(directories.root.raw)
-        }
+        if durably, options.isDurable { try fileSystem.sync(file.raw) }
+    }
+
+    /// Writes the stamp of an index that was just made and is durable.
+    func writeFirstStamp() throws(StoreError) {
+        try writeStamp(settled: 1, pending: 1, durably: true)
+        // Its entry, and that of the index.
+        if options.isDurable { try fileSystem.sync(directories.root.raw) }
     }
 }

@@ -4,6 +4,8 @@ extension Index {
     /// Throws the index file away and makes it again from the objects and manifests.
     func rebuild(because reason: String) throws(StoreError) {
         let seen = openInode
+        let isDamage = !isInDoubt
+        isInDoubt = false
         close()
         try lock(.rebuilding)
         defer { unlock() }
@@ -11,7 +13,8 @@ extension Index {
         let now = try fileSystem.status(root, StoreLayout.index)?.inode ?? 0
         // Another process has rebuilt it while we waited for the lock.
         if now != seen, now != 0 { return }
-        if now != 0 { damage = reason }
+        // One that may be torn is what a power cut leaves, and no damage.
+        if now != 0, isDamage { damage = reason }
         for suffix in ["", "-journal", "-wal", "-shm"] {
             try fileSystem.removeTree(root, StoreLayout.index + suffix)
         }
@@ -33,14 +36,15 @@ extension Index {
     @discardableResult
     func create() throws(StoreError) -> (objects: Int, versions: Int) {
         let made = try Connection(path: path, mode: .readWrite)
-        try made.execute(IndexSchema.settings(isDurable: options.isDurable))
+        try made.execute(IndexSchema.settings)
         let counts = try made.transaction(writing: true) {
             () throws(StoreError) -> (objects: Int, versions: Int) in
             try self.fill(made)
         }
         connection = made
         openInode = try fileSystem.status(directories.root.raw, StoreLayout.index)?.inode ?? 0
-        try writeStamp(settled: 1, pending: 1, sync: true)
+        try sync(made)
+        try writeFirstStamp()
         isReconciled = true
         return counts
     }

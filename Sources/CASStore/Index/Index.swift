@@ -19,10 +19,14 @@ package final class Index: @unchecked Sendable {
     var epoch = ""
     /// Set when the disk does not let us use the file: reads work from a copy in memory.
     var isInMemory = false
+    /// Set when a transaction was interrupted and the index may be torn.
+    var isInDoubt = false
     /// Why the index was made again since this store was opened, if it was damaged or stale.
     var damage: String?
     /// Whether the manifests were compared with the index since it was opened.
     var isReconciled = false
+    /// The stamp as it was last read, and the bytes that said so.
+    var lastStamp: (bytes: [UInt8], stamp: IndexStamp)?
     private var locks: Locks?
 
     init(
@@ -56,17 +60,23 @@ package final class Index: @unchecked Sendable {
     /// Changes the index in one durable transaction.
     ///
     /// `body` may run again: a damaged index is rebuilt and the work repeated.
-    func write<R>(_ body: (Connection) throws(StoreError) -> R) throws(StoreError) -> R {
+    /// - Parameter syncing: makes the index durable, and what else the transaction goes with; one step
+    ///   may do for both. A power cut in it leaves an index that is in doubt, so the order is free.
+    func write<R>(
+        _ body: (Connection) throws(StoreError) -> R,
+        syncing: ((Connection) throws(StoreError) -> Void)? = nil
+    ) throws(StoreError) -> R {
         // The disk could not be used once; perhaps it can now.
         if isInMemory {
             isInMemory = false
             close()
         }
-        return try perform(writing: true, body)
+        return try perform(writing: true, syncing: syncing, body)
     }
 
     private func perform<R>(
-        writing: Bool, _ body: (Connection) throws(StoreError) -> R
+        writing: Bool, syncing: ((Connection) throws(StoreError) -> Void)? = nil,
+        _ body: (Connection) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         var attempts = 0
         while true {
@@ -77,7 +87,7 @@ package final class Index: @unchecked Sendable {
                     }
                     isReconciled = true
                 }
-                return try attempt(writing: writing, body)
+                return try attempt(writing: writing, syncing: syncing, body)
             } catch {
                 attempts += 1
                 guard error.saysIndexIsDamaged, !isInMemory, attempts < 3 else { throw error }
@@ -87,7 +97,8 @@ package final class Index: @unchecked Sendable {
     }
 
     private func attempt<R>(
-        writing: Bool, _ body: (Connection) throws(StoreError) -> R
+        writing: Bool, syncing: ((Connection) throws(StoreError) -> Void)? = nil,
+        _ body: (Connection) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         if isInMemory, let connection {
             return try connection.transaction(writing: false) { () throws(StoreError) -> R in
@@ -96,16 +107,32 @@ package final class Index: @unchecked Sendable {
         }
         try lock(writing ? .writing : .reading)
         defer { unlock() }
-        let connection = try openIfNeeded()
-        var next: Int64 = 0
-        let result = try connection.transaction(writing: writing) { () throws(StoreError) -> R in
-            next = try self.checkStamp(connection) + 1
-            let result = try body(connection)
-            if writing { try self.announce(next, connection) }
-            return result
+        let connection = try openIfNeeded(writing: writing)
+        guard writing else {
+            return try connection.transaction(writing: false) { () throws(StoreError) -> R in
+                _ = try self.checkStamp(connection)
+                return try body(connection)
+            }
         }
-        if writing { try settle(next) }
-        return result
+        var announced: Int64?
+        do throws(StoreError) {
+            let result = try connection.transaction(writing: true) { () throws(StoreError) -> R in
+                let next = try self.checkStamp(connection) + 1
+                announced = next
+                try self.announce(next)
+                let result = try body(connection)
+                try self.count(next, connection)
+                return result
+            }
+            if let syncing { try syncing(connection) } else { try sync(connection) }
+            if let announced { try settle(announced) }
+            return result
+        } catch {
+            // Rolled back: the index is as it was. If even that cannot be made sure of, the stamp goes on
+            // saying that the index is in doubt; the error to report is the first.
+            if let announced { try? withdraw(announced, connection) }
+            throw error
+        }
     }
 
     private func needsReconciling() throws(StoreError) -> Bool {

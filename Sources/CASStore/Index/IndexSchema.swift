@@ -36,19 +36,18 @@ enum IndexSchema {
 
     /// Settings of every connection.
     ///
-    /// A rollback journal needs no shared memory, so a full disk can not kill the process (SIGBUS),
-    /// and a committed transaction is durable with FULL:
-    /// sqlite.org/pragma.html#pragma_journal_mode.
-    static func settings(isDurable: Bool) -> String {
-        """
+    /// A rollback journal needs no shared memory, so a full disk can not kill the process (SIGBUS), and
+    /// it undoes the transaction of a process that is killed: sqlite.org/pragma.html#pragma_journal_mode.
+    /// SQLite syncs nothing: `Index` makes a transaction durable, with two syncs where SQLite needs
+    /// five, since the stamp says which index a power cut may have torn.
+    static let settings = """
         PRAGMA journal_mode = TRUNCATE;
-        PRAGMA synchronous = \(isDurable ? "FULL" : "OFF");
+        PRAGMA synchronous = OFF;
         PRAGMA temp_store = MEMORY;
         PRAGMA cache_size = -512;
         PRAGMA trusted_schema = OFF;
         PRAGMA cell_size_check = ON;
         """
-    }
 
     static let creation = """
         PRAGMA application_id = \(applicationID);

@@ -1,11 +1,11 @@
 /// What an index must agree with to be believed; kept in the file `stamp` beside it.
 ///
 /// A SQLite file that is replaced by yesterday's copy is a sound database that lies. So every write
-/// transaction counts up `generation` inside the index and here: `pending` before its commit,
-/// `settled` after. An index whose generation is neither is older than the truth. A newer one is
-/// believed (a power cut may lose the stamp, which is not synced; the index is). `epoch` names one
-/// index file, and size and change time (ctime) catch whoever wrote to it in
-/// passing.
+/// transaction counts up `generation` inside the index and here: `pending`, durably, before its first
+/// page, `settled` when all is durable. Between the two a power cut may tear the index, and one that
+/// finds them different does not believe in it. An index whose generation is neither is older than the
+/// truth. A newer one is believed: without syncs a power cut may lose the stamp alone. `epoch` names
+/// one index file, and size and change time (ctime) catch whoever wrote to it in passing.
 ///
 /// One line of text, then its XXH3-128: a torn stamp is no stamp, and no stamp means a rebuild.
 struct IndexStamp: Equatable, Sendable {

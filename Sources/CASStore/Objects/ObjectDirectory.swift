@@ -220,6 +220,20 @@ package struct ObjectDirectory: Sendable {
         return names.sorted()
     }
 
+    /// Makes the shard directories that objects lack; the caller makes them durable.
+    func makeShards(for addresses: some Sequence<ObjectID>) throws(StoreError) {
+        var isThere = [Bool](repeating: false, count: 256)
+        for name in try shards() {
+            if let number = Hex.bytes(name)?.first { isThere[Int(number)] = true }
+        }
+        for address in addresses {
+            let number = Int(address.w0 >> 56)
+            if isThere[number] { continue }
+            try fileSystem.makeDirectoryIfAbsent(objects, StoreLayout.shards[number])
+            isThere[number] = true
+        }
+    }
+
     /// What stands in `objects/` and is no shard, sorted.
     package func strays() throws(StoreError) -> [String] {
         var names: [String] = []

@@ -82,6 +82,14 @@ package final class Connection {
         return result
     }
 
+    /// Makes everything that was committed durable (sqlite.org/c3ref/io_methods.html, xSync).
+    package func sync() throws(StoreError) {
+        let result = castree_sqlite_sync(handle)
+        guard result == SQLITE_OK else {
+            throw StoreError(sqlite: result, handle, doing: "make the index durable")
+        }
+    }
+
     /// How many rows the last statement changed.
     package var changes: Int64 { sqlite3_changes64(handle) }
 
@@ -116,6 +124,12 @@ extension StoreError {
         self.init(
             kind, "unable to \(deed): \(text)\(advice)",
             cause: .sqlite(code: code, message: text))
+    }
+
+    /// Whether the database could not be made durable.
+    var saysIndexSyncFailed: Bool {
+        guard case .sqlite(let code, _) = cause else { return false }
+        return code == castree_sqlite_ioerr_fsync()
     }
 
     /// Whether the index itself is broken, so that rebuilding it is the answer.

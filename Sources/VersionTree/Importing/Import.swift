@@ -85,6 +85,7 @@ struct Import {
             let published = try writing.publish()
             isNew = published.isNew
             try versions.publishTree(tree, of: manifest)
+            // Makes their names durable together with the record.
             switch try settle(published.kept ?? registration) {
             case .settled(let completed): return completed
             case .lost: return nil

@@ -83,8 +83,9 @@ struct ManifestFile {
         try versions.store.sync(directory)
     }
 
-    /// Puts the manifest in its place, durably: the version is registered on disk.
+    /// Puts the manifest in its place: the version is registered on disk.
     ///
+    /// The caller makes it durable.
     /// - Returns: whether it was not there before, and the registration of the older manifest that
     ///   keeps its place, if one does: it has the same content, and its own number and time.
     /// - Throws: `.versionExists` if a manifest with other content is there.
@@ -93,7 +94,6 @@ struct ManifestFile {
         while true {
             do throws(StoreError) {
                 try fileSystem.renameNew(directory, aside, to: directory, name)
-                try versions.store.sync(directory)
                 return (true, nil)
             } catch {
                 guard error.isExisting else { throw error }
@@ -102,11 +102,9 @@ struct ManifestFile {
             case .same(let there):
                 // Registered before with the same content: it keeps its file.
                 try fileSystem.removeIfPresent(directory, aside)
-                try versions.store.sync(directory)
                 return (false, try ManifestFile(versions, there, lease: lease).registration())
             case .damaged:
                 try fileSystem.rename(directory, aside, to: directory, name)
-                try versions.store.sync(directory)
                 return (false, nil)
             case .nothing: continue  // retired between the rename and the look
             }

@@ -33,6 +33,7 @@ extension VersionStore {
         let tree = try buildTree(of: manifest, lease: lease)
         try store.syncAll()
         try publishTree(tree, of: manifest)
+        try store.sync(directories.versions.raw)
     }
 
     func incomplete(_ name: String) throws(StoreError) -> StoreError {
@@ -80,9 +81,10 @@ extension VersionStore {
         }
     }
 
-    /// Puts a built tree in its place, durably.
+    /// Puts a built tree in its place.
     ///
-    /// A tree that is there and shows what the manifest says is kept; anything else makes room.
+    /// A tree that is there and shows what the manifest says is kept; anything else makes room. The
+    /// caller makes its name durable.
     func publishTree(_ tree: HiddenTree, of manifest: Manifest) throws(StoreError) {
         let parent = directories.versions.raw
         let name = manifest.version.description
@@ -99,7 +101,6 @@ extension VersionStore {
             }
             try removeTree(of: name)
         }
-        try store.sync(parent)
     }
 
     private func shows(_ manifest: Manifest) throws(StoreError) -> Bool {
@@ -185,12 +186,15 @@ extension VersionStore {
         let report = try fillDirectory(
             directory.raw, hidden, manifest, mode, directoryMode: 0o755)
         do throws(StoreError) {
-            if store.options.isDurable {
-                let isSynced = try fileSystem.syncAll(directory.raw)
-                if !isSynced { try syncTree(directory.raw, hidden) }
+            if store.canSyncAll, !Self.bringsBytes(report, manifest) {
+                // Names only, and those become durable in their order: one step makes them so.
+                try fileSystem.renameNew(directory.raw, hidden, to: directory.raw, base)
+                try makeDurable(directory.raw, base)
+            } else {
+                try makeDurable(directory.raw, hidden)
+                try fileSystem.renameNew(directory.raw, hidden, to: directory.raw, base)
+                try store.sync(directory.raw)
             }
-            try fileSystem.renameNew(directory.raw, hidden, to: directory.raw, base)
-            try store.sync(directory.raw)
         } catch {
             // The error to report is the first.
             try? store.fileSystem.removeTree(directory.raw, hidden)
@@ -229,6 +233,19 @@ extension VersionStore {
             return true
         }
         return false
+    }
+
+    /// Whether a tree has files that are neither links nor empty.
+    private static func bringsBytes(_ report: TreeReport, _ manifest: Manifest) -> Bool {
+        report.reflinked > 0
+            || report.copied > manifest.records.count { $0.byteCount == 0 }
+    }
+
+    /// Makes a tree elsewhere durable.
+    private func makeDurable(_ parent: Int32, _ name: String) throws(StoreError) {
+        guard store.options.isDurable else { return }
+        let isSynced = try fileSystem.syncAll(parent)
+        if !isSynced { try syncTree(parent, name) }
     }
 
     /// Makes a tree elsewhere durable, bottom up, where one call cannot.

@@ -1,0 +1,160 @@
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import CASStore
+
+/// A change of the index that a power cut, or a kill, has cut short: what SQLite wrote may be there in
+/// part, in any order, and the stamp says that it began.
+@Suite struct InterruptedIndexTests {
+    /// Leaves the stamp as it is while the next transaction runs.
+    func announce(_ temporary: TemporaryStore) throws {
+        let stamp = try #require(IndexStamp(Damage.contents(temporary.stampPath)))
+        #expect(stamp.settled == stamp.pending)
+        let status = try #require(
+            try temporary.store.fileSystem.status(
+                temporary.store.directories.root.raw, "index.sqlite"))
+        let announced = IndexStamp(
+            epoch: stamp.epoch, settled: stamp.settled, pending: stamp.settled + 1,
+            byteCount: status.byteCount, changedAt: status.changedAt)
+        try Damage.overwrite(
+            temporary.stampPath,
+            with: announced.encoded + [UInt8](repeating: 10, count: 256 - announced.encoded.count))
+    }
+
+    /// Expects the same answers as before, from an index that is made again without being called damaged.
+    func expectSame(
+        _ temporary: TemporaryStore, _ comment: Comment, after cut: (TemporaryStore) throws -> Void
+    ) throws {
+        let before = try Answers(temporary.reopened())
+        try cut(temporary)
+        let notices = Notices()
+        let after = try Answers(temporary.reopened(notice: notices.sink))
+        #expect(after == before, comment)
+        #expect(notices.all.count == 1, comment)
+        #expect(try Answers(temporary.reopened(notice: notices.sink)) == before, comment)
+        #expect(notices.all.count == 1, "and once is enough; \(comment)")
+    }
+
+    @Test func `an index whose change was announced and not finished is made again`() throws {
+        let temporary = try DerivedIndexTests.makeStore()
+        try expectSame(temporary, "before its first page") { try announce($0) }
+    }
+
+    @Test func `a mixture of the pages before and after a change is not believed`() throws {
+        let temporary = try DerivedIndexTests.makeStore()
+        let pageSize = 4096
+        var random = SeededRandom()
+        for round in 0..<8 {
+            let old = try Damage.contents(temporary.indexPath)
+            try temporary.add("more-\(round)", ["new": "content \(round)", "lib/a.js": "shared"])
+            try temporary.versions.retire("more-\(round)")
+            try expectSame(temporary, "round \(round), seed \(random.seed)") {
+                var mixed = try Damage.contents($0.indexPath)
+                for page in 0..<(min(old.count, mixed.count) / pageSize)
+                where random.bytes(1)[0] < 128 {
+                    let range = page * pageSize..<(page + 1) * pageSize
+                    mixed.replaceSubrange(range, with: old[range])
+                }
+                try Damage.overwrite($0.indexPath, with: mixed)
+                try announce($0)
+            }
+        }
+    }
+
+    @Test func `a journal that outlived its transaction is not rolled back`() throws {
+        let temporary = try DerivedIndexTests.makeStore()
+        // The pages before the change, as SQLite keeps them until it is committed.
+        let journal = try temporary.withIndex { connection in
+            try connection.execute(
+                "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN IMMEDIATE;"
+                    + "UPDATE object SET refs = refs + 1; UPDATE version SET bytes = bytes + 1")
+            let journal = try Damage.contents(temporary.indexPath + "-journal")
+            try connection.execute("ROLLBACK")
+            return journal
+        }
+        _ = try temporary.reopened().versions()
+        try temporary.add("5", ["new": "new content"])
+        for length in [journal.count, journal.count / 2] {
+            try expectSame(temporary, "\(length) bytes of journal") {
+                try Damage.overwriteOrCreate(
+                    $0.indexPath + "-journal", with: Array(journal.prefix(length)))
+            }
+        }
+    }
+
+    @Test func `a transaction that fails leaves no doubt`() throws {
+        let temporary = try DerivedIndexTests.makeStore()
+        let failure = code {
+            try temporary.store.index { (index) throws(StoreError) in
+                try index.write { (connection) throws(StoreError) in
+                    try connection.execute("UPDATE object SET refs = refs + 1")
+                    throw StoreError(.mismatch, "a reason to give the transaction up")
+                }
+            }
+        }
+        #expect(failure == .mismatch)
+        let notices = Notices()
+        #expect(try temporary.reopened(notice: notices.sink).check().findings == [])
+        #expect(notices.all == [])
+    }
+
+    @Test func `the change is announced before the first page and settled after the last sync`()
+        throws
+    {
+        let temporary = try DerivedIndexTests.makeStore()
+        let disk = FaultyFileSystem()
+        let store = try temporary.reopened(on: disk).store
+        let before = try #require(IndexStamp(Damage.contents(temporary.stampPath)))
+        func stamp() throws -> [Int64] {
+            let stamp = try #require(IndexStamp(Damage.contents(temporary.stampPath)))
+            return [stamp.settled - before.settled, stamp.pending - before.settled]
+        }
+        let seen = Held<[[Int64]]>([])
+        disk.arm(.stop(after: .max))
+        try store.index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                // The announcement itself is durable by now.
+                let synced = disk.operations.contains {
+                    $0.verb == .sync && $0.path.hasSuffix("/stamp")
+                }
+                #expect(synced)
+                seen.value.append((try? stamp()) ?? [])
+            } syncing: { (connection) throws(StoreError) in
+                seen.value.append((try? stamp()) ?? [])
+                try index.sync(connection)
+            }
+        }
+        #expect(seen.value == [[0, 1], [0, 1]])
+        #expect(try stamp() == [1, 1])
+    }
+
+    @Test func `who opens beside a running writer waits for it and makes nothing again`() throws {
+        let temporary = try DerivedIndexTests.makeStore()
+        let notices = Notices()
+        let found = Held(0)
+        let done = DispatchSemaphore(value: 0)
+        try temporary.store.index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                let thread = Thread {
+                    // What fails is seen by the count.
+                    found.value =
+                        (try? temporary.reopened(notice: notices.sink).versions().count) ?? -1
+                    done.signal()
+                }
+                thread.start()
+                try connection.execute("UPDATE object SET fingerprint = NULL")
+            }
+        }
+        done.wait()
+        #expect(found.value == 4)
+        #expect(notices.all == [])
+    }
+
+    /// A value that one thread at a time looks at.
+    final class Held<Value>: @unchecked Sendable {
+        var value: Value
+        init(_ value: Value) { self.value = value }
+    }
+}
