@@ -107,6 +107,14 @@ extension Download {
             waiting.append(work)
             return
         case .append, .startOver:
+            if result == .finished, transfer.question.isForRest,
+                let whole = transfer.part.wholeByteCount,
+                arrival.offset < whole, arrival.offset > transfer.part.byteCount
+            {
+                // A server may send less than the rest that was asked for (RFC 9110, section 15.3.7).
+                try arrival.suspend()
+                return waiting.append(transfer.work)
+            }
             guard result != .finished else {
                 return try finish(transfer.work, arrival, transfer.inspected)
             }

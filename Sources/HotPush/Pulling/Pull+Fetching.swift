@@ -37,7 +37,8 @@ extension Pull {
             }
             let failure = try run(download, over: transport(to: offer.location))
             draft.skip(download.tally.absent)
-            if failure == nil || draft.hasNews { try draft.revise() }
+            // The lease of the download protects what has come until the manifest names it.
+            try withExtendedLifetime(download) { () throws(StoreError) in try draft.revise() }
             report.objects = download.tally.fetchedCount
             report.bytes = download.tally.fetchedByteCount
             report.resumedBytes = download.tally.resumedByteCount

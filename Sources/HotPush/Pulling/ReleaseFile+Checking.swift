@@ -37,3 +37,8 @@ extension ContentCheck {
         return isHex ? String(digits) : nil
     }
 }
+
+extension StagedPart.Question {
+    /// Whether a part was asked for.
+    var isForRest: Bool { if case .rest = self { true } else { false } }
+}
