@@ -31,4 +31,6 @@ public struct RequestHead: Sendable {
     public internal(set) var minorVersion: Int
     /// In the order received.
     public internal(set) var fields: [Field]
+    /// A bit for each length that a field's name has: most fields that are looked for are not there.
+    var nameLengths: UInt64 = 0
 }

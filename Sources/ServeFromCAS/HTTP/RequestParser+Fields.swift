@@ -27,6 +27,7 @@ extension RequestParser {
             throw RequestFailure(431, "more than \(limits.fields) header fields")
         }
         let name = line.lowerBound..<position
+        head.nameLengths |= RequestHead.bit(name.count)
         var start = position + 1
         var end = line.upperBound
         while start < end, bytes[start] == 32 || bytes[start] == 9 { start += 1 }
@@ -155,11 +156,8 @@ extension RequestParser {
             position += 1
         } else {
             while position < range.upperBound, bytes[position] != 58 {
-                guard ByteClass.isAuthority(bytes[position]), bytes[position] != 91,
-                    bytes[position] != 93
-                else { return false }
-                if bytes[position] == 37 {
-                    guard position + 2 < range.upperBound,
+                if !ByteClass.isName(bytes[position]) {
+                    guard bytes[position] == 37, position + 2 < range.upperBound,
                         ByteClass.hexadecimal(bytes[position + 1]) != nil,
                         ByteClass.hexadecimal(bytes[position + 2]) != nil
                     else { return false }

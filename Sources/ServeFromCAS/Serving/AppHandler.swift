@@ -143,9 +143,8 @@ final class AppHandler: RequestHandler {
             fields: [("Location", location), ("Set-Cookie", cookie)])
     }
 
-    private func adding(_ cookies: [String], to response: Response) -> Response {
+    private func adding(_ cookies: [String], to response: consuming Response) -> Response {
         guard !cookies.isEmpty else { return response }
-        var response = response
         for cookie in cookies { response.head.add("Set-Cookie", cookie) }
         return response
     }
