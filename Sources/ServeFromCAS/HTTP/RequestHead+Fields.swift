@@ -17,6 +17,7 @@ extension RequestHead {
         bytes.removeAll(keepingCapacity: true)
         fields.removeAll(keepingCapacity: true)
         nameLengths = 0
+        host = nil
         query = nil
         authority = nil
     }

@@ -36,16 +36,17 @@ extension RequestParser {
             RequestHead.Field(
                 name: name.lowerBound - base..<name.upperBound - base,
                 value: start - base..<end - base))
-        try note(bytes, name, start..<end)
+        try note(bytes, name, start..<end, base: base)
     }
 
     /// Takes in the fields that say where the message ends and whom it is for.
     private mutating func note(
-        _ bytes: Span<UInt8>, _ name: Range<Int>, _ value: Range<Int>
+        _ bytes: Span<UInt8>, _ name: Range<Int>, _ value: Range<Int>, base: Int
     ) throws(RequestFailure) {
         switch name.count {
         case 4 where RequestHead.matches(bytes, name, "host"):
             hosts += 1
+            head.host = value.lowerBound - base..<value.upperBound - base
             guard Self.isAuthority(bytes, value) else {
                 throw RequestFailure(400, "the Host field does not name a host")
             }

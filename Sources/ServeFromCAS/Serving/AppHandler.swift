@@ -105,13 +105,13 @@ final class AppHandler: RequestHandler {
     }
 
     private func refuseHost(_ head: borrowing RequestHead, _ state: LoopState) -> Response? {
-        if head.authority == nil, let host = head.value(of: "host"),
+        if head.authority == nil, let host = head.host,
             head.bytes[host].isEqual(to: state.allowedHost)
         {
             return nil
         }
         if let refusal = hostPolicy.refusal(of: head) { return refusal }
-        if head.authority == nil, let host = head.value(of: "host") {
+        if head.authority == nil, let host = head.host {
             state.allowedHost = Array(head.bytes[host])
         }
         return nil
