@@ -14,10 +14,14 @@ let server = try AppServer(VersionStore.open(arguments[1]), options: options)
 try server.start()
 print(server.url)
 
-for await message in server.bridge.messages {
-    if let text = message.text {
-        try server.bridge.send(text, to: message.session)
-    } else {
-        try server.bridge.send(Array(message.bytes), to: message.session)
+// On the thread that serves: an answer needs no other one. A task that takes its time has no executor.
+let bridge = server.bridge
+try await Task.detached(executorPreference: server.executor) {
+    for await message in bridge.messages {
+        if let text = message.text {
+            try bridge.send(text, to: message.session)
+        } else {
+            try bridge.send(Array(message.bytes), to: message.session)
+        }
     }
-}
+}.value

@@ -25,15 +25,11 @@ enum ByteClass {
         byte > 32 && byte < 127 && byte != 35
     }
 
-    /// A character of a registered name or an IP literal, and its port's colon (RFC 3986, 3.2.2).
+    /// A character of a registered name that is no `%` (RFC 3986, section 3.2.2).
     @inline(__always)
-    static func isAuthority(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 48...57, 65...90, 97...122: true
-        // - . _ ~ ! $ & ' ( ) * + , ; = % : [ ]
-        case 45, 46, 95, 126, 33, 36, 38, 39, 40, 41, 42, 43, 44, 59, 61, 37, 58, 91, 93: true
-        default: false
-        }
+    static func isName(_ byte: UInt8) -> Bool {
+        // Letters, digits and - . _ ~ ! $ & ' ( ) * + , ; =
+        contains(0x2BFF_7FD2_0000_0000, 0x47FF_FFFE_87FF_FFFE, byte)
     }
 
     /// The value of a hexadecimal digit; `nil` for anything else.
@@ -45,6 +41,19 @@ enum ByteClass {
         case 97...102: byte - 87
         default: nil
         }
+    }
+
+    /// The lower case of eight bytes at once.
+    @inline(__always)
+    static func lowercase(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let high: UInt64 = 0x8080_8080_8080_8080
+        let seven = word & ~high
+        // One sum reaches the eighth bit from A on, the other from the byte after Z on.
+        let fromA = seven + ones * (0x80 - 65)
+        let afterZ = seven + ones * (0x80 - 91)
+        let isUpper = fromA & ~afterZ & ~word & high
+        return word | isUpper >> 2
     }
 
     /// The lower case of an ASCII letter; other bytes as they are.

@@ -16,6 +16,8 @@ extension RequestHead {
     mutating func clear() {
         bytes.removeAll(keepingCapacity: true)
         fields.removeAll(keepingCapacity: true)
+        nameLengths = 0
+        host = nil
         query = nil
         authority = nil
     }
@@ -56,9 +58,19 @@ extension RequestHead {
 
     /// The value of the first field of that name, whatever its case; `nil` if there is none.
     public func value(of name: StaticString) -> Slice? {
+        guard mayHave(name) else { return nil }
         for field in fields where matches(field.name, name) { return field.value }
         return nil
     }
+
+    /// Whether any field's name is as long.
+    @inline(__always)
+    func mayHave(_ name: StaticString) -> Bool {
+        nameLengths & Self.bit(name.utf8CodeUnitCount) != 0
+    }
+
+    @inline(__always)
+    static func bit(_ length: Int) -> UInt64 { 1 << UInt64(min(length, 63)) }
 
     /// The values of all fields of that name, in order.
     public func values(of name: StaticString) -> [Slice] {
@@ -86,6 +98,22 @@ extension RequestHead {
     ) -> Bool {
         guard range.count == text.utf8CodeUnitCount else { return false }
         let wanted = text.utf8Start
+        precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
+        let other = UnsafeRawPointer(wanted)
+        // The last word overlaps the one before.
+        if range.count >= 8 {
+            for offset in stride(from: 0, to: range.count - 7, by: 8)
+            where !isWord(bytes, range.lowerBound + offset, other + offset, UInt64.self) {
+                return false
+            }
+            let last = range.count - 8
+            return isWord(bytes, range.lowerBound + last, other + last, UInt64.self)
+        }
+        if range.count >= 4 {
+            let last = range.count - 4
+            return isWord(bytes, range.lowerBound, other, UInt32.self)
+                && isWord(bytes, range.lowerBound + last, other + last, UInt32.self)
+        }
         for offset in 0..<range.count {
             let byte = ByteClass.lowercase(bytes[range.lowerBound + offset])
             guard byte == ByteClass.lowercase(wanted[offset]) else { return false }
@@ -93,8 +121,21 @@ extension RequestHead {
         return true
     }
 
+    /// Whether four or eight bytes are the same but for the case of letters; the caller has checked
+    /// that they are there.
+    @inline(__always)
+    private static func isWord<Word: FixedWidthInteger & BitwiseCopyable>(
+        _ bytes: Span<UInt8>, _ position: Int, _ other: UnsafeRawPointer, _ type: Word.Type
+    ) -> Bool {
+        let word = bytes.bytes.unsafeLoadUnaligned(fromByteOffset: position, as: Word.self)
+        let wanted = other.loadUnaligned(as: Word.self)
+        return ByteClass.lowercase(UInt64(truncatingIfNeeded: word))
+            == ByteClass.lowercase(UInt64(truncatingIfNeeded: wanted))
+    }
+
     /// Whether any field of that name has `token` in its list (RFC 9110, section 5.6.1).
     public func lists(_ token: StaticString, in name: StaticString) -> Bool {
+        guard mayHave(name) else { return false }
         for field in fields where matches(field.name, name) {
             var position = field.value.lowerBound
             while position < field.value.upperBound {

@@ -31,4 +31,8 @@ public struct RequestHead: Sendable {
     public internal(set) var minorVersion: Int
     /// In the order received.
     public internal(set) var fields: [Field]
+    /// The value of the Host field; `nil` if there is none.
+    public internal(set) var host: Slice?
+    /// A bit for each length that a field's name has: most fields that are looked for are not there.
+    var nameLengths: UInt64 = 0
 }

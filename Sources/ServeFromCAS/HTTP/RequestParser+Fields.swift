@@ -27,6 +27,7 @@ extension RequestParser {
             throw RequestFailure(431, "more than \(limits.fields) header fields")
         }
         let name = line.lowerBound..<position
+        head.nameLengths |= RequestHead.bit(name.count)
         var start = position + 1
         var end = line.upperBound
         while start < end, bytes[start] == 32 || bytes[start] == 9 { start += 1 }
@@ -35,16 +36,17 @@ extension RequestParser {
             RequestHead.Field(
                 name: name.lowerBound - base..<name.upperBound - base,
                 value: start - base..<end - base))
-        try note(bytes, name, start..<end)
+        try note(bytes, name, start..<end, base: base)
     }
 
     /// Takes in the fields that say where the message ends and whom it is for.
     private mutating func note(
-        _ bytes: Span<UInt8>, _ name: Range<Int>, _ value: Range<Int>
+        _ bytes: Span<UInt8>, _ name: Range<Int>, _ value: Range<Int>, base: Int
     ) throws(RequestFailure) {
         switch name.count {
         case 4 where RequestHead.matches(bytes, name, "host"):
             hosts += 1
+            head.host = value.lowerBound - base..<value.upperBound - base
             guard Self.isAuthority(bytes, value) else {
                 throw RequestFailure(400, "the Host field does not name a host")
             }
@@ -155,11 +157,8 @@ extension RequestParser {
             position += 1
         } else {
             while position < range.upperBound, bytes[position] != 58 {
-                guard ByteClass.isAuthority(bytes[position]), bytes[position] != 91,
-                    bytes[position] != 93
-                else { return false }
-                if bytes[position] == 37 {
-                    guard position + 2 < range.upperBound,
+                if !ByteClass.isName(bytes[position]) {
+                    guard bytes[position] == 37, position + 2 < range.upperBound,
                         ByteClass.hexadecimal(bytes[position + 1]) != nil,
                         ByteClass.hexadecimal(bytes[position + 2]) != nil
                     else { return false }

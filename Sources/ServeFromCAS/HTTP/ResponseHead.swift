@@ -5,19 +5,41 @@
 public struct ResponseHead: Sendable, Hashable {
     /// The status code (RFC 9110, section 15).
     public let status: Int
+    /// The bytes, but for what `object` adds.
+    private(set) var written: [UInt8]
+    /// Fields that stand at the end, and are only written when the head is sent.
+    var object = ObjectFields.none
+
     /// `HTTP/1.1 200 OK\r\n` and each field with its line end.
-    public private(set) var bytes: [UInt8]
+    public var bytes: [UInt8] {
+        guard !object.isEmpty else { return written }
+        var bytes = written
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: ObjectFields.byteCountMax) {
+            guard let start = $0.baseAddress else { return }
+            let count = object.write(to: start)
+            bytes.append(contentsOf: $0[..<count])
+        }
+        return bytes
+    }
+
+    /// Heads are the same when their bytes are.
+    public static func == (left: ResponseHead, right: ResponseHead) -> Bool {
+        left.status == right.status && left.bytes == right.bytes
+    }
+
+    /// Hashes the bytes.
+    public func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
 
     /// A head without fields.
     public init(_ status: Int) {
         self.status = status
-        bytes = Array("HTTP/1.1 \(status) \(Self.reason(status))\r\n".utf8)
+        written = Array("HTTP/1.1 \(status) \(Self.reason(status))\r\n".utf8)
     }
 
     /// A head whose status line and fields the caller has written, and checked.
     init(_ status: Int, written bytes: [UInt8]) {
         self.status = status
-        self.bytes = bytes
+        written = bytes
     }
 
     /// Adds a field.
@@ -25,42 +47,42 @@ public struct ResponseHead: Sendable, Hashable {
     /// Name and value MUST be free of CR, LF and NUL: callers check what comes from outside.
     public mutating func add(_ name: String, _ value: String) {
         precondition(!value.utf8.contains { $0 == 10 || $0 == 13 || $0 == 0 })
-        bytes.append(contentsOf: name.utf8)
-        bytes.append(contentsOf: [58, 32])
-        bytes.append(contentsOf: value.utf8)
-        bytes.append(contentsOf: [13, 10])
+        written.append(contentsOf: name.utf8)
+        written.append(contentsOf: [58, 32])
+        written.append(contentsOf: value.utf8)
+        written.append(contentsOf: [13, 10])
     }
 
     /// Adds a field whose value is bytes; the same holds for them.
     mutating func add(_ name: StaticString, _ value: [UInt8]) {
         append(name)
-        bytes.append(contentsOf: value)
-        bytes.append(13)
-        bytes.append(10)
+        written.append(contentsOf: value)
+        written.append(13)
+        written.append(10)
     }
 
     /// Adds a field whose value is a number, not negative.
     mutating func add(_ name: StaticString, _ value: Int64) {
         append(name)
-        let start = bytes.count
+        let start = written.count
         var rest = UInt64(max(0, value))
         repeat {
-            bytes.append(48 + UInt8(rest % 10))
+            written.append(48 + UInt8(rest % 10))
             rest /= 10
         } while rest > 0
-        bytes[start...].reverse()
-        bytes.append(13)
-        bytes.append(10)
+        written[start...].reverse()
+        written.append(13)
+        written.append(10)
     }
 
     private mutating func append(_ name: StaticString) {
-        name.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        bytes.append(58)
-        bytes.append(32)
+        name.withUTF8Buffer { written.append(contentsOf: $0) }
+        written.append(58)
+        written.append(32)
     }
 
     /// Makes room for fields that are about to be added.
-    mutating func reserve(_ byteCount: Int) { bytes.reserveCapacity(bytes.count + byteCount) }
+    mutating func reserve(_ byteCount: Int) { written.reserveCapacity(written.count + byteCount) }
 
     /// The values of a field, in order; for callers that are not sockets, and for tests.
     public func values(_ name: String) -> [String] {

@@ -11,42 +11,50 @@ struct ConditionalFields {
 
     /// Whether a request has none that can make the answer other than the whole representation.
     private(set) var isPlain = true
+    /// Whether If-None-Match is the only one of them.
+    var isOnlyIfNoneMatch: Bool { conditions == 1 && ifNoneMatch >= 0 }
+
+    private var conditions = 0
+    /// Whether any of them was sent in more than one line.
+    private var isRepeated = false
 
     init(_ request: borrowing RequestHead) {
+        var repeated = false
+        func note(_ field: inout Int, _ position: Int) {
+            if field < 0 { field = position } else { repeated = true }
+        }
         for position in request.fields.indices {
             let name = request.fields[position].name
             switch name.count {
-            case 5 where request.matches(name, "range"): Self.note(position, in: &range)
-            case 8 where request.matches(name, "if-match"): Self.note(position, in: &ifMatch)
-            case 8 where request.matches(name, "if-range"): Self.note(position, in: &ifRange)
+            case 5 where request.matches(name, "range"): note(&range, position)
+            case 8 where request.matches(name, "if-match"): note(&ifMatch, position)
+            case 8 where request.matches(name, "if-range"): note(&ifRange, position)
             case 13 where request.matches(name, "if-none-match"):
-                Self.note(position, in: &ifNoneMatch)
+                note(&ifNoneMatch, position)
             case 15 where request.matches(name, "accept-encoding"):
-                if acceptEncoding < 0 { acceptEncoding = position }
+                note(&acceptEncoding, position)
                 continue
             case 17 where request.matches(name, "if-modified-since"):
-                Self.note(position, in: &ifModifiedSince)
+                note(&ifModifiedSince, position)
             case 19 where request.matches(name, "if-unmodified-since"):
-                Self.note(position, in: &ifUnmodifiedSince)
+                note(&ifUnmodifiedSince, position)
             default: continue
             }
             isPlain = false
+            conditions += 1
         }
-    }
-
-    @inline(__always)
-    private static func note(_ position: Int, in field: inout Int) {
-        if field < 0 { field = position }
+        isRepeated = repeated
     }
 
     /// The value of a field; all its lines as one list if it was sent in several
     /// (RFC 9110, section 5.3); `nil` if it was not sent.
-    static func list(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
+    func list(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
         guard position >= 0 else { return nil }
         let first = request.fields[position]
+        guard isRepeated else { return request.bytes[first.value] }
         var joined: [UInt8]?
         for other in request.fields.indices.dropFirst(position + 1)
-        where sameName(request, request.fields[other].name, first.name) {
+        where Self.sameName(request, request.fields[other].name, first.name) {
             var value = joined ?? Array(request.bytes[first.value])
             value.append(44)
             value.append(contentsOf: request.bytes[request.fields[other].value])
@@ -57,11 +65,12 @@ struct ConditionalFields {
     }
 
     /// The value of a field that has one value; `nil` if it was not sent, or more than once.
-    static func single(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
+    func single(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
         guard position >= 0 else { return nil }
         let first = request.fields[position]
+        guard isRepeated else { return request.bytes[first.value] }
         for other in request.fields.indices.dropFirst(position + 1)
-        where sameName(request, request.fields[other].name, first.name) {
+        where Self.sameName(request, request.fields[other].name, first.name) {
             return nil
         }
         return request.bytes[first.value]

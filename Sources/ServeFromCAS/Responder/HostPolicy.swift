@@ -57,7 +57,7 @@ package struct HostPolicy: Sendable, Hashable {
     package func refusal(of request: borrowing RequestHead) -> Response? {
         // The authority of an absolute target takes precedence (RFC 9112, section 3.2.2), but a
         // browser can be made to send neither wrong: both must be ours.
-        for slice in [request.authority, request.value(of: "host")] {
+        for slice in [request.authority, request.host] {
             if let slice, !allows(request.bytes[slice]) {
                 return PlainAnswer.response(
                     421, "This server does not answer to that host name.",

@@ -44,8 +44,9 @@ extension RequestHead {
 
     /// Whether Accept names a type itself, and not with a weight of 0.
     private func accepts(_ type: StaticString) -> Bool {
-        for value in values(of: "accept") {
-            for element in bytes[value].split(separator: 44) {
+        guard mayHave("accept") else { return false }
+        for field in fields where matches(field.name, "accept") {
+            for element in bytes[field.value].split(separator: 44) {
                 let semicolon = element.firstIndex(of: 59) ?? element.endIndex
                 guard element[..<semicolon].trimmed().isWord(type) else { continue }
                 return (AcceptEncoding.weight(element[semicolon...]) ?? 0) > 0

@@ -18,19 +18,19 @@ enum Preconditions {
         _ request: borrowing RequestHead, _ fields: ConditionalFields, tag: [UInt8],
         modifiedAt: Int64
     ) -> Verdict {
-        if let list = ConditionalFields.list(request, fields.ifMatch) {
+        if let list = fields.list(request, fields.ifMatch) {
             if !EntityTagList.matches(list, tag, .strong) { return .failed }
         } else if modifiedAt > 0,
             let date = date(
-                ConditionalFields.single(request, fields.ifUnmodifiedSince), modifiedAt),
+                fields.single(request, fields.ifUnmodifiedSince), modifiedAt),
             date.seconds < modifiedAt
         {
             return .failed
         }
-        if let list = ConditionalFields.list(request, fields.ifNoneMatch) {
+        if let list = fields.list(request, fields.ifNoneMatch) {
             if EntityTagList.matches(list, tag, .weak) { return .notModified }
         } else if modifiedAt > 0,
-            let date = date(ConditionalFields.single(request, fields.ifModifiedSince), modifiedAt),
+            let date = date(fields.single(request, fields.ifModifiedSince), modifiedAt),
             date.seconds == modifiedAt
         {
             return .notModified
@@ -46,7 +46,7 @@ enum Preconditions {
         _ request: borrowing RequestHead, _ fields: ConditionalFields, tag: [UInt8]
     ) -> Bool {
         guard fields.ifRange >= 0 else { return true }
-        guard let value = ConditionalFields.single(request, fields.ifRange) else { return false }
+        guard let value = fields.single(request, fields.ifRange) else { return false }
         return EntityTagList.isTag(value) && value.elementsEqual(tag)
     }
 

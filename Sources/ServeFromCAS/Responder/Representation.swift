@@ -36,6 +36,44 @@ struct Representation {
         return type.contentType(withCharset: site.options.namesCharset)
     }
 
+    /// Whether there are other codings of it.
+    var hasVariants: Bool { site.resources[Int(base)].variants >= 0 }
+
+    /// Whether its heads are like no other's.
+    var hasOwnHead: Bool {
+        if site.resources[Int(base)].label >= 0 || resource.label >= 0 { return true }
+        return sourceMap != nil
+    }
+
+    /// Whether an entity tag is its own: strong, an address, and nothing else in the field.
+    func isTag(_ value: FieldText) -> Bool {
+        guard resource.label < 0, value.count == 66, value.first == 34, value.last == 34 else {
+            return false
+        }
+        return value.withUnsafeBufferPointer { value in
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { digits in
+                guard let start = digits.baseAddress else { return false }
+                resource.address.writeDigits(to: start)
+                return areEqual(
+                    UnsafeBufferPointer(digits), UnsafeBufferPointer(rebasing: value[1..<65]))
+            }
+        }
+    }
+
+    /// The head of 200 without ETag and Content-Length.
+    func wholeTemplate() -> ResponseHead {
+        var head = site.heads.whole(isImmutable: isImmutable)
+        describe(&head, contentType, hasTag: false)
+        return head
+    }
+
+    /// The head of 304 without ETag.
+    func notModifiedTemplate() -> ResponseHead {
+        var head = site.heads.notModified(isImmutable: isImmutable)
+        identify(&head, hasTag: false)
+        return head
+    }
+
     /// The head of 200.
     func whole() -> ResponseHead {
         var head = site.heads.whole(isImmutable: isImmutable)
@@ -60,13 +98,15 @@ struct Representation {
         return head
     }
 
-    private func identify(_ head: inout ResponseHead) {
-        head.add("ETag", tag)
-        if site.resources[Int(base)].variants >= 0 { head.add("Vary", "Accept-Encoding") }
+    private func identify(_ head: inout ResponseHead, hasTag: Bool = true) {
+        if hasTag { head.add("ETag", tag) }
+        if hasVariants { head.add("Vary", "Accept-Encoding") }
     }
 
-    private func describe(_ head: inout ResponseHead, _ contentType: String) {
-        identify(&head)
+    private func describe(
+        _ head: inout ResponseHead, _ contentType: String, hasTag: Bool = true
+    ) {
+        identify(&head, hasTag: hasTag)
         head.add("Content-Type", contentType)
         if coding != .identity { head.add("Content-Encoding", "\(coding.name)") }
         if let map = sourceMap {

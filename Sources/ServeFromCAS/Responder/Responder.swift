@@ -6,10 +6,11 @@ public struct Responder: Sendable {
     /// What is served.
     public let site: Site
     private var cache: HeadCache
+    private var templates = HeadTemplates()
 
     /// Makes a responder.
     ///
-    /// - Parameter headCountMax: how many prepared heads are kept, about half a KB each.
+    /// - Parameter headCountMax: how many heads that are like no other's are kept, about half a KB each.
     public init(site: Site, headCountMax: Int = 512) {
         self.site = site
         cache = HeadCache(countMax: min(headCountMax, max(16, site.table.count)))
@@ -99,11 +100,15 @@ public struct Responder: Sendable {
         let shown = Representation(
             site: site, resource: resource, base: base, coding: coding,
             isImmutable: isImmutable(request, key, base))
-        let slot = cache.place(shown)
-        if fields.isPlain { return whole(request, shown, slot) }
-        let tag = cache.tag(slot, shown)
+        if fields.isPlain { return whole(request, shown) }
+        if fields.isOnlyIfNoneMatch, let value = fields.list(request, fields.ifNoneMatch),
+            shown.isTag(value)
+        {
+            return Response(head: notModified(shown))
+        }
+        let tag = shown.tag
         switch Preconditions.evaluate(request, fields, tag: tag, modifiedAt: site.modifiedAt) {
-        case .notModified: return Response(head: cache.notModified(slot, shown))
+        case .notModified: return Response(head: notModified(shown))
         case .failed:
             return PlainAnswer.response(
                 412, "The file is not the one that the request is for.", method: request.method)
@@ -112,19 +117,23 @@ public struct Responder: Sendable {
         // Ranges are defined for GET only (RFC 9110, section 14.2).
         if request.method == .get, fields.range >= 0,
             Preconditions.rangeCounts(request, fields, tag: tag),
-            let value = ConditionalFields.single(request, fields.range),
+            let value = fields.single(request, fields.range),
             let part = RangeAnswer.response(value, shown)
         {
             return part
         }
-        return whole(request, shown, slot)
+        return whole(request, shown)
+    }
+
+    private mutating func notModified(_ shown: borrowing Representation) -> ResponseHead {
+        templates.notModified(shown) ?? cache.notModified(shown)
     }
 
     @inline(__always)
-    private func whole(
-        _ request: borrowing RequestHead, _ shown: Representation, _ slot: Int
+    private mutating func whole(
+        _ request: borrowing RequestHead, _ shown: borrowing Representation
     ) -> Response {
-        let head = cache.whole(slot, shown)
+        let head = templates.whole(shown) ?? cache.whole(shown)
         if case .head = request.method { return Response(head: head) }
         let (address, size) = (shown.resource.address, shown.resource.byteCount)
         if size == 0 { return Response(head: head, body: .piece(.bytes([]))) }
@@ -140,7 +149,7 @@ public struct Responder: Sendable {
     ) -> ContentCoding? {
         let resource = site.resources[Int(base)]
         if resource.variants < 0, fields.acceptEncoding < 0 { return .identity }
-        let value = ConditionalFields.list(request, fields.acceptEncoding)
+        let value = fields.list(request, fields.acceptEncoding)
         // Without a weight of 0 nothing is refused, and there is nothing to choose.
         if resource.variants < 0, let value, !value.contains(48) { return .identity }
         let accept = AcceptEncoding(value)

@@ -109,13 +109,13 @@ final class AppHandler: RequestHandler {
     }
 
     private func refuseHost(_ head: borrowing RequestHead, _ state: LoopState) -> Response? {
-        if head.authority == nil, let host = head.value(of: "host"),
+        if head.authority == nil, let host = head.host,
             head.bytes[host].isEqual(to: state.allowedHost)
         {
             return nil
         }
         if let refusal = hostPolicy.refusal(of: head) { return refusal }
-        if head.authority == nil, let host = head.value(of: "host") {
+        if head.authority == nil, let host = head.host {
             state.allowedHost = Array(head.bytes[host])
         }
         return nil
@@ -147,9 +147,8 @@ final class AppHandler: RequestHandler {
             fields: [("Location", location), ("Set-Cookie", cookie)])
     }
 
-    private func adding(_ cookies: [String], to response: Response) -> Response {
+    private func adding(_ cookies: [String], to response: consuming Response) -> Response {
         guard !cookies.isEmpty else { return response }
-        var response = response
         for cookie in cookies { response.head.add("Set-Cookie", cookie) }
         return response
     }

@@ -148,6 +148,15 @@ public final class AppServer: Sendable {
         throw first ?? StoreError(.io, "there is no port to listen on")
     }
 
+    /// Runs tasks on a thread that serves: a message of a page is answered without waking another one.
+    ///
+    ///     Task.detached(executorPreference: server.executor) {
+    ///         for await message in server.bridge.messages { … }
+    ///     }
+    ///
+    /// All requests wait while a step of such a task runs, so it must not block or compute for long.
+    public var executor: any TaskExecutor { server.loops[0] }
+
     /// The version that new pages get; `nil` if none is current.
     public var currentVersion: String? { handler.shelf.current?.site.version.description }
 

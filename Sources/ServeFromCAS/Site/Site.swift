@@ -70,17 +70,33 @@ public final class Site: Sendable {
     /// Looks a path up as it was sent; decodes it only if it has a `%`.
     @inline(__always)
     func find(_ path: UnsafeBufferPointer<UInt8>) -> Found {
-        var isPlain = true
-        for byte in path where byte == 37 || byte == 0 {
-            isPlain = false
-            break
-        }
-        if isPlain { return found(table.find(path)) }
+        if Self.isPlain(path) { return found(table.find(path)) }
         switch DecodedPath(ArraySlice(path)) {
         case .bytes(let bytes): return found(table.find(bytes[...]))
         case .nothing: return .nothing
         case .malformed: return .malformed
         }
+    }
+
+    /// Whether a path has neither `%` nor NUL.
+    @inline(__always)
+    private static func isPlain(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
+        let raw = UnsafeRawBufferPointer(path)
+        let (ones, high): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+        var position = 0
+        while position + 8 <= raw.count {
+            let word = raw.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+            let other = word ^ 0x2525_2525_2525_2525
+            guard ((word &- ones) & ~word | (other &- ones) & ~other) & high == 0 else {
+                return false
+            }
+            position += 8
+        }
+        while position < raw.count {
+            if raw[position] == 37 || raw[position] == 0 { return false }
+            position += 1
+        }
+        return true
     }
 
     private func found(_ key: Int?) -> Found {

@@ -55,7 +55,7 @@ struct RecentlyUsedTests {
         try #require(ObjectID(bytes: [UInt8](repeating: number, count: 32)))
     }
 
-    @Test("throws out what was not used for longest, when the cost is over the limit")
+    @Test("throws out what was not used lately, when the cost is over the limit")
     func order() throws {
         var table = RecentlyUsed<Int>(limit: 10)
         for number in 1...3 { table.insert(try key(UInt8(number)), number, cost: 3) }
@@ -72,5 +72,47 @@ struct RecentlyUsedTests {
         #expect(table.count == 1)
         table.remove(try key(1))
         #expect(table.cost == 0)
+    }
+
+    @Test("has what a dictionary has, after many changes")
+    func agrees() throws {
+        var table = RecentlyUsed<Int>(limit: 1_000_000)
+        var wanted: [ObjectID: Int] = [:]
+        var state: UInt64 = 9
+        func next() -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state >> 33
+        }
+        let keys = try (0..<700).map { number in
+            let low = [UInt8](repeating: UInt8(number % 7), count: 30)
+            return try #require(ObjectID(bytes: [UInt8(number / 256), UInt8(number % 256)] + low))
+        }
+        for step in 0..<20_000 {
+            let key = keys[Int(next()) % keys.count]
+            switch next() % 3 {
+            case 0:
+                table.remove(key)
+                wanted[key] = nil
+            default:
+                table.insert(key, step, cost: 1)
+                wanted[key] = step
+            }
+        }
+        for key in keys { #expect(table.value(of: key) == wanted[key]) }
+        #expect(table.count == wanted.count)
+        #expect(table.cost == wanted.count)
+    }
+
+    @Test("keeps what is asked for again and again, however much passes through")
+    func keeps() throws {
+        var table = RecentlyUsed<Int>(limit: 20)
+        let wanted = try key(0)
+        table.insert(wanted, 0, cost: 1)
+        for number in 1...200 {
+            #expect(table.value(of: wanted) == 0)
+            table.insert(try key(UInt8(number)), number, cost: 1)
+            #expect(table.cost <= 20)
+        }
+        #expect(table.value(of: try key(1)) == nil)
     }
 }

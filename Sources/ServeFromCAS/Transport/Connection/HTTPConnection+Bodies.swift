@@ -5,11 +5,11 @@ extension HTTPConnection {
     }
 
     /// Does what the handler decided; `framing` is the body that has not been read.
-    func perform(_ answer: Answer, _ head: RequestHead, _ framing: BodyFraming) {
-        switch answer {
+    func perform(_ answer: consuming Answer, _ head: RequestHead, _ framing: BodyFraming) {
+        switch consume answer {
         case .response(let response): respond(response, head, framing)
         case .collectBody(let limit, let then):
-            collect(framing, limit, Collecting(head: head, then: then))
+            collect(framing, limit, Collecting(head, then))
         case .later(let within, let otherwise, let gone):
             phase = .waiting(
                 Waiting(head: head, framing: framing, otherwise: otherwise, gone: gone))
@@ -65,7 +65,7 @@ extension HTTPConnection {
         }
         guard keepsAlive else { return }
         if let dropping {
-            phase = .dropping(dropping)
+            phase = .dropping(Intake(dropping))
             beginProgress()
         } else {
             phase = .head
@@ -95,7 +95,7 @@ extension HTTPConnection {
             return
         }
         do throws(RequestFailure) {
-            phase = .collecting(try BodyReader(framing, limit: limit), collecting)
+            phase = .collecting(Intake(try BodyReader(framing, limit: limit)), collecting)
             beginProgress()
             if collecting.head.expectsContinue {
                 append(Self.continueHead)
@@ -116,28 +116,24 @@ extension HTTPConnection {
         var isUnwanted = false
         do throws(RequestFailure) {
             switch phase {
-            case .collecting(var reader, let collecting):
-                // Taken out, so that the body is not copied while it grows.
+            case .collecting(let intake, let collecting):
+                let used = try intake.reader.read(bytes)
+                guard intake.reader.isComplete else { return used }
                 phase = .ending
-                let used = try reader.read(bytes)
-                guard reader.isComplete else {
-                    phase = .collecting(reader, collecting)
-                    return used
-                }
                 perform(
-                    collecting.then(collecting.head, reader.content, exchange), collecting.head,
-                    .none)
+                    collecting.then(collecting.head, intake.reader.content, exchange),
+                    collecting.head, .none)
                 return used
-            case .dropping(var reader):
+            case .dropping(let intake):
                 isUnwanted = true
-                phase = .ending
-                let used = try reader.read(bytes)
-                phase = reader.isComplete ? .head : .dropping(reader)
+                let used = try intake.reader.read(bytes)
+                if intake.reader.isComplete { phase = .head }
                 return used
             default: return 0
             }
         } catch {
             // A body that nobody asked for has had its answer.
+            phase = .ending
             if isUnwanted { stream.finish() } else { refuse(error) }
             return bytes.count
         }

@@ -6,20 +6,34 @@ final class HTTPConnection: StreamHandler {
         /// Between requests, or within a head.
         case head
         /// The body is collected for a handler.
-        case collecting(BodyReader, Collecting)
+        case collecting(Intake, Collecting)
         /// A body that nobody wants is read and dropped.
-        case dropping(BodyReader)
+        case dropping(Intake)
         /// The handler has not answered.
-        case waiting(Waiting)
+        indirect case waiting(Waiting)
         /// Bodies flow through.
         case streaming(ExchangeStream)
         /// The last answer is on its way.
         case ending
     }
 
-    struct Collecting {
-        var head: RequestHead
-        var then: (RequestHead, [UInt8], Exchange) -> Answer
+    /// A body on its way in.
+    final class Intake {
+        @exclusivity(unchecked) var reader: BodyReader
+        init(_ reader: BodyReader) { self.reader = reader }
+    }
+
+    /// Whom a body is collected for.
+    ///
+    /// Classes, so that a phase is one word: it is looked at many times a request.
+    final class Collecting {
+        let head: RequestHead
+        let then: (RequestHead, [UInt8], Exchange) -> Answer
+
+        init(_ head: RequestHead, _ then: @escaping (RequestHead, [UInt8], Exchange) -> Answer) {
+            self.head = head
+            self.then = then
+        }
     }
 
     struct Waiting {
@@ -42,20 +56,22 @@ final class HTTPConnection: StreamHandler {
     // A cycle with the stream's handler; it ends when the stream does, or is handed over.
     let stream: Stream
     let context: ConnectionContext
-    var phase = Phase.head
+    // Of the loop's thread alone, and no access to one of these is open while another begins: a check
+    // at run time would cost a tenth of an answer.
+    @exclusivity(unchecked) var phase = Phase.head
     /// What has come and is not used: part of a head, or requests behind one that waits.
-    var input: [UInt8] = []
-    var requestNumber: UInt32 = 0
+    @exclusivity(unchecked) var input: [UInt8] = []
+    @exclusivity(unchecked) var requestNumber: UInt32 = 0
     /// Whether this request's answer lets the connection live.
-    var keepsAlive = true
+    @exclusivity(unchecked) var keepsAlive = true
     var isHTTP10 = false
     /// Bytes moved when the progress was last looked at.
     var progressMark: Int64 = 0
-    var receivedByteCount: Int64 = 0
-    var isWriteStalled = false
-    var log: PendingRecord?
-    private var partial: PartialHead?
-    private var hasEnded = false
+    @exclusivity(unchecked) var receivedByteCount: Int64 = 0
+    @exclusivity(unchecked) var isWriteStalled = false
+    @exclusivity(unchecked) var log: PendingRecord?
+    @exclusivity(unchecked) private var partial: PartialHead?
+    @exclusivity(unchecked) private var hasEnded = false
 
     init(_ stream: Stream, _ context: ConnectionContext) {
         self.stream = stream

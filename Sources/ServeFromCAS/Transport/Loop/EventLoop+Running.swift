@@ -6,11 +6,12 @@ extension EventLoop {
     /// Call it once, on a thread of its own.
     package func run() {
         Socket.blockBrokenPipeSignal()
+        takeThread()
         while !isStopping || streamCount > 0 {
             let count = poller.wait(milliseconds: patience())
             look()
             for index in 0..<count { handle(poller[index]) }
-            for work in takeSubmitted() { work(self) }
+            workThroughSubmitted()
             takeTurns()
             expire()
             settle()
@@ -19,9 +20,19 @@ extension EventLoop {
         for work in takeSubmitted() { work(self) }
     }
 
+    /// Does what was submitted, and a few rounds of what that led to.
+    private func workThroughSubmitted() {
+        for _ in 0..<4 {
+            let work = takeSubmitted()
+            hasOwnWork = false
+            for each in work { each(self) }
+            if !hasOwnWork { return }
+        }
+    }
+
     /// How long the poller may wait.
     private func patience() -> Int32 {
-        guard turns.isEmpty, failures.isEmpty else { return 0 }
+        guard turns.isEmpty, failures.isEmpty, !hasOwnWork else { return 0 }
         let next = min(deadlines.next, min(acceptsAgainAt, stopDeadline))
         guard next != DeadlineQueue.never else { return -1 }
         return Int32(clamping: max(0, next - SystemClock.milliseconds))

@@ -12,19 +12,19 @@ package final class EventLoop: @unchecked Sendable {
     /// Milliseconds; taken once for each round of events.
     package internal(set) var now: Int64
     /// The `Date` field of this second, with its line end (RFC 9110, section 6.6.1).
-    var dateField: [UInt8] = []
+    @exclusivity(unchecked) var dateField: [UInt8] = []
     var dateSecond: Int64 = -1
     let receiveBuffer: UnsafeMutableRawBufferPointer
     @exclusivity(unchecked) var sendBuffer = SendBuffer(capacity: 128 << 10)
 
     let poller: Poller
-    var streams: [Stream?] = []
-    var generations: [UInt32] = []
+    @exclusivity(unchecked) var streams: [Stream?] = []
+    @exclusivity(unchecked) var generations: [UInt32] = []
     var freeSlots: [Int] = []
     @exclusivity(unchecked) var deadlines = DeadlineQueue()
-    var turns: [Stream] = []
-    var failures: [(Stream, Int32)] = []
-    var afterCalls: [() -> Void] = []
+    @exclusivity(unchecked) var turns: [Stream] = []
+    @exclusivity(unchecked) var failures: [(Stream, Int32)] = []
+    @exclusivity(unchecked) var afterCalls: [() -> Void] = []
     package internal(set) var streamCount = 0
     var acceptors: [Acceptor] = []
     var acceptsAgainAt = DeadlineQueue.never
@@ -41,6 +41,10 @@ package final class EventLoop: @unchecked Sendable {
         var work: [@Sendable (EventLoop) -> Void] = []
         var hasEnded = false
     }
+    /// The thread that runs the loop; 0 before it does.
+    private let thread = Atomic<UInt>(0)
+    /// Whether the loop's own thread has submitted something: it need not be woken for that.
+    var hasOwnWork = false
 
     /// A listening socket and what becomes of its connections.
     struct Acceptor {
@@ -71,9 +75,17 @@ package final class EventLoop: @unchecked Sendable {
             submitted.work.append(work)
             return (submitted.work.count == 1, false)
         }
-        if wasEmpty { poller.wake() }
-        return !hasEnded
+        if hasEnded { return false }
+        if LoopThread.current == thread.load(ordering: .relaxed) {
+            hasOwnWork = true
+        } else if wasEmpty {
+            poller.wake()
+        }
+        return true
     }
+
+    /// Makes the current thread the loop's.
+    func takeThread() { thread.store(LoopThread.current, ordering: .relaxed) }
 
     func takeSubmitted() -> [@Sendable (EventLoop) -> Void] {
         submitted.withLock { submitted in

@@ -22,5 +22,14 @@ struct SendBuffer: ~Copyable {
         count += bytes.count
     }
 
+    /// - Precondition: there is room for ``ObjectFields/byteCountMax`` bytes.
+    @inline(__always)
+    mutating func append(_ fields: ObjectFields) {
+        precondition(ObjectFields.byteCountMax <= room)
+        guard let target = memory.baseAddress else { return }
+        let end = (target + count).assumingMemoryBound(to: UInt8.self)
+        count += fields.write(to: end)
+    }
+
     mutating func clear() { count = 0 }
 }

@@ -44,11 +44,12 @@ package final class Stream {
     package let loop: EventLoop
     package let token: Token
     /// Who is told; may be replaced at any time (an upgrade).
-    package var handler: (any StreamHandler)?
+    // Here and below: of the loop's thread alone, never accessed while an access is open.
+    @exclusivity(unchecked) package var handler: (any StreamHandler)?
     /// Called when the stream is gone, after its handler: for whoever had it before an upgrade.
     var onEnd: (() -> Void)?
     /// All bytes that were handed to the system so far.
-    package internal(set) var sentByteCount: Int64 = 0
+    @exclusivity(unchecked) package internal(set) var sentByteCount: Int64 = 0
     /// Whether what the peer said last is still read when sending to it has failed: a server may
     /// answer and close before it has read a request's body.
     package var readsAfterFailedSend = false
@@ -56,13 +57,13 @@ package final class Stream {
     package private(set) lazy var peer = Socket.peer(of: socket)
 
     var socket: Int32
-    var output = OutputQueue()
+    @exclusivity(unchecked) var output = OutputQueue()
     var isConnecting: Bool
     /// The system said that it would have to wait; it will tell when there is room.
     var isBlocked = false
     /// Bytes or an end may wait in the socket.
     var mayRead = false
-    var isReadPaused = false
+    @exclusivity(unchecked) var isReadPaused = false
     /// The peer's end has been seen coming: read until it is there.
     var endIsComing = false
     var hasEnded = false
@@ -70,7 +71,7 @@ package final class Stream {
     var isQueuedForTurn = false
     /// Whether `drained` is owed.
     var owesDrained = false
-    var finishing = Finishing.no
+    @exclusivity(unchecked) var finishing = Finishing.no
     /// Whether the sending side closes when all is sent, or has.
     var halfClosing = HalfClosing.no
     /// The errno of a send that failed while its peer is still read.

@@ -36,26 +36,34 @@ package final class ContentCache: ObjectSource {
 
     private struct State {
         var small: RecentlyUsed<[UInt8]>
-        var large: RecentlyUsed<OpenObject>
+        var opened: RecentlyUsed<Opened>
+        /// Of files that are not open any more, or were found wrong.
         var verdicts: RecentlyUsed<Verdict>
         /// Counts small objects that were not in memory.
         var missed = 0
     }
 
-    /// When memory is full, one of so many objects that are asked for and not in it gets in.
-    ///
-    /// A site larger than the memory would else read and verify something for every request.
-    private static let rarity = 32
-    /// What an entry costs beside its bytes: the array's header, the node, the table's slot.
-    private static let overhead = 160
+    /// A file that is kept open.
+    private struct Opened: Sendable {
+        var object: OpenObject
+        /// What it was when its bytes were found to match; `nil` if nobody has looked.
+        var sound: FileStamp?
+    }
 
     /// What reading a file has shown.
     private struct Verdict: Sendable {
         /// What the file was before it was read.
-        var status: FileStatus
+        var stamp: FileStamp
         /// `nil`: the bytes match.
         var failure: StoreError?
     }
+
+    /// Once memory has been full, one of so many objects that are asked for and not in it gets in.
+    ///
+    /// A site larger than the memory would else read and verify something for every request.
+    private static let rarity = 256
+    /// What an entry costs beside its bytes: the array's header, the table's place for it.
+    private static let overhead = 160
 
     private let store: Store
     private let limits: Limits
@@ -68,37 +76,47 @@ package final class ContentCache: ObjectSource {
         state = Mutex(
             State(
                 small: RecentlyUsed(limit: limits.memory),
-                large: RecentlyUsed(limit: limits.openFiles),
+                opened: RecentlyUsed(limit: limits.openFiles),
                 verdicts: RecentlyUsed(limit: limits.verdicts)))
     }
 
     package func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent {
-        guard size <= Int64(limits.smallByteCount) else { return try large(object, size) }
         switch known(object, size) {
         case .bytes(let bytes):
             guard bytes.count == Int(size) else { throw otherSize(object, size) }
             return .memory(bytes)
+        case .opened(let opened):
+            let stamp = try opened.object.currentStamp()
+            if opened.sound == stamp {
+                guard stamp.byteCount == size else { throw otherSize(object, size) }
+                return .file(opened.object)
+            }
+            // Changed, or still to be verified: what stands in its place now counts.
+            return try open(object, size)
         case .mayEnter: return .memory(try small(object, size))
-        case .stays: return try large(object, size)
+        case .nothing: return try open(object, size)
         }
     }
 
-    /// What is known of a small object.
+    /// What is at hand of an object.
     private enum Known {
         case bytes([UInt8])
-        /// It is not in memory, and may get in.
+        case opened(Opened)
+        /// It is small and not in memory, and may get in.
         case mayEnter
-        /// It stays on disk.
-        case stays
+        case nothing
     }
 
     private func known(_ object: ObjectID, _ size: Int64) -> Known {
         state.withLock { state in
-            if let bytes = state.small.value(of: object) { return .bytes(bytes) }
-            state.missed &+= 1
-            let mayEnter =
-                state.missed % Self.rarity == 0 || state.small.hasRoom(Int(size) + Self.overhead)
-            return mayEnter ? .mayEnter : .stays
+            if size <= Int64(limits.smallByteCount) {
+                if let bytes = state.small.value(of: object) { return .bytes(bytes) }
+                state.missed &+= 1
+                let hasRoom =
+                    !state.small.wasFull && state.small.hasRoom(Int(size) + Self.overhead)
+                if hasRoom || state.missed % Self.rarity == 0 { return .mayEnter }
+            }
+            return state.opened.value(of: object).map { .opened($0) } ?? .nothing
         }
     }
 
@@ -108,43 +126,56 @@ package final class ContentCache: ObjectSource {
             throw missing(object)
         }
         guard bytes.count == Int(size) else { throw otherSize(object, size) }
-        state.withLock { $0.small.insert(object, bytes, cost: bytes.count + Self.overhead) }
+        state.withLock { state in
+            _ = state.small.insert(object, bytes, cost: bytes.count + Self.overhead)
+        }
         return bytes
     }
 
-    private func large(_ object: ObjectID, _ size: Int64) throws(StoreError) -> ObjectContent {
-        if let open = state.withLock({ $0.large.value(of: object) }) {
-            let status = try open.currentStatus()
-            if let verdict = verdict(on: object, status) { return try content(open, verdict, size) }
-        }
-        // Not open yet, or changed: what stands in its place now counts.
+    /// Opens an object's file, and verifies it if it is not known as it is now.
+    private func open(_ object: ObjectID, _ size: Int64) throws(StoreError) -> ObjectContent {
         guard let reader = try store.open(object) else { throw missing(object) }
         let open = OpenObject(reader)
-        state.withLock { $0.large.insert(object, open, cost: 1) }
-        let status = try open.currentStatus()
-        if let verdict = verdict(on: object, status) { return try content(open, verdict, size) }
-        guard status.byteCount == size else { throw otherSize(object, size) }
+        let stamp = try open.currentStamp()
+        let verdict = keep(open, stamp)
+        if let verdict { return try content(open, verdict, size) }
+        guard stamp.byteCount == size else { throw otherSize(object, size) }
         guard size <= Int64(limits.verifiedAtOnce) else { return .unverified(open) }
-        return try content(open, inspect(open, status), size)
+        return try content(open, inspect(open, stamp), size)
     }
 
-    private func verdict(on object: ObjectID, _ status: FileStatus) -> Verdict? {
-        guard let verdict = state.withLock({ $0.verdicts.value(of: object) }),
-            verdict.status.isUnchanged(since: status)
-        else { return nil }
-        return verdict
+    /// Keeps a file open, instead of one that was opened before.
+    /// - Returns: what is known of it as it is now.
+    private func keep(_ open: OpenObject, _ stamp: FileStamp) -> Verdict? {
+        state.withLock { state in
+            let object = open.address
+            var verdict = state.verdicts.value(of: object)
+            if verdict == nil, let sound = state.opened.value(of: object)?.sound {
+                verdict = Verdict(stamp: sound, failure: nil)
+            }
+            if verdict?.stamp != stamp { verdict = nil }
+            let isSound = verdict != nil && verdict?.failure == nil
+            let opened = Opened(object: open, sound: isSound ? stamp : nil)
+            let gone = state.opened.insert(object, opened, cost: 1)
+            if let gone, let sound = gone.sound {
+                let verdict = Verdict(stamp: sound, failure: nil)
+                state.verdicts.insert(gone.object.address, verdict, cost: 1)
+            }
+            if isSound { state.verdicts.remove(object) }
+            return verdict
+        }
     }
 
     private func content(
         _ open: OpenObject, _ verdict: Verdict, _ size: Int64
     ) throws(StoreError) -> ObjectContent {
         guard let failure = verdict.failure else {
-            guard verdict.status.byteCount == size else { throw otherSize(open.address, size) }
+            guard verdict.stamp.byteCount == size else { throw otherSize(open.address, size) }
             return .file(open)
         }
         state.withLock { state in
             // A sound file may take the place of this one.
-            state.large.remove(open.address)
+            state.opened.remove(open.address)
             // A disk that failed is asked again the next time.
             if failure.code != .damagedObject { state.verdicts.remove(open.address) }
         }
@@ -156,23 +187,31 @@ package final class ContentCache: ObjectSource {
             object,
             run: { open in
                 // A file without a status: `content` meets the same error, and tells it.
-                guard let status = try? open.currentStatus() else { return }
-                _ = self.inspect(open, status)
+                guard let stamp = try? open.currentStamp() else { return }
+                _ = self.inspect(open, stamp)
             }, then: then)
     }
 
     /// Reads a file whose status was just taken, and notes how it was found.
     ///
     /// What is written meanwhile gives the file another status, which the verdict is not about.
-    private func inspect(_ open: OpenObject, _ status: FileStatus) -> Verdict {
-        var verdict = Verdict(status: status, failure: nil)
+    private func inspect(_ open: OpenObject, _ stamp: FileStamp) -> Verdict {
+        var verdict = Verdict(stamp: stamp, failure: nil)
         do throws(StoreError) {
             try open.verify()
         } catch {
             verdict.failure = error
         }
         let noted = verdict
-        state.withLock { $0.verdicts.insert(open.address, noted, cost: 1) }
+        state.withLock { state in
+            let isOpen = state.opened.value(of: open.address)?.object === open
+            if isOpen, noted.failure == nil {
+                state.opened.update(open.address) { $0.sound = stamp }
+                state.verdicts.remove(open.address)
+            } else {
+                state.verdicts.insert(open.address, noted, cost: 1)
+            }
+        }
         return noted
     }
 

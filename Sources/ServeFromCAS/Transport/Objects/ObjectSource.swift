@@ -32,8 +32,9 @@ package final class OpenObject: Sendable {
     package var byteCount: Int64 { reader.byteCount }
     var raw: Int32 { reader.file.raw }
 
-    func currentStatus() throws(StoreError) -> FileStatus {
-        try POSIXFileSystem().status(reader.file.raw)
+    /// What the file is now; another stamp once it has been written to.
+    func currentStamp() throws(StoreError) -> FileStamp {
+        FileStamp(try POSIXFileSystem().status(reader.file.raw))
     }
 
     /// Reads all of it and compares it with its address.
@@ -47,5 +48,22 @@ package final class OpenObject: Sendable {
             .damagedObject,
             "object \(address) became shorter while it was sent; the connection was cut; "
                 + "run castree fsck --repair", object: address)
+    }
+}
+
+/// What tells whether a file has been written to; see `FileStatus.isUnchanged(since:)`.
+struct FileStamp: Sendable, Hashable {
+    let device: UInt64
+    let inode: UInt64
+    let byteCount: Int64
+    let modifiedAt: Int64
+    let changedAt: Int64
+
+    init(_ status: FileStatus) {
+        device = status.device
+        inode = status.inode
+        byteCount = status.byteCount
+        modifiedAt = status.modifiedAt
+        changedAt = status.changedAt
     }
 }

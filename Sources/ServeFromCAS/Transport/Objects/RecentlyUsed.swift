@@ -1,83 +1,152 @@
 import CASStore
 
-/// Values by address, the least recently used thrown out when their cost is over a limit.
+/// Values by address, those not used lately thrown out when their cost is over a limit.
+///
+/// A flat table with open addressing. A look-up writes one mark and moves nothing: what is thrown out
+/// is found by a hand that goes round, takes marks away, and stops where there is none (CLOCK, Corbató
+/// 1968). Addresses are good hashes; a random factor keeps a publisher from choosing neighbours.
 struct RecentlyUsed<Value> {
-    private struct Node {
+    private struct Entry {
         var key: ObjectID
-        var value: Value?
         var cost: Int32
-        var newer: Int32
-        var older: Int32
+        var wasUsed: Bool
+        /// `nil`: the place is free.
+        var value: Value?
     }
 
     private let limit: Int
     private(set) var cost = 0
-    // By the first word of the address, which is as good as random: a third of the memory. Two with one
-    // first word, which nobody has seen, take each other's place.
-    private var positions: [UInt64: Int32] = [:]
-    private var nodes: [Node] = []
+    private(set) var count = 0
+    /// Whether anything had to go to make room.
+    private(set) var wasFull = false
+    private var entries: [Entry] = []
     private var free: [Int32] = []
-    private var newest: Int32 = -1
-    private var oldest: Int32 = -1
+    // Positions in `entries`; -1 is free. The count is a power of two, at least twice the entries.
+    private var slots: [Int32]
+    private var hand = 0
+    private let factor = UInt64.random(in: 0...UInt64.max) | 1
 
-    init(limit: Int) { self.limit = limit }
-
-    var count: Int { positions.count }
+    init(limit: Int) {
+        self.limit = limit
+        slots = Array(repeating: -1, count: 16)
+    }
 
     /// Whether a value of that cost fits beside what is here.
     func hasRoom(_ cost: Int) -> Bool { self.cost + cost <= limit }
 
-    mutating func value(of key: ObjectID) -> Value? {
-        guard let position = positions[key.w0], nodes[Int(position)].key == key else { return nil }
-        if position != newest {
-            unlink(position)
-            makeNewest(position)
+    @inline(__always)
+    private func home(_ key: ObjectID) -> Int {
+        // The upper half of a product depends on all bits of the lower.
+        Int(truncatingIfNeeded: (key.w0 &* factor) >> 32) & (slots.count - 1)
+    }
+
+    /// Where in `slots` a key stands; `nil` if it does not.
+    @inline(__always)
+    private func slot(of key: ObjectID) -> Int? {
+        var slot = home(key)
+        while slots[slot] >= 0 {
+            if entries[Int(slots[slot])].key == key { return slot }
+            slot = (slot + 1) & (slots.count - 1)
         }
-        return nodes[Int(position)].value
+        return nil
+    }
+
+    @inline(__always)
+    mutating func value(of key: ObjectID) -> Value? {
+        guard let slot = slot(of: key) else { return nil }
+        let position = Int(slots[slot])
+        if !entries[position].wasUsed { entries[position].wasUsed = true }
+        return entries[position].value
+    }
+
+    /// Changes a value that is here, which is not a use of it.
+    mutating func update(_ key: ObjectID, _ change: (inout Value) -> Void) {
+        guard let slot = slot(of: key) else { return }
+        let position = Int(slots[slot])
+        guard var value = entries[position].value else { return }
+        change(&value)
+        entries[position].value = value
     }
 
     /// Keeps a value, unless it alone costs more than the limit.
-    mutating func insert(_ key: ObjectID, _ value: Value, cost: Int) {
-        remove(at: key.w0)
-        guard cost <= limit, cost <= Int(Int32.max) else { return }
-        while self.cost + cost > limit, oldest >= 0 { remove(at: nodes[Int(oldest)].key.w0) }
-        let node = Node(key: key, value: value, cost: Int32(cost), newer: -1, older: -1)
+    /// - Returns: the value that went last to make room for it.
+    @discardableResult
+    mutating func insert(_ key: ObjectID, _ value: Value, cost: Int) -> Value? {
+        remove(key)
+        guard cost <= limit, cost <= Int(Int32.max) else { return nil }
+        var gone: Value?
+        while !hasRoom(cost), count > 0 { gone = throwOut() }
+        let entry = Entry(key: key, cost: Int32(cost), wasUsed: false, value: value)
         let position: Int32
         if let reused = free.popLast() {
             position = reused
-            nodes[Int(position)] = node
+            entries[Int(position)] = entry
         } else {
-            position = Int32(nodes.count)
-            nodes.append(node)
+            position = Int32(entries.count)
+            entries.append(entry)
         }
-        positions[key.w0] = position
+        count += 1
         self.cost += cost
-        makeNewest(position)
+        if count * 2 > slots.count { grow() } else { place(position) }
+        return gone
     }
 
     mutating func remove(_ key: ObjectID) {
-        guard let position = positions[key.w0], nodes[Int(position)].key == key else { return }
-        remove(at: key.w0)
+        guard let slot = slot(of: key) else { return }
+        remove(at: slot)
     }
 
-    private mutating func remove(at word: UInt64) {
-        guard let position = positions.removeValue(forKey: word) else { return }
-        unlink(position)
-        cost -= Int(nodes[Int(position)].cost)
-        nodes[Int(position)].value = nil
+    /// Throws out what the hand comes to first that was not used since it came by.
+    private mutating func throwOut() -> Value? {
+        wasFull = true
+        while true {
+            if hand >= entries.count { hand = 0 }
+            defer { hand += 1 }
+            guard let value = entries[hand].value else { continue }
+            if entries[hand].wasUsed {
+                entries[hand].wasUsed = false
+                continue
+            }
+            remove(entries[hand].key)
+            return value
+        }
+    }
+
+    private mutating func remove(at slot: Int) {
+        let position = slots[slot]
+        cost -= Int(entries[Int(position)].cost)
+        count -= 1
+        entries[Int(position)].value = nil
         free.append(position)
+        close(slot)
     }
 
-    private mutating func unlink(_ position: Int32) {
-        let (newer, older) = (nodes[Int(position)].newer, nodes[Int(position)].older)
-        if newer >= 0 { nodes[Int(newer)].older = older } else { newest = older }
-        if older >= 0 { nodes[Int(older)].newer = newer } else { oldest = newer }
+    /// Frees a slot, and moves those behind it up that would not be found past it (Knuth, 6.4 R).
+    private mutating func close(_ slot: Int) {
+        let mask = slots.count - 1
+        var gap = slot
+        var next = (gap + 1) & mask
+        while slots[next] >= 0 {
+            let home = home(entries[Int(slots[next])].key)
+            if (next - home) & mask >= (next - gap) & mask {
+                slots[gap] = slots[next]
+                gap = next
+            }
+            next = (next + 1) & mask
+        }
+        slots[gap] = -1
     }
 
-    private mutating func makeNewest(_ position: Int32) {
-        nodes[Int(position)].newer = -1
-        nodes[Int(position)].older = newest
-        if newest >= 0 { nodes[Int(newest)].newer = position } else { oldest = position }
-        newest = position
+    private mutating func place(_ position: Int32) {
+        var slot = home(entries[Int(position)].key)
+        while slots[slot] >= 0 { slot = (slot + 1) & (slots.count - 1) }
+        slots[slot] = position
+    }
+
+    private mutating func grow() {
+        slots = Array(repeating: -1, count: slots.count * 2)
+        for position in entries.indices where entries[position].value != nil {
+            place(Int32(position))
+        }
     }
 }

@@ -11,6 +11,15 @@ enum LoopThread {
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
+    /// The current thread, told from all others that run; never 0.
+    static var current: UInt {
+        #if canImport(Glibc)
+            UInt(pthread_self())
+        #else
+            UInt(bitPattern: pthread_self())
+        #endif
+    }
+
     /// - Returns: `false` if the system has no thread to give.
     static func start(_ run: @escaping @Sendable () -> Void) -> Bool {
         let body = Unmanaged.passRetained(Body(run))

@@ -79,7 +79,11 @@ enum Socket {
         let raw = address.address.withUnsafeBufferPointer {
             castree_listen(address.is6 ? 1 : 0, $0.baseAddress, address.port, 1024)
         }
-        guard raw < 0 else { return raw }
+        if raw >= 0 {
+            // Refused only where the system lacks it; then its own choice does.
+            if address.isLoopback { _ = castree_unpaced(raw) }
+            return raw
+        }
         let number = errno
         if number == EADDRINUSE {
             throw StoreError(

@@ -1,0 +1,77 @@
+/// What the heads of a site's ordinary representations have in common, by their type: made once for
+/// each, so that ten thousand files need a dozen.
+///
+/// What differs from one file to the next, the address and the length, is written when the head is
+/// sent. Representations with a label or a source map have heads of their own (``HeadCache``). For one
+/// thread, without a lock.
+struct HeadTemplates: Sendable {
+    /// Of each resource: 0 unknown, `own`, or the number of its content type plus one.
+    private var kinds: [UInt8] = []
+    private var contentTypes: [String] = []
+    private var whole: [ResponseHead?] = []
+    private var notModified: [ResponseHead?] = Array(repeating: nil, count: 4)
+
+    private static let own = UInt8.max
+    /// By coding, immutability and whether there are variants.
+    private static let perKind = 16
+
+    /// The head of 200; `nil` if the representation has one of its own.
+    @inline(__always)
+    mutating func whole(_ shown: borrowing Representation) -> ResponseHead? {
+        guard let kind = kind(of: shown) else { return nil }
+        let place =
+            kind * Self.perKind + Int(shown.coding.rawValue) * 4 + (shown.isImmutable ? 2 : 0)
+            + (shown.hasVariants ? 1 : 0)
+        var head = whole[place] ?? makeWhole(shown, place)
+        head.object = ObjectFields(
+            address: shown.resource.address, length: shown.resource.byteCount)
+        return head
+    }
+
+    /// The head of 304; `nil` if the representation has one of its own.
+    @inline(__always)
+    mutating func notModified(_ shown: borrowing Representation) -> ResponseHead? {
+        guard kind(of: shown) != nil else { return nil }
+        let place = (shown.isImmutable ? 2 : 0) + (shown.hasVariants ? 1 : 0)
+        var head = notModified[place] ?? makeNotModified(shown, place)
+        head.object = ObjectFields(address: shown.resource.address, length: -1)
+        return head
+    }
+
+    private mutating func makeWhole(
+        _ shown: borrowing Representation, _ place: Int
+    ) -> ResponseHead {
+        let head = shown.wholeTemplate()
+        whole[place] = head
+        return head
+    }
+
+    private mutating func makeNotModified(
+        _ shown: borrowing Representation, _ place: Int
+    ) -> ResponseHead {
+        let head = shown.notModifiedTemplate()
+        notModified[place] = head
+        return head
+    }
+
+    @inline(__always)
+    private mutating func kind(of shown: borrowing Representation) -> Int? {
+        if kinds.isEmpty { kinds = Array(repeating: 0, count: shown.site.resources.count) }
+        var kind = kinds[Int(shown.base)]
+        if kind == 0 {
+            kind = classify(shown)
+            kinds[Int(shown.base)] = kind
+        }
+        return kind == Self.own ? nil : Int(kind) - 1
+    }
+
+    private mutating func classify(_ shown: borrowing Representation) -> UInt8 {
+        guard !shown.hasOwnHead else { return Self.own }
+        let type = shown.contentType
+        if let known = contentTypes.firstIndex(of: type) { return UInt8(known + 1) }
+        guard contentTypes.count < Int(Self.own) - 1 else { return Self.own }
+        contentTypes.append(type)
+        whole += Array(repeating: nil, count: Self.perKind)
+        return UInt8(contentTypes.count)
+    }
+}
