@@ -13,11 +13,11 @@ programs := ^(CommandTests|StressTests)\.
 release := -c release -Xswiftc -cross-module-optimization
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* Benchmarks/run Benchmarks/serve Tests/Browser/run)
+scripts := $(wildcard scripts/* .ci/* Benchmarks/run Benchmarks/serve Benchmarks/pull Tests/Browser/run)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: run test check fmt bench bench-serve browser setup build clean help
+.PHONY: run test check fmt bench bench-serve bench-pull browser setup build clean help
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -57,6 +57,11 @@ bench-serve: ## build, then measure the server against nginx
 	@$(MAKE) --no-print-directory build
 	$(SWIFT) build $(release) --product Echo
 	Benchmarks/serve
+
+bench-pull: ## build, then measure pull against curl and ostree
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	Benchmarks/pull
 
 setup: ## install what building and testing need
 	@scripts/setup

@@ -46,6 +46,26 @@ def serving_report(rows: list, settings: dict[str, str], machine: dict[str, str]
     return "\n".join([*lines, ""])
 
 
+def pulling_report(rows: list, settings: dict[str, str], machine: dict[str, str]) -> str:
+    """The report of `Benchmarks/pull`."""
+    lines = ["# Benchmarks of pull", ""]
+    lines += [f"- {name}: {text}" for name, text in {**settings, **machine}.items()]
+    lines += ["", "Medians over the rounds, in brackets the lowest and highest; the value is the median of the "
+              "rounds' ratios. CPU is that of the client, user and system, in seconds.", ""]
+    lines += _table(["row", "work", "unit", "castree", "against", "peer", "value", "limit", "verdict", "CPU s",
+                     "peer CPU s"],
+                    [[row.id, row.work, row.unit, _spread(row.ours), row.peer, _spread(row.theirs),
+                      f"**{row.value:.3f}**" + (f" ({min(row.ratios):.3f}–{max(row.ratios):.3f})" if row.ratios
+                                                else "") if row.value is not None else "",
+                      f"{row.limit:g}", row.verdict, _spread(row.cpu), _spread(row.peer_cpu)] for row in rows])
+    return "\n".join([*lines, ""])
+
+
+def describe_clients() -> dict[str, str]:
+    nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip()
+    return {"server and clients": "; ".join([nginx.removeprefix("nginx version: "), _version(["curl", "--version"])])}
+
+
 def _spread(values: list[float]) -> str:
     return f"{median(values):.3f} ({min(values):.3f}–{max(values):.3f})" if values else ""
 

@@ -1,0 +1,307 @@
+"""The rows of `pull`: what is fetched from nginx, and how much is allowed against other clients."""
+
+import random
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from .content import large_file
+from .programs import Castree, Ostree, demand
+from .scratch import remove_tree, spread_directories
+from .servers import NginxServer
+from .stopwatch import Sample, Stopwatch
+
+FILES, SMALLEST, LARGEST = 10_000, 4096, 6144
+FILES_PER_DIRECTORY = 50
+LARGE_BYTES = 500 << 20
+CONNECTIONS = 16
+# A process of milliseconds runs so often in a round; the round's value is the median.
+SHORT_RUNS = 15
+LOGGED_SECONDS = 0.2  # nginx writes its line after the client has the last byte
+MIB = 1 << 20
+
+
+@dataclass
+class PullRow:
+    """One comparison, a sample of each side in every round; the median of the rounds' ratios counts."""
+    id: str
+    work: str
+    peer: str
+    limit: float
+    unit: str = "s"
+    ours: list[float] = field(default_factory=list)
+    theirs: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    peer_cpu: list[float] = field(default_factory=list)
+    problem: str = ""
+
+    def add(self, ours: Sample, theirs: Sample) -> None:
+        self.ours.append(ours.wall)
+        self.theirs.append(theirs.wall)
+        self.cpu.append(ours.cpu)
+        self.peer_cpu.append(theirs.cpu)
+
+    @property
+    def ratios(self) -> list[float]:
+        return [a / b for a, b in zip(self.ours, self.theirs)]
+
+    @property
+    def value(self) -> float | None:
+        if self.unit == "MiB":
+            return max(self.ours) if self.ours else None
+        return median(self.ratios) if self.ratios else None
+
+    @property
+    def verdict(self) -> str:
+        if self.problem:
+            return self.problem
+        if self.value is None:
+            return "ERROR: no run"
+        return "PASS" if self.value <= self.limit else "FAIL"
+
+
+def all_rows() -> list[PullRow]:
+    return [
+        PullRow("pull-curl", "10,000 files of 4 to 6 KB into an empty store", "curl --parallel", 1.5),
+        PullRow("pull-ostree", "the same", "ostree pull", 0.5),
+        PullRow("update-bytes", "the same with 1 % of the files changed, bytes sent", "the first pull", 0.02, "B"),
+        PullRow("update-time", "the same, time", "the first pull", 0.1),
+        PullRow("pull-none", "nothing new", "curl -s", 1.5),
+        PullRow("pull-large", "one file of 500 MB", "curl -o, then sha256sum", 1.1),
+        PullRow("pull-rss", "highest peak memory of all pulls", "", 64, "MiB"),
+    ]
+
+
+def all_experiments() -> list[tuple[str, tuple[str, ...], str]]:
+    return [
+        ("many files", ("pull-curl", "pull-ostree", "update-bytes", "update-time", "pull-none"), "many"),
+        ("a large file", ("pull-large",), "large"),
+    ]
+
+
+@dataclass
+class PullBench:
+    work: Path
+    stopwatch: Stopwatch
+    castree: Castree
+    ostree: Ostree
+    rows: dict[str, PullRow]
+    rounds: int
+    seed: int
+    say: object
+    site: Path = Path()
+
+    def wants(self, *names: str) -> list[PullRow]:
+        return [self.rows[name] for name in names if name in self.rows]
+
+    def many(self) -> None:
+        files = ManyFiles(self.site / "content", self.seed)
+        self.say("publishing")
+        # Two origins, so that nothing changes under the server: one has the first release, one both.
+        publishing = self.work / "publishing"
+        self.castree.init(publishing)
+        self.castree.call(publishing, "add", files.root, "--version", "1")
+        for origin in ("first", "both"):
+            self.castree.call(publishing, "publish", "1", self.site / origin)
+        with_ostree = not self.ostree.missing and bool(self.wants("pull-ostree"))
+        if with_ostree:
+            self._archive(files)
+        files.change()
+        time.sleep(3)  # a careful stat cache does not trust younger time stamps
+        self.castree.call(publishing, "add", files.root, "--version", "2")
+        self.castree.call(publishing, "publish", "2", self.site / "both")
+        self.castree.highest = None
+        with PullServer(self.site, self.work) as server:
+            listed = self._list_urls(server)
+            for number in range(self.rounds):
+                self.say(f"round {number + 1} of {self.rounds}")
+                order = ["castree", "curl"] + (["ostree"] if with_ostree else [])
+                random.Random(f"{self.seed}/{number}").shuffle(order)
+                samples = {name: getattr(self, f"_{name}")(server, files, number, listed) for name in order}
+                for row in self.wants("pull-curl"):
+                    row.add(samples["castree"], samples["curl"])
+                for row in self.wants("pull-ostree"):
+                    if with_ostree:
+                        row.add(samples["castree"], samples["ostree"])
+                    else:
+                        row.problem = f"not measured: {self.ostree.missing}"
+                self._nothing_new(server, number)
+
+    def _archive(self, files: "ManyFiles") -> None:
+        archive = self.site / "archive"
+        self.ostree.call(archive, "init", "--mode=archive")
+        self.ostree.call(archive, "commit", "--branch=app", "--subject=1", files.root)
+        self.ostree.call(archive, "summary", "--update")
+
+    def _list_urls(self, server: "PullServer") -> Path:
+        """What a pull of the first release fetches, as a configuration of curl."""
+        origin = self.site / "first"
+        paths = sorted(path.relative_to(origin) for path in (origin / "objects").glob("*/*"))
+        paths += sorted(path.relative_to(origin) for path in (origin / "manifests").iterdir())
+        listed = self.work / "urls"
+        with listed.open("w") as file:
+            for number, path in enumerate(paths):
+                file.write(f'url = "{server.url}/first/{path}"\noutput = "{number:05}"\n')
+        return listed
+
+    def _castree(self, server: "PullServer", files: "ManyFiles", number: int, _) -> Sample:
+        """The first pull, and behind it the update."""
+        store = self._fresh("store", number)
+        self.castree.init(store)
+        self._sync()
+        server.mark()
+        first, done = self.castree.call(store, "pull", f"{server.url}/first")
+        first_bytes = server.bytes_sent()
+        demand(done["files"] == FILES and done["objects"] == FILES, f"pull fetched {done['objects']} objects")
+        files.demand_in(store / "versions" / "1", changed=False)
+        self._sync()
+        server.mark()
+        update, done = self.castree.call(store, "pull", f"{server.url}/both")
+        update_bytes = server.bytes_sent()
+        demand(done["objects"] == FILES // 100, f"the update fetched {done['objects']} objects")
+        files.demand_in(store / "versions" / "2", changed=True)
+        for row in self.wants("update-time"):
+            row.add(update, first)
+        for row in self.wants("update-bytes"):
+            row.ours.append(update_bytes)
+            row.theirs.append(first_bytes)
+        return first
+
+    def _curl(self, server: "PullServer", files: "ManyFiles", number: int, listed: Path) -> Sample:
+        target = self._fresh("curl", number)
+        target.mkdir()
+        self._sync()
+        sample, _ = self.stopwatch.run(
+            ["curl", "-s", "--fail", "--parallel", "--parallel-max", CONNECTIONS, "--output-dir", target, "-K",
+             listed])
+        found = sum(1 for _ in target.iterdir())
+        demand(found == FILES + 1, f"curl wrote {found} files")
+        return sample
+
+    def _ostree(self, server: "PullServer", files: "ManyFiles", number: int, _) -> Sample:
+        repository = self._fresh("ostree", number)
+        self.ostree.init(repository)
+        self.ostree.call(repository, "remote", "add", "--no-gpg-verify", "origin", f"{server.url}/archive")
+        self._sync()
+        sample, _ = self.ostree.call(repository, "pull", "origin", "app")
+        found = self.ostree.file_objects(repository)
+        demand(found == FILES, f"ostree pulled {found} files")
+        return sample
+
+    def _nothing_new(self, server: "PullServer", number: int) -> None:
+        for row in self.wants("pull-none"):
+            store = self._place("store", number)
+            ours, theirs = [], []
+            server.mark()
+            for _ in range(SHORT_RUNS):
+                sample, done = self.castree.call(store, "pull", f"{server.url}/both")
+                demand(done["unchanged"] and done["requests"] == 1, "pull found something new")
+                ours.append(sample)
+                sample, _ = self.stopwatch.run(
+                    ["curl", "-s", "-o", "/dev/null", f"{server.url}/both/channels/stable.json"])
+                theirs.append(sample)
+            row.add(_middle(ours), _middle(theirs))
+
+    def large(self) -> None:
+        source = self.site / "large"
+        large_file(source, LARGE_BYTES, self.seed)
+        publishing = self.work / "publishing-large"
+        self.castree.init(publishing)
+        self.castree.call(publishing, "add", source, "--version", "1")
+        self.castree.call(publishing, "publish", "1", self.site / "one")
+        highest, self.castree.highest = self.castree.highest, None
+        remove_tree(publishing)
+        plain = self.work / "now" / "large.bin"
+        with PullServer(self.site, self.work) as server:
+            for number in range(self.rounds):
+                self.say(f"round {number + 1} of {self.rounds}")
+                store = self._fresh("large", number)
+                self.castree.init(store)
+                samples = {}
+                for name in ("ours", "curl") if number % 2 == 0 else ("curl", "ours"):
+                    self._sync()
+                    if name == "ours":
+                        samples[name], _ = self.castree.call(store, "pull", f"{server.url}/one")
+                    else:
+                        url = f"{server.url}/large/large.bin"
+                        samples[name], _ = self.stopwatch.run(
+                            ["sh", "-c", f"curl -s --fail -o {plain} {url} && sha256sum {plain}"])
+                found = (store / "versions" / "1" / "large.bin").stat().st_size
+                demand(found == LARGE_BYTES, f"the file has {found} bytes")
+                for row in self.wants("pull-large"):
+                    row.add(samples["ours"], samples["curl"])
+                remove_tree(store)
+                plain.unlink()
+        if highest and (self.castree.highest is None or highest > self.castree.highest):
+            self.castree.highest = highest
+
+    def _place(self, name: str, number: int) -> Path:
+        return self.work / "now" / f"{name}-{number}"
+
+    def _fresh(self, name: str, number: int) -> Path:
+        place = self._place(name, number)
+        place.parent.exists() or spread_directories(place.parent)
+        return place
+
+    def _sync(self) -> None:
+        self.stopwatch.run(["sync"])
+
+
+def _middle(samples: list[Sample]) -> Sample:
+    return sorted(samples, key=lambda sample: sample.wall)[len(samples) // 2]
+
+
+class ManyFiles:
+    """A directory of files of about the same size, of which 1 % change."""
+
+    def __init__(self, root: Path, seed: int):
+        self.root, self.seed = root, seed
+        self.paths = [f"part-{number // FILES_PER_DIRECTORY:03}/asset-{number:05}.js" for number in range(FILES)]
+        self.changed = set(random.Random(f"{seed}/changed").sample(range(FILES), FILES // 100))
+        for number, path in enumerate(self.paths):
+            if number % FILES_PER_DIRECTORY == 0:
+                (root / path).parent.mkdir(parents=True)
+            (root / path).write_bytes(self._bytes(number, False))
+
+    def change(self) -> None:
+        for number in self.changed:
+            (self.root / self.paths[number]).write_bytes(self._bytes(number, True))
+
+    def _bytes(self, number: int, changed: bool) -> bytes:
+        chosen = random.Random(f"{self.seed}/{number}/{changed and number in self.changed}")
+        return chosen.randbytes(chosen.randint(SMALLEST, LARGEST))
+
+    def demand_in(self, tree: Path, changed: bool) -> None:
+        """All paths are there; the bytes of the changed ones and a few others are right."""
+        found = sum(1 for path in self.paths if (tree / path).is_file())
+        demand(found == FILES, f"the tree has {found} of the files")
+        for number in [*self.changed, *range(0, FILES, 500)]:
+            demand((tree / self.paths[number]).read_bytes() == self._bytes(number, changed),
+                   f"the bytes of {self.paths[number]} differ")
+
+
+class PullServer(NginxServer):
+    """nginx that also writes down how many bytes of content each answer had."""
+
+    def __init__(self, tree: Path, work: Path):
+        super().__init__(tree, work)
+        self.url = f"http://127.0.0.1:{self.port}"
+        root = work / f"nginx-{self.port}"
+        self.sent = root / "sent"
+        configuration = root / "nginx.conf"
+        logged = f"log_format sent '$body_bytes_sent'; access_log {self.sent} sent; gzip_static on;"
+        text = configuration.read_text().replace("access_log off;", logged)
+        configuration.write_text(text.replace("max=20000", "max=60000"))
+        self.begin = 0
+
+    def mark(self) -> None:
+        time.sleep(LOGGED_SECONDS)
+        self.begin = self.sent.stat().st_size if self.sent.exists() else 0
+
+    def bytes_sent(self) -> int:
+        """Bytes of content sent since the mark."""
+        time.sleep(LOGGED_SECONDS)
+        with self.sent.open() as file:
+            file.seek(self.begin)
+            return sum(map(int, file))
