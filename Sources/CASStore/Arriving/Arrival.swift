@@ -60,14 +60,17 @@ public struct Arrival: ~Copyable {
     /// Verifies the bytes and hands them over to ``Arrivals/settle()``.
     ///
     /// They are not readable and not durable before that.
+    /// - Parameter isRight: asked last, with the digests of the bytes; what it says no to is a mismatch.
     /// - Returns: what came, and its digests by the algorithms of the labels and those asked for.
     /// - Throws: `.mismatch` when size, address or a label differ: the bytes are deleted, as going on
     ///   with them could never succeed (suspend content of which more may come); `.outOfSpace`, `.io`:
     ///   what is staged stays.
-    public consuming func finish() throws(StoreError) -> Arrived {
+    public consuming func finish(
+        provedBy isRight: ([Label]) throws(StoreError) -> Bool = { (_) throws(StoreError) in true }
+    ) throws(StoreError) -> Arrived {
         let found: (object: StoredObject, digests: [Label])
         do throws(StoreError) {
-            found = try verified()
+            found = try verified(isRight)
         } catch {
             if error.code == .mismatch {
                 isEnded = true
@@ -81,7 +84,9 @@ public struct Arrival: ~Copyable {
         return Arrived(object: found.object, digests: found.digests)
     }
 
-    private func verified() throws(StoreError) -> (object: StoredObject, digests: [Label]) {
+    private func verified(
+        _ isRight: ([Label]) throws(StoreError) -> Bool
+    ) throws(StoreError) -> (object: StoredObject, digests: [Label]) {
         if let byteCount, offset != byteCount {
             throw mismatch("\(offset) of \(byteCount) bytes came for it")
         }
@@ -96,6 +101,9 @@ public struct Arrival: ~Copyable {
         }
         if let label = expected.labels.firstContradicted(by: found.digests) {
             throw mismatch("its bytes do not match its label \(label)")
+        }
+        guard try isRight(found.digests) else {
+            throw mismatch("its bytes are not those that its publisher has named")
         }
         return found
     }

@@ -16,9 +16,22 @@ public struct AppTraits: Sendable, Hashable {
     /// Why an app cannot run a release; empty if it can.
     ///
     /// A requirement of a kind that this castree does not know is not met: the publisher had a reason
-    /// to make it.
+    /// to make it. Of requirements of one kind on several platforms one must be met: an app is made for
+    /// one of them.
     public func objections(to requirements: [Requirement]) -> [String] {
-        requirements.compactMap { objection(to: $0) }
+        unmet(requirements).compactMap { objection(to: $0) }
+    }
+
+    /// The requirements that the app does not meet.
+    func unmet(_ requirements: [Requirement]) -> [Requirement] {
+        requirements.filter { requirement in
+            if objection(to: requirement) == nil { return false }
+            guard requirement.platform != nil else { return true }
+            return !requirements.contains { other in
+                other.platform != nil && other.kind == requirement.kind
+                    && objection(to: other) == nil
+            }
+        }
     }
 
     private func objection(to requirement: Requirement) -> String? {

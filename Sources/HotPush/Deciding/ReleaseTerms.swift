@@ -31,7 +31,8 @@ public struct ReleaseTerms: Sendable, Hashable {
                 guard let kind = requirement["kind"]?.asString,
                     let value = requirement["value"]?.asString
                 else { return nil }
-                return Requirement(kind: kind, value: value)
+                return Requirement(
+                    kind: kind, value: value, platform: requirement["platform"]?.asString)
             })
     }
 
@@ -44,10 +45,14 @@ public struct ReleaseTerms: Sendable, Hashable {
         if let order { members.append(.init(key: "order", value: .integer(order))) }
         if !requirements.isEmpty {
             let list = requirements.map { requirement in
-                JSONValue.object([
+                var members: [JSONValue.Member] = [
                     .init(key: "kind", value: .string(requirement.kind)),
                     .init(key: "value", value: .string(requirement.value)),
-                ])
+                ]
+                if let platform = requirement.platform {
+                    members.append(.init(key: "platform", value: .string(platform)))
+                }
+                return JSONValue.object(members)
             }
             members.append(.init(key: "requirements", value: .array(list)))
         }

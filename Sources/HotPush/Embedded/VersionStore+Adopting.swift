@@ -13,6 +13,9 @@ extension VersionStore {
     /// Versions whose ``ReleaseTerms`` the app does not meet any more are neither shown nor gone back
     /// to.
     ///
+    /// If the directory holds a document of a known format (Meteor's `program.json`), the version has
+    /// the URLs that are listed there, and what an origin offers is compared with it.
+    ///
     /// Interrupted or killed, it is simply repeated.
     /// - Throws: what importing throws; nothing of the lifecycle is changed then.
     @discardableResult
@@ -27,7 +30,8 @@ extension VersionStore {
                 version: name, isNew: false, becameCurrent: false, newObjects: 0, newBytes: 0,
                 reason: "the app was not updated")
         }
-        let added = try addEmbedded(embedded, app)
+        let release = EmbeddedRelease(in: embedded.directory, fileSystem)
+        let added = try addEmbedded(embedded, app, release)
         let name = added.version
         var reason = "the app was not updated"
         var becameCurrent = false
@@ -36,7 +40,7 @@ extension VersionStore {
             guard lifecycle.embedded != name || lifecycle.current == nil else {
                 return EmbeddedChange()
             }
-            let (change, why) = try self.change(for: embedded, as: name, app, lifecycle)
+            let (change, why) = try self.change(for: embedded, as: name, app, release, lifecycle)
             reason = why
             becameCurrent = change.becomesCurrent && lifecycle.current != name
             return change
@@ -60,15 +64,19 @@ extension VersionStore {
     }
 
     private func addEmbedded(
-        _ embedded: EmbeddedVersion, _ app: AppTraits
+        _ embedded: EmbeddedVersion, _ app: AppTraits, _ release: EmbeddedRelease?
     ) throws(StoreError) -> AddReport {
         var options = AddOptions()
         // It was made for this app: another one with other native code cannot go back to it.
         var terms = ReleaseTerms(order: embedded.order)
         if let key = app.compatibility {
             terms.requirements.append(Requirement(kind: Requirement.compatibility, value: key))
+        } else if let release {
+            terms.requirements = release.requirements
         }
         if let member = terms.member { options.foreign.append(member) }
+        if let identity = release?.app { options.foreign.append(identity.member) }
+        options.details = release?.details ?? [:]
         do throws(StoreError) {
             return try add(
                 directory: embedded.directory, version: embedded.version, options: options)
@@ -89,12 +97,15 @@ extension VersionStore {
     }
 
     private func change(
-        for embedded: EmbeddedVersion, as name: String, _ app: AppTraits, _ lifecycle: Lifecycle
+        for embedded: EmbeddedVersion, as name: String, _ app: AppTraits,
+        _ release: EmbeddedRelease?, _ lifecycle: Lifecycle
     ) throws(StoreError) -> (EmbeddedChange, String) {
         let content = try manifest(of: name).contentAddress()
         var rivals: [String: EmbeddedDecision.Rival] = [:]
         for version in lifecycle.needed where version != name {
-            rivals[version] = rival(version, content, app, lifecycle)
+            rivals[version] = rival(version, content, lifecycle) { terms in
+                release?.isFit(terms, app) ?? app.objections(to: terms).isEmpty
+            }
         }
         let decision = EmbeddedDecision.decide(
             order: embedded.order, winsWhenInDoubt: embedded.winsWhenInDoubt,
@@ -118,7 +129,8 @@ extension VersionStore {
     }
 
     private func rival(
-        _ version: String, _ content: ObjectID, _ app: AppTraits, _ lifecycle: Lifecycle
+        _ version: String, _ content: ObjectID, _ lifecycle: Lifecycle,
+        isFit: ([Requirement]) -> Bool
     ) -> EmbeddedDecision.Rival {
         var rival = EmbeddedDecision.Rival(version: version)
         rival.wasEmbedded = lifecycle.embedded == version
@@ -127,7 +139,7 @@ extension VersionStore {
             let terms = ReleaseTerms(of: manifest)
             rival.isSame = try manifest.contentAddress() == content
             rival.order = terms.order
-            rival.isFit = app.objections(to: terms.requirements).isEmpty
+            rival.isFit = isFit(terms.requirements)
         } catch {
             // A version whose manifest cannot be read cannot be shown either.
             rival.isFit = false

@@ -192,7 +192,9 @@ extension Download {
         }
         let arrived: Arrived
         do throws(StoreError) {
-            arrived = try arrival.finish()
+            arrived = try arrival.finish { (digests) throws(StoreError) in
+                try file.isProved(by: digests)
+            }
         } catch {
             guard error.code == .mismatch else { throw error }
             var trouble = format.error(.fileMismatch(file))

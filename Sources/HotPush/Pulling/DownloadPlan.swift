@@ -27,6 +27,8 @@ public struct DownloadPlan: Sendable {
     public var names: [ObjectID] = []
     /// Sizes of content in the store that the release does not tell.
     let knownSizes: [ObjectID: Int64]
+    /// What files that are in the store already say about the app.
+    var app: AppIdentity?
     /// How many distinct contents the store has already.
     public var reusedObjects = 0
     /// Their bytes.

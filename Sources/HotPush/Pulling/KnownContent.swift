@@ -7,10 +7,23 @@ import VersionTree
 /// Built once for a pull, from the manifests: labels that earlier pulls have proved, and sizes, by
 /// which content that was added without labels is found and proved now.
 struct KnownContent {
+    /// What some version says that it has; it may be missing.
+    private struct Candidate: Hashable {
+        var address: ObjectID
+        var byteCount: Int64
+    }
+
+    /// A place that never has other content.
+    fileprivate struct Place: Hashable {
+        var path: TreePath
+        var routes: [String]
+    }
+
     private let store: Store
-    private var labelled: [Label: ObjectID] = [:]
+    private var labelled: [Label: [Candidate]] = [:]
     /// What was fetched under a name that only its publisher can compute, and was right.
-    private var named: [String: ObjectID] = [:]
+    private var named: [String: [Candidate]] = [:]
+    private var placed: [Place: [Candidate]] = [:]
     private var bySize: [Int64: [ObjectID]] = [:]
     private var digests: [ObjectID: [Label]] = [:]
     /// Objects of one size are compared with a label only if they are this few: to read more would
@@ -20,11 +33,19 @@ struct KnownContent {
     init(_ versions: VersionStore, for files: [ReleaseFile]) throws(StoreError) {
         store = versions.store
         let sizes = Set(files.compactMap { $0.address == nil ? $0.byteCount : nil })
+        for file in files where file.hasImmutableSource { placed[Place(of: file)] = [] }
         var found: [Int64: Set<ObjectID>] = [:]
         for name in try versions.store.manifestNames() {
             for entry in try versions.manifest(of: name).entries {
-                for label in entry.labels { labelled[label] = entry.address }
-                if let name = MeteorLabel.kept(in: entry) { named[name] = entry.address }
+                let candidate = Candidate(address: entry.address, byteCount: entry.byteCount)
+                for label in entry.labels { Self.note(candidate, &labelled[label, default: []]) }
+                if let name = MeteorLabel.kept(in: entry) {
+                    Self.note(candidate, &named[name, default: []])
+                }
+                if !placed.isEmpty {
+                    let place = Place(path: entry.path, routes: entry.routes)
+                    if placed[place] != nil { Self.note(candidate, &placed[place, default: []]) }
+                }
                 if sizes.contains(entry.byteCount) {
                     found[entry.byteCount, default: []].insert(entry.address)
                 }
@@ -33,20 +54,40 @@ struct KnownContent {
         for (size, addresses) in found { bySize[size] = addresses.sorted() }
     }
 
-    /// The address of content that is proved to be that of a file, if a version has it.
+    /// Versions that wait for their content name it by other addresses than those that have it: both
+    /// are kept.
+    private static func note(_ candidate: Candidate, _ candidates: inout [Candidate]) {
+        if !candidates.contains(candidate) { candidates.append(candidate) }
+    }
+
+    /// The address of content that is known to be that of a file, if the store has it.
     mutating func address(of file: ReleaseFile) throws(StoreError) -> ObjectID? {
         for label in file.labels {
-            guard let address = labelled[label], try store.contains(address) else { continue }
-            return address
+            if let address = try present(labelled[label], file) { return address }
         }
         for case .meteorLabel(let name) in file.checks {
-            guard let address = named[name], try store.contains(address) else { continue }
+            if let address = try present(named[name], file) { return address }
+        }
+        if file.hasImmutableSource,
+            let address = try present(placed[Place(of: file)], file)
+        {
             return address
         }
         guard let byteCount = file.byteCount, let candidates = bySize[byteCount],
             candidates.count <= Self.candidatesMax
         else { return nil }
         for candidate in candidates where try isProved(candidate, file) { return candidate }
+        return nil
+    }
+
+    /// The first candidate that is there and has the size that the release says.
+    private func present(
+        _ candidates: [Candidate]?, _ file: ReleaseFile
+    ) throws(StoreError) -> ObjectID? {
+        for candidate in candidates ?? [] {
+            if let byteCount = file.byteCount, byteCount != candidate.byteCount { continue }
+            if try store.contains(candidate.address) { return candidate.address }
+        }
         return nil
     }
 
@@ -97,5 +138,11 @@ extension MeteorLabel {
             return nil
         }
         return MeteorLabel(text)?.description
+    }
+}
+
+extension KnownContent.Place {
+    fileprivate init(of file: ReleaseFile) {
+        self.init(path: file.path, routes: file.routes)
     }
 }

@@ -23,7 +23,8 @@ extension Pull {
         var refusal: StoreError?
         for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {
             do throws(StoreError) {
-                return try .release(askDocuments(of: format, at: location))
+                let offer = try askDocuments(of: format, at: location)
+                return try known(offer) ?? .release(offer)
             } catch {
                 // Without a wish, the next format may fit; what is wrong inside a document is said.
                 guard wanted == nil, error.code == .notFound || error.code == .badOrigin else {
@@ -35,6 +36,16 @@ extension Pull {
         throw wanted != nil
             ? refusal ?? noRelease(location)
             : noRelease(location)
+    }
+
+    /// - Throws: `.bannedVersion`, in the format's words, if what is offered is here and banned.
+    private func known(_ offer: FoundRelease) throws(StoreError) -> OriginAnswer? {
+        guard let name = try knownVersion(of: offer.release) else { return nil }
+        let content = try versions.manifest(of: name).contentAddress()
+        if !options.isForced, try versions.lifecycle().ban(of: content) != nil {
+            throw offer.format.error(.banned(offer.release.publisherVersion))
+        }
+        return .known(version: name)
     }
 
     private func wantedFormat() throws(StoreError) -> (any ReleaseFormat)? {

@@ -21,8 +21,7 @@ extension Pull {
         report.reusedBytes = plan.reusedBytes
         try versions.store.checkSpace(for: plan.byteCount)
         report.isUnchanged = try draft.register()
-        let context = ReleaseContext(
-            origin: offer.origin, platform: options.platform, app: try appIdentity())
+        let context = try context(of: offer)
         if !plan.contents.isEmpty {
             let download = Download(
                 plan, from: offer.origin, format: offer.format,
@@ -94,6 +93,7 @@ final class Draft {
         self.lease = lease
         self.plan = plan
         self.versions = versions
+        app = plan.app
         provisional = Set(plan.contents.filter(\.isProvisional).map(\.name))
     }
 

@@ -49,8 +49,20 @@ public final class Pull {
     ///
     /// - Returns: nil if the origin offers nothing for this device.
     /// - Throws: what the steps throw; what has come is kept.
+    ///   A server that switches to another release in mid-download is asked for that one.
     public func run(_ origin: String) throws(StoreError) -> PullReport? {
-        switch try ask(origin) {
+        var answer = try ask(origin)
+        for _ in 0..<Self.switchCountMax {
+            guard case .release(let offer) = answer else { break }
+            let plan = try plan(offer)
+            do throws(StoreError) {
+                return try take(plan, of: offer)
+            } catch {
+                guard let next = try answerAfter(error, offer, origin) else { throw error }
+                answer = next
+            }
+        }
+        switch answer {
         case .known(let version):
             var report = PullReport(version: version)
             let row = try versions.versions().first { $0.version == version }
@@ -60,11 +72,7 @@ public final class Pull {
             try show(version)
             report.requests = requestCount
             return report
-        case .release(let offer):
-            let plan = try plan(offer)
-            let report = try fetch(plan, of: offer)
-            try show(report.version)
-            return report
+        case .release(let offer): return try take(plan(offer), of: offer)
         case .embedded:
             if let embedded = try versions.lifecycle().embedded { try show(embedded) }
             return nil
@@ -72,6 +80,40 @@ public final class Pull {
             refusals = reasons
             return nil
         }
+    }
+
+    /// A server that switches more often than this while one pull runs is left for the next one.
+    private static let switchCountMax = 3
+
+    private func take(
+        _ plan: DownloadPlan, of offer: FoundRelease
+    ) throws(StoreError) -> PullReport {
+        let report = try fetch(plan, of: offer)
+        try show(report.version)
+        return report
+    }
+
+    /// What the origin offers by now, if a failure may come from its having changed meanwhile; nil if
+    /// it offers the same still.
+    private func answerAfter(
+        _ failure: StoreError, _ offer: FoundRelease, _ origin: String
+    ) throws(StoreError) -> OriginAnswer? {
+        switch failure.code {
+        case .mismatch, .notFound, .unsuitableRelease, .badRelease: break
+        default: return nil
+        }
+        let answer: OriginAnswer
+        do throws(StoreError) {
+            answer = try ask(origin)
+        } catch {
+            if error.code == .interrupted { throw error }
+            // The first failure says more.
+            return nil
+        }
+        if case .release(let now) = answer, now.release.received == offer.release.received {
+            return nil
+        }
+        return answer
     }
 
     /// Puts a complete version where ``PullOptions/destination`` says.
@@ -86,97 +128,5 @@ public final class Pull {
             if lifecycle.current == version, lifecycle.pending == nil { return }
             if lifecycle.pending != version { try versions.activateAtNextBoot(version) }
         }
-    }
-
-    // MARK: Deciding
-
-    /// Decides what to fetch of a release.
-    ///
-    /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if the name is taken by
-    ///   other content.
-    public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
-        var release = offer.release
-        if let name = options.version { release.version = try VersionName(name) }
-        if !options.isForced { try refuseBanned(release, offer.format) }
-        let addresses = try addresses(of: release, from: offer.location)
-        let known = addresses.compactMap(\.self)
-        let absent = Set(try versions.store.unvouched(known))
-        return try DownloadPlan(
-            release, origin: offer.location.description, addresses: addresses,
-            sizes: sizes(of: release, addresses)
-        ) { !absent.contains($0) }
-    }
-
-    private func refuseBanned(
-        _ release: Release, _ format: any ReleaseFormat
-    ) throws(StoreError) {
-        guard let content = try release.contentAddress() else {
-            // Nobody knows the content yet; the name stands for it.
-            let bad = try versions.lifecycle().bad
-            guard bad.contains(where: { $0.version == release.version.description }) else { return }
-            throw format.error(.banned(release.version.description))
-        }
-        guard let ban = try versions.lifecycle().ban(of: content) else { return }
-        var error = format.error(.banned(release.version.description))
-        error.message += " (\(printable(ban.reason)))"
-        throw error
-    }
-
-    /// For each file the address of its content, as far as anybody knows it.
-    private func addresses(
-        of release: Release, from origin: OriginLocation
-    ) throws(StoreError) -> [ObjectID?] {
-        var result = release.files.map(\.address)
-        guard result.contains(nil) else { return result }
-        let draft = try arrivedFiles(of: release)
-        var known = try KnownContent(versions, for: release.files)
-        for (position, file) in release.files.enumerated() where result[position] == nil {
-            if let address = draft[file.path.description],
-                try address
-                    != file.provisionalAddress(
-                        origin: origin.description, version: release.version.description)
-            {
-                result[position] = address
-            } else {
-                result[position] = try known.address(of: file)
-            }
-        }
-        return result
-    }
-
-    /// The sizes of known content of which the release does not tell the size.
-    private func sizes(
-        of release: Release, _ addresses: [ObjectID?]
-    ) throws(StoreError) -> [ObjectID: Int64] {
-        var result: [ObjectID: Int64] = [:]
-        for (position, file) in release.files.enumerated() where file.byteCount == nil {
-            guard let address = addresses[position], let reader = try versions.store.open(address)
-            else { continue }
-            result[address] = reader.byteCount
-        }
-        return result
-    }
-
-    /// What an interrupted pull of the same release has brought, by path.
-    private func arrivedFiles(of release: Release) throws(StoreError) -> [String: ObjectID] {
-        let manifest: Manifest
-        do throws(StoreError) {
-            manifest = try versions.manifest(of: release.version.description)
-        } catch {
-            if error.code == .noVersion { return [:] }
-            throw error
-        }
-        var hasher = try ObjectHasher()
-        let received = release.received.withUnsafeBytes { hasher.hash($0).address }
-        guard manifest.received?.address == received else { return [:] }
-        var result: [String: ObjectID] = [:]
-        for entry in manifest.entries { result[entry.path.description] = entry.address }
-        return result
-    }
-
-    /// What the current version says about the app, for formats that check it.
-    func appIdentity() throws(StoreError) -> AppIdentity {
-        guard let current = try versions.lifecycle().current else { return AppIdentity() }
-        return AppIdentity(keptIn: try versions.manifest(of: current))
     }
 }

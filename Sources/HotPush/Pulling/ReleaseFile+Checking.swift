@@ -1,4 +1,6 @@
 import CASStore
+import StrictJSON
+import VersionTree
 
 extension ReleaseFile {
     /// The digests that the bytes must match.
@@ -6,10 +8,34 @@ extension ReleaseFile {
         checks.compactMap { if case .digest(let label) = $0 { label } else { nil } }
     }
 
+    /// Whether a manifest has other content in the file's place than the release says.
+    func contradicts(_ entry: Manifest.Entry) -> Bool {
+        if let address, address != entry.address { return true }
+        if let byteCount, byteCount != entry.byteCount { return true }
+        for label in labels {
+            let kept = entry.labels.first { $0.algorithm == label.algorithm }
+            if let kept, kept != label { return true }
+        }
+        let hashes = [foreign, entry.foreign].map { fields in
+            fields.first { $0.key == "hash" }?.value
+        }
+        return hashes[0] != nil && hashes[1] != nil && hashes[0] != hashes[1]
+    }
+
     /// Digests by which later releases may recognize the content.
     var wantedDigests: Set<DigestAlgorithm> {
         checks.contains { if case .meteorLabel = $0 { true } else { false } }
             ? Set(MeteorLabel.algorithms) : []
+    }
+
+    /// Whether digests of its bytes leave no doubt that its publisher cannot have either.
+    func isProved(by digests: [Label]) throws(StoreError) -> Bool {
+        guard needsProof else { return true }
+        for case .meteorLabel(let text) in checks {
+            guard let label = MeteorLabel(text) else { continue }
+            guard case .proved = try label.proof(digests) else { return false }
+        }
+        return true
     }
 
     /// What a server that was built with the format calls the content.

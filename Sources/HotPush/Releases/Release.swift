@@ -77,6 +77,8 @@ public struct ReleaseFile: Sendable, Hashable {
     /// What an earlier version has under the same path and routes is then the same, though nothing
     /// else says so.
     public var hasImmutableSource = false
+    /// Whether Meteor's label must prove the bytes: in the file's time only they went into labels.
+    public var needsProof = false
     /// Fields that the neutral model has no place for.
     public var foreign: [JSONValue.Member] = []
 

@@ -35,7 +35,8 @@ struct Import {
         }
 
         var manifest = try found.manifest(
-            version: version, ordinal: ordinal, createdAt: options.createdAt ?? secondsNow())
+            version: version, ordinal: ordinal, createdAt: options.createdAt ?? secondsNow(),
+            details: options.details)
         manifest.foreign = options.foreign
         let pathTwins = try versions.refuseMergedTwins(of: manifest)
         let writing = ManifestFile(versions, manifest, lease: lease.name)

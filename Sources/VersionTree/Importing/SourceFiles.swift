@@ -117,10 +117,19 @@ struct SourceFiles: Sendable {
 
     /// The manifest of these files, which shares their records and paths.
     func manifest(
-        version: VersionName, ordinal: Int64, createdAt: Int64
+        version: VersionName, ordinal: Int64, createdAt: Int64,
+        details: [TreePath: EntryDetails] = [:]
     ) throws(StoreError) -> Manifest {
-        try Manifest(
+        var found: [Int: Manifest.Details] = [:]
+        if !details.isEmpty {
+            for position in 0..<count {
+                guard let more = details[TreePath(validated: path(position))] else { continue }
+                let own = Manifest.Details(routes: more.routes, foreign: more.foreign)
+                if !own.isEmpty { found[position] = own }
+            }
+        }
+        return try Manifest(
             version: version, ordinal: ordinal, createdAt: createdAt, records: records,
-            paths: paths, details: [:], foreign: [])
+            paths: paths, details: found, foreign: [])
     }
 }

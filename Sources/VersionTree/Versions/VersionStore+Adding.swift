@@ -11,11 +11,27 @@ public struct AddOptions: Sendable {
     public var createdAt: Int64?
     /// Fields that the manifest keeps besides castree's own.
     public var foreign: [JSONValue.Member] = []
+    /// What the manifest says of files besides their content; paths that are not there are ignored.
+    public var details: [TreePath: EntryDetails] = [:]
     /// Called now and then, from any thread.
     public var progress: @Sendable (AddProgress) -> Void = { _ in }
 
     /// Links refused, cache believed, silent.
     public init() {}
+}
+
+/// What a publisher says of a file besides its content.
+public struct EntryDetails: Sendable, Hashable {
+    /// URL paths besides "/" and the path.
+    public var routes: [String]
+    /// Fields that castree does not know.
+    public var foreign: [JSONValue.Member]
+
+    /// Makes details.
+    public init(routes: [String] = [], foreign: [JSONValue.Member] = []) {
+        self.routes = routes
+        self.foreign = foreign
+    }
 }
 
 /// How far an add is.

@@ -8,6 +8,8 @@ struct MeteorFiles {
     private let layout: DocumentLayout
     private var positions: [ByteText: Int]
     private var routes: [ByteText: Int] = [:]
+    /// Whether an entry has the field `sri`, as scripts and style sheets have since Meteor 1.8.
+    private var hasIntegrity = false
 
     /// Begins with the index page, which no manifest lists.
     init(layout: DocumentLayout, byteCount: Int) {
@@ -34,6 +36,14 @@ struct MeteorFiles {
     /// Gives the files away; nothing is known of them here any more.
     mutating func take() -> [ReleaseFile] {
         defer { (files, positions, routes) = ([], [:], [:]) }
+        // Without `sri` it is a release of Meteor 1.7 or older: content alone went into its labels.
+        if !hasIntegrity {
+            for position in files.indices {
+                for case .meteorLabel in files[position].checks {
+                    files[position].needsProof = true
+                }
+            }
+        }
         return files
     }
 
@@ -55,6 +65,7 @@ struct MeteorFiles {
                 return "the \"sri\" of \(shown(path)) is no SHA-512 in base64"
             }
             listed.integrity = label
+            hasIntegrity = true
         }
         listed.isLaunchFile = type == "js" || type == "css"
         listed.fields = Self.fields(type: type, isCacheable: isCacheable, entry)

@@ -1,0 +1,191 @@
+public import CASStore
+import VersionTree
+
+// Deciding what to fetch, and whether to.
+
+extension Pull {
+    /// Decides what to fetch of a release.
+    ///
+    /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if the name is taken by
+    ///   other content.
+    public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
+        var release = offer.release
+        if let name = options.version { release.version = try VersionName(name) }
+        if !options.isForced {
+            try refuseBanned(release, offer.format)
+            try refuseUnmet(release, offer.format)
+        }
+        var addresses = try addresses(of: release, from: offer.location)
+        let app = try inspectKnown(release, offer, &addresses)
+        let known = addresses.compactMap(\.self)
+        let absent = Set(try versions.store.unvouched(known))
+        var plan = try DownloadPlan(
+            release, origin: offer.location.description, addresses: addresses,
+            sizes: sizes(of: release, addresses)
+        ) { !absent.contains($0) }
+        plan.app = app
+        return plan
+    }
+
+    /// Looks at what the store has of files that the format wants to see, as at what is fetched.
+    ///
+    /// What does not stand up to it is fetched.
+    /// - Returns: what the release says about the app.
+    private func inspectKnown(
+        _ release: Release, _ offer: FoundRelease, _ addresses: inout [ObjectID?]
+    ) throws(StoreError) -> AppIdentity? {
+        var app: AppIdentity?
+        let context = try context(of: offer)
+        for (position, file) in release.files.enumerated() where file.needsInspection {
+            guard let address = addresses[position] else { continue }
+            do throws(StoreError) {
+                guard
+                    let bytes = try versions.store.read(
+                        address, limit: Self.inspectedByteCountMax)
+                else { continue }
+                if let found = try offer.format.inspect(file, bytes, of: release, context) {
+                    app = found
+                }
+            } catch {
+                switch error.code {
+                case .unsuitableRelease, .badRelease, .damagedObject, .tooLarge:
+                    if file.address == nil { addresses[position] = nil }
+                default: throw error
+                }
+            }
+        }
+        return app
+    }
+
+    /// What is looked at stands in memory.
+    static var inspectedByteCountMax: Int { 64 << 20 }
+
+    func context(of offer: FoundRelease) throws(StoreError) -> ReleaseContext {
+        ReleaseContext(origin: offer.origin, platform: options.platform, app: try appIdentity())
+    }
+
+    /// - Throws: `.unsuitableRelease`, in the format's words, for what the app cannot run.
+    private func refuseUnmet(
+        _ release: Release, _ format: any ReleaseFormat
+    ) throws(StoreError) {
+        var wanted = release.requirements.filter { $0.concerns(platform: options.platform) }
+        if wanted.isEmpty { return }
+        var app = options.app
+        if app.compatibility == nil { app.compatibility = try keptCompatibility() }
+        if app.compatibility == nil {
+            // Nobody knows what this app is: there is nothing to compare with, as in a new store.
+            wanted.removeAll { $0.kind == Requirement.compatibility }
+        }
+        guard let unmet = app.unmet(wanted).first else { return }
+        throw format.error(.unmet(unmet))
+    }
+
+    /// The compatibility key of the current version: what it runs in is what the app is.
+    private func keptCompatibility() throws(StoreError) -> String? {
+        guard let current = try versions.lifecycle().current else { return nil }
+        let kept = ReleaseTerms(of: try versions.manifest(of: current)).requirements
+        return kept.first {
+            $0.kind == Requirement.compatibility && $0.concerns(platform: options.platform)
+        }?.value
+    }
+
+    /// A whole version of the store that is what a release says, as far as can be told without its
+    /// content; nil if there is none.
+    ///
+    /// Documents of one version may differ in what is no content, such as Meteor's runtime
+    /// configuration, or be those of the app's own directory.
+    func knownVersion(of release: Release) throws(StoreError) -> String? {
+        let name = options.version ?? release.version.description
+        guard try versions.versions().contains(where: { $0.version == name && $0.state != .incomplete })
+        else { return nil }
+        let manifest = try versions.manifest(of: name)
+        if try isReceived(release, as: manifest) { return name }
+        for file in release.files {
+            guard let entry = manifest[file.path] else {
+                if file.isOptional { continue }
+                return nil
+            }
+            if file.contradicts(entry) { return nil }
+        }
+        return name
+    }
+
+    private func isReceived(
+        _ release: Release, as manifest: Manifest
+    ) throws(StoreError) -> Bool {
+        var hasher = try ObjectHasher()
+        let received = release.received.withUnsafeBytes { hasher.hash($0).address }
+        return manifest.received?.address == received
+    }
+
+    private func refuseBanned(
+        _ release: Release, _ format: any ReleaseFormat
+    ) throws(StoreError) {
+        guard let content = try release.contentAddress() else {
+            // Nobody knows the content yet; the name stands for it.
+            let bad = try versions.lifecycle().bad
+            guard bad.contains(where: { $0.version == release.version.description }) else { return }
+            throw format.error(.banned(release.version.description))
+        }
+        guard let ban = try versions.lifecycle().ban(of: content) else { return }
+        var error = format.error(.banned(release.version.description))
+        error.message += " (\(printable(ban.reason)))"
+        throw error
+    }
+
+    /// For each file the address of its content, as far as anybody knows it.
+    private func addresses(
+        of release: Release, from origin: OriginLocation
+    ) throws(StoreError) -> [ObjectID?] {
+        var result = release.files.map(\.address)
+        guard result.contains(nil) else { return result }
+        let draft = try arrivedFiles(of: release)
+        var known = try KnownContent(versions, for: release.files)
+        for (position, file) in release.files.enumerated() where result[position] == nil {
+            if let address = draft[file.path.description],
+                try address
+                    != file.provisionalAddress(
+                        origin: origin.description, version: release.version.description)
+            {
+                result[position] = address
+            } else {
+                result[position] = try known.address(of: file)
+            }
+        }
+        return result
+    }
+
+    /// The sizes of known content of which the release does not tell the size.
+    private func sizes(
+        of release: Release, _ addresses: [ObjectID?]
+    ) throws(StoreError) -> [ObjectID: Int64] {
+        var result: [ObjectID: Int64] = [:]
+        for (position, file) in release.files.enumerated() where file.byteCount == nil {
+            guard let address = addresses[position], let reader = try versions.store.open(address)
+            else { continue }
+            result[address] = reader.byteCount
+        }
+        return result
+    }
+
+    /// What an interrupted pull of the same release has brought, by path.
+    private func arrivedFiles(of release: Release) throws(StoreError) -> [String: ObjectID] {
+        let manifest: Manifest
+        do throws(StoreError) {
+            manifest = try versions.manifest(of: release.version.description)
+        } catch {
+            if error.code == .noVersion { return [:] }
+            throw error
+        }
+        guard try isReceived(release, as: manifest) else { return [:] }
+        var result: [String: ObjectID] = [:]
+        for entry in manifest.entries { result[entry.path.description] = entry.address }
+        return result
+    }
+
+    /// What the current version says about the app, for formats that check it.
+    func appIdentity() throws(StoreError) -> AppIdentity {
+        guard let current = try versions.lifecycle().current else { return AppIdentity() }
+        return AppIdentity(keptIn: try versions.manifest(of: current))
+    }
+}
