@@ -123,7 +123,8 @@ public final class Pull {
         switch options.destination {
         case .kept: try versions.materialize(version)
         case .current:
-            if lifecycle.current != version { try versions.activate(version) }
+            // Also when it is current by name: an interrupted switch may have left the link behind.
+            try versions.activate(version)
         case .pending:
             if lifecycle.current == version, lifecycle.pending == nil { return }
             if lifecycle.pending != version { try versions.activateAtNextBoot(version) }

@@ -93,7 +93,11 @@ extension VersionStore {
                 try fileSystem.renameNew(parent, tree.name, to: parent, name)
                 break
             } catch {
-                guard error.isExisting else { throw error }
+                guard error.isExisting else {
+                    // The error to report is the first; a check finds what cannot be removed.
+                    try? fileSystem.removeTree(parent, tree.name)
+                    throw error
+                }
             }
             if try shows(manifest) {
                 try fileSystem.removeTree(parent, tree.name)

@@ -1,0 +1,91 @@
+import CASStore
+import CurlTransport
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// Whatever happens to the device's disk in the middle of a pull: no half version is shown, and the
+/// next pull ends it.
+@Suite("A pull on a failing disk") struct PullCrashTests {
+    private let place: PublishingPlace
+    private let newer: PublishingPlace
+    private let directory = TemporaryDirectory()
+    private static let storeOptions = StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
+
+    init() throws {
+        place = try PublishingPlace()
+        newer = place.withOrigin("newer")
+        try place.publish("1")
+        try newer.publish("2")
+    }
+
+    @discardableResult
+    private func pull(_ versions: VersionStore, _ origin: String) throws -> PullReport? {
+        var options = PullingFixture.options
+        options.destination = .current
+        return try Pull(into: versions, over: try CurlTransport(), options).run(origin)
+    }
+
+    /// Pulls version 2 into a store that shows version 1, on a disk with that fault.
+    /// - Returns: whether the fault was reached.
+    private func survive(_ fault: FaultyFileSystem.Fault) throws -> Bool {
+        let path = directory.appending("store")
+        defer { Damage.remove(path) }
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.create(
+            at: path, options: Self.storeOptions, fileSystem: disk)
+        try pull(versions, place.origin)
+        disk.arm(fault)
+        let failure = code { try pull(versions, newer.origin) }
+        let hasFired = disk.hasFired
+        let comment: Comment =
+            "\(fault) at \(disk.firedAt?.description ?? "the end"): \(String(describing: failure))"
+        disk.disarm()
+        let again = try VersionStore.open(path, options: Self.storeOptions)
+        let shown = try again.lifecycle().current
+        #expect(shown == "1" || shown == "2", comment)
+        if failure == nil { #expect(shown == "2", comment) }
+        #expect(
+            try readTree(path + "/versions/" + (shown ?? ""))
+                == (shown == "2" ? PublishingPlace.second : PublishingPlace.first), comment)
+        // The next pull ends it, whatever is left of this one.
+        try pull(again, newer.origin)
+        #expect(try again.lifecycle().current == "2", comment)
+        #expect(try readTree(path + "/versions/2") == PublishingPlace.second, comment)
+        try again.collect()
+        let findings = try again.check(CheckOptions(isDeep: true)).findings
+        #expect(findings == [], "\(comment): \(findings.map(\.message))")
+        return hasFired
+    }
+
+    private func count(
+        from start: Int, by step: Int = 1, _ fault: (Int) -> FaultyFileSystem.Fault
+    ) throws -> Int {
+        var position = start
+        while try survive(fault(position)) { position += step }
+        return position - start
+    }
+
+    @Test("is repeated to its end after it was killed at any call")
+    func killed() throws {
+        #expect(try count(from: 0) { .stop(after: $0) } > 50)
+    }
+
+    @Test("is repeated to its end after any call failed once")
+    func failing() throws {
+        #expect(try count(from: 1) { .fail(EIO, at: $0) } > 50)
+    }
+
+    @Test("is repeated to its end after the disk was full for a moment")
+    func full() throws {
+        let verbs = FaultyFileSystem.Verb.allocating
+        #expect(try count(from: 1) { .fail(ENOSPC, at: $0, of: verbs) } > 5)
+    }
+
+    @Test("is repeated to its end after a torn write")
+    func torn() throws {
+        #expect(try count(from: 1) { .tear(ENOSPC, at: $0) } > 2)
+    }
+}
