@@ -121,12 +121,11 @@ public final class Pull {
     public func show(_ version: String) throws(StoreError) {
         let lifecycle = try versions.lifecycle()
         switch options.destination {
-        case .kept: try versions.materialize(version)
-        case .current:
-            if lifecycle.current != version { try versions.activate(version) }
-        case .pending:
-            if lifecycle.current == version, lifecycle.pending == nil { return }
-            if lifecycle.pending != version { try versions.activateAtNextBoot(version) }
+        case .current where lifecycle.current != version: try versions.activate(version)
+        case .pending where (lifecycle.pending ?? lifecycle.current) != version:
+            try versions.activateAtNextBoot(version)
+        // Where it should be already; its tree may have gone with content that is back now.
+        case .kept, .current, .pending: try versions.materialize(version)
         }
     }
 }
