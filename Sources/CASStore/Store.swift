@@ -14,6 +14,7 @@ public final class Store: Sendable {
     package let directories: StoreDirectories
     private let indexLock: Mutex<Index>
     private let hasSyncFailed = Atomic<Bool>(false)
+    private let keepingCount = Atomic<Int>(0)
 
     init(
         path: String, options: StoreOptions, fileSystem: any FileSystem,
@@ -101,7 +102,17 @@ public final class Store: Sendable {
 
     /// Throws `.interrupted` if the caller asked to stop.
     package func checkInterruption() throws(StoreError) {
+        guard keepingCount.load(ordering: .relaxed) == 0 else { return }
         if options.isInterrupted() { throw interruption }
+    }
+
+    /// Does what must be done although the caller asked to stop: keeps what long work has brought.
+    ///
+    /// Meanwhile nothing that this store does is interrupted, on any thread.
+    package func uninterrupted<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+        keepingCount.add(1, ordering: .relaxed)
+        defer { keepingCount.subtract(1, ordering: .relaxed) }
+        return try body()
     }
 
     /// Throws `.writesRefused` after a failed sync: the kernel has dropped the pages and a second

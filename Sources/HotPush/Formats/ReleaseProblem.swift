@@ -13,6 +13,8 @@ public enum ReleaseProblem: Sendable {
     case fileStatus(ReleaseFile, Int)
     /// The bytes of a file, or its entity tag, are not what the release says.
     case fileMismatch(ReleaseFile)
+    /// The same, with what was noticed.
+    case fileDiffers(ReleaseFile, String)
     /// The release asks for something that the app is not.
     case unmet(Requirement)
     /// The version is banned on this device.
@@ -23,7 +25,7 @@ public enum ReleaseProblem: Sendable {
         switch self {
         case .documentStatus, .documentUnreachable, .fileStatus: .notFound
         case .documentType: .badRelease
-        case .fileMismatch: .mismatch
+        case .fileMismatch, .fileDiffers: .mismatch
         case .unmet: .unsuitableRelease
         case .banned: .bannedVersion
         }
@@ -43,6 +45,8 @@ public enum ReleaseProblem: Sendable {
         case .fileMismatch(let file):
             "\"\(printable(file.path.description))\" is not what the release says; the server may "
                 + "have another version by now: try again"
+        case .fileDiffers(let file, let reason):
+            Self.fileMismatch(file).message + " (\(reason))"
         case .unmet(let requirement):
             "the release asks for \(printable(requirement.kind)) "
                 + "\"\(printable(requirement.value))\", which this app does not have"

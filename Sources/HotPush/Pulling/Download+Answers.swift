@@ -45,9 +45,7 @@ extension Download {
     }
 
     private func wrong(_ transfer: Running, _ reason: String) -> StoreError {
-        var error = format.error(.fileMismatch(file(of: transfer.work.content)))
-        error.message += " (\(reason))"
-        return error
+        format.error(.fileDiffers(file(of: transfer.work.content), reason))
     }
 
     func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {

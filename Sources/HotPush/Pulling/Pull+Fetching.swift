@@ -22,7 +22,7 @@ extension Pull {
         try versions.store.checkSpace(for: plan.byteCount)
         report.isUnchanged = try draft.register()
         let context = try context(of: offer)
-        if !plan.contents.isEmpty {
+        if !report.isUnchanged, !plan.contents.isEmpty {
             let download = Download(
                 plan, from: offer.origin, format: offer.format,
                 arrivals: try Arrivals(versions.store), options: options,
@@ -34,35 +34,46 @@ extension Pull {
             } settled: { (arrived) throws(StoreError) in
                 try draft.note(arrived)
             }
-            let failure = try run(download, over: transport(to: offer.location))
-            draft.skip(download.tally.absent)
-            // The lease of the download protects what has come until the manifest names it.
-            try withExtendedLifetime(download) { () throws(StoreError) in try draft.revise() }
+            let failure = run(download, draft, over: transport(to: offer.location))
             report.objects = download.tally.fetchedCount
             report.bytes = download.tally.fetchedByteCount
             report.resumedBytes = download.tally.resumedByteCount
             report.skipped = download.tally.skipped.sorted()
             requestCount += download.tally.requestCount
             if let failure { throw failure }
-        } else if draft.isProvisional {
-            try draft.revise()
         }
         report.requests = requestCount
         return report
     }
 
-    /// - Returns: what ended the download early; what had come by then is in the store.
+    /// - Returns: what ended the download early; what had come by then is in the store, and the
+    ///   version's manifest names it.
     private func run(
-        _ download: Download, over transport: any Transport
-    ) throws(StoreError) -> StoreError? {
-        try transport.run(download)
+        _ download: Download, _ draft: Draft, over transport: any Transport
+    ) -> StoreError? {
+        var failure: StoreError?
         do throws(StoreError) {
-            try download.settle()
+            try transport.run(download)
         } catch {
-            throw download.failure ?? error
+            failure = error
+        }
+        failure = download.failure ?? failure
+        do throws(StoreError) {
+            try versions.store.uninterrupted { () throws(StoreError) in
+                do throws(StoreError) {
+                    try download.settle()
+                } catch {
+                    failure = failure ?? error
+                }
+                draft.skip(download.tally.absent)
+                try draft.revise()
+            }
+        } catch {
+            // The error to report is the first.
+            failure = failure ?? error
         }
         download.report(download.progress)
-        return download.failure
+        return failure
     }
 }
 
@@ -80,8 +91,6 @@ final class Draft {
     var app: AppIdentity?
     /// Whether something has come that the registered manifest does not name.
     private(set) var hasNews = false
-
-    var isProvisional: Bool { !plan.contents.allSatisfy { !$0.isProvisional } || hasNews }
 
     init(_ plan: DownloadPlan, _ versions: VersionStore) throws(StoreError) {
         let lease = try versions.store.makeLease()
@@ -130,7 +139,9 @@ final class Draft {
             do throws(StoreError) {
                 return try versions.revise(manifest)
             } catch let second {
-                throw second.code == .versionInUse ? error : second
+                guard second.code == .versionInUse else { throw second }
+                if try isThere(manifest) { return true }
+                throw error
             }
         }
     }
@@ -153,7 +164,23 @@ final class Draft {
     /// Puts what has come into the registered manifest.
     func revise() throws(StoreError) {
         guard hasNews else { return }
-        try versions.revise(try manifest())
+        let manifest = try manifest()
+        do throws(StoreError) {
+            try versions.revise(manifest)
+        } catch {
+            guard error.code == .versionInUse, try isThere(manifest) else { throw error }
+        }
         hasNews = false
+    }
+
+    /// Whether another process has completed the same release meanwhile.
+    private func isThere(_ manifest: Manifest) throws(StoreError) -> Bool {
+        let name = manifest.version.description
+        guard
+            try versions.versions().contains(where: {
+                $0.version == name && $0.state != .incomplete
+            })
+        else { return false }
+        return try versions.manifest(of: name).received?.address == received.address
     }
 }

@@ -96,7 +96,10 @@ extension Pull {
     /// configuration, or be those of the app's own directory.
     func knownVersion(of release: Release) throws(StoreError) -> String? {
         let name = options.version ?? release.version.description
-        guard try versions.versions().contains(where: { $0.version == name && $0.state != .incomplete })
+        guard
+            try versions.versions().contains(where: {
+                $0.version == name && $0.state != .incomplete
+            })
         else { return nil }
         let manifest = try versions.manifest(of: name)
         if try isReceived(release, as: manifest) { return name }

@@ -121,13 +121,12 @@ public final class Pull {
     public func show(_ version: String) throws(StoreError) {
         let lifecycle = try versions.lifecycle()
         switch options.destination {
-        case .kept: try versions.materialize(version)
-        case .current:
-            // Also when it is current by name: an interrupted switch may have left the link behind.
-            try versions.activate(version)
-        case .pending:
-            if lifecycle.current == version, lifecycle.pending == nil { return }
-            if lifecycle.pending != version { try versions.activateAtNextBoot(version) }
+        // Also when it is current by name: an interrupted switch may have left the link behind.
+        case .current: try versions.activate(version)
+        case .pending where (lifecycle.pending ?? lifecycle.current) != version:
+            try versions.activateAtNextBoot(version)
+        // Where it should be already; its tree may have gone with content that is back now.
+        case .kept, .pending: try versions.materialize(version)
         }
     }
 }

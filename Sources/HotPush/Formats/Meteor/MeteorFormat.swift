@@ -124,7 +124,8 @@ public struct MeteorFormat: ReleaseFormat {
         case .documentType: "\(MeteorMessages.documentUnreadable): \(problem.message)"
         case .fileStatus(let file, let status):
             MeteorMessages.fileStatus(status, Self.urlPath(of: file))
-        case .fileMismatch(let file): MeteorMessages.fileMismatch(Self.urlPath(of: file))
+        case .fileMismatch(let file), .fileDiffers(let file, _):
+            MeteorMessages.fileMismatch(Self.urlPath(of: file))
         case .unmet(let requirement) where requirement.kind == Requirement.compatibility:
             MeteorMessages.incompatible
         case .unmet: problem.message

@@ -1,0 +1,282 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+// Where the plugin's own behaviour was a defect; each of these fails with it.
+
+@Suite("Better than Meteor's plugin", .timeLimit(.minutes(5))) struct MeteorBetterTests {
+    private static let script = "app/template.mobileapp.js"
+
+    /// What the manifest calls the script.
+    private static func url(_ dialect: MeteorDialect) -> String {
+        (dialect == .today ? "/__cordova/" : "/") + script
+    }
+
+    private func place(
+        _ dialect: MeteorDialect = .content, serving number: Int = 2
+    ) throws -> MeteorPlace {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1, dialect))
+        try place.serve(ServedMeteor(number, dialect))
+        return place
+    }
+
+    private func path(_ name: String) -> String { "/__cordova/" + name }
+
+    @Test(
+        "takes every dialect, and asks for what has changed only", arguments: MeteorDialect.allCases
+    )
+    func dialects(_ dialect: MeteorDialect) throws {
+        let place = try place(dialect)
+        let release = ServedMeteor(2, dialect)
+        try place.pull()
+        var map = try release.mapURL(release.files[1]).dropFirst()
+        if map.hasPrefix("__cordova/") { map = map.dropFirst("__cordova/".count) }
+        #expect(
+            place.asked
+                == once(
+                    "manifest.json", "", Self.script, String(map), "some-file", "some-other-file"))
+        #expect(try place.start() == "version2")
+        #expect(try place.tree("version2") == release.tree)
+        try place.expectClean()
+    }
+
+    @Test(
+        "1: refuses altered bytes under the right entity tag and length",
+        arguments: MeteorDialect.allCases)
+    func altered(_ dialect: MeteorDialect) throws {
+        let place = try place(dialect)
+        place.origin.always(.wrongBytes, on: path(Self.script))
+        let error = try place.expectRefusal()
+        #expect(error?.message == "Hash mismatch for asset: " + Self.url(dialect))
+        place.origin.always(nil, on: path(Self.script))
+        place.origin.play([.wrongBytes], on: path(Self.script))
+        try place.pull()
+        #expect(try place.start() == "version2")
+        #expect(try place.tree("version2") == ServedMeteor(2, dialect).tree)
+    }
+
+    @Test(
+        "1: refuses truncated bytes under the right entity tag", arguments: MeteorDialect.allCases)
+    func truncated(_ dialect: MeteorDialect) throws {
+        let place = try place(dialect)
+        let whole = try #require(
+            try ServedMeteor(2, dialect).contents()[path(Self.script)])
+        let part = Content(Array(whole.bytes.dropLast(100))).tagged(whole.tag)
+        place.origin.put(part, at: path(Self.script))
+        let error = try place.expectRefusal()
+        #expect(error?.message == "Hash mismatch for asset: " + Self.url(dialect))
+        place.origin.put(whole, at: path(Self.script))
+        place.origin.play([.cut(after: 100)], on: path(Self.script))
+        try place.pull()
+        #expect(try place.start() == "version2")
+        #expect(try place.tree("version2") == ServedMeteor(2, dialect).tree)
+    }
+
+    @Test("2: proves bytes whose entity tag a proxy has taken", arguments: MeteorDialect.allCases)
+    func untagged(_ dialect: MeteorDialect) throws {
+        let place = try place(dialect)
+        for (path, content) in try ServedMeteor(2, dialect).contents() {
+            place.origin.put(content.tagged(nil), at: path)
+        }
+        place.origin.always(.wrongBytes, on: path(Self.script))
+        let error = try place.expectRefusal()
+        #expect(error?.code == .mismatch)
+        place.origin.always(nil, on: path(Self.script))
+        try place.pull()
+        #expect(try place.start() == "version2")
+        #expect(try place.tree("version2") == ServedMeteor(2, dialect).tree)
+    }
+
+    @Test("3: refuses the index page of another version in today's form")
+    func modernPage() throws {
+        let place = try place(.today)
+        var release = ServedMeteor(2, .today)
+        release.pageVersion = "version3"
+        try place.serve(release)
+        let error = try place.expectRefusal()
+        #expect(
+            error?.message
+                == "Version mismatch for index page, expected: version2, actual: version3")
+    }
+
+    @Test("4: completes when a connection was refused and the server comes back")
+    func refused() throws {
+        let place = try place()
+        let origin = place.origin
+        let isClosed = InterruptionFlag()
+        origin.before(path(Self.script)) { _ in
+            if isClosed.isSet { return }
+            isClosed.set()
+            origin.close()
+            Thread.detachNewThread {
+                Thread.sleep(forTimeInterval: 0.1)
+                try? origin.reopen()
+            }
+        }
+        var options = MeteorPlace.options
+        options.retries.failureCountMax = 1000
+        options.retries.pullFailureCountMax = 100_000
+        options.retries.delayMax = .milliseconds(50)
+        origin.play([.hangUp()], on: path(Self.script))
+        #expect(try place.pull(options).version == "version2")
+        #expect(try place.start() == "version2")
+    }
+
+    @Test("5, 6: goes back from what was never confirmed, stays there, and does not fetch it again")
+    func rolledBack() throws {
+        let place = try place()
+        try place.pull()
+        #expect(try place.device.reopened().boot().version == "version2")
+        #expect(try place.device.reopened().boot().version == "version1")
+        #expect(try place.device.reopened().boot().version == "version1")
+        place.origin.forgetRequests()
+        let error = try place.expectRefusal()
+        #expect(error?.message == "Skipping downloading blacklisted version")
+        #expect(error?.code == .bannedVersion)
+        #expect(place.asked == once("manifest.json"))
+        try place.device.reopened().forgive("version2")
+        #expect(try place.pull().isUnchanged)
+        #expect(try place.start() == "version2")
+    }
+
+    @Test("7: keeps what waits when what runs is confirmed")
+    func pending() throws {
+        let place = try place()
+        let versions = try place.device.reopened()
+        let boot = try versions.boot()
+        try place.pull()
+        try versions.confirm(boot.version, token: boot.token)
+        #expect(try place.device.reopened().lifecycle().pending == "version2")
+        #expect(try place.start() == "version2")
+    }
+
+    @Test("8: has no file that its release does not have")
+    func closed() throws {
+        let place = try place()
+        var release = ServedMeteor(2)
+        release.files.removeAll { $0.path == "app/some-text.txt" }
+        try place.serve(release)
+        try place.pull()
+        #expect(try place.tree("version2") == release.tree)
+        #expect(try place.tree("version2")["app/some-text.txt"] == nil)
+    }
+
+    @Test(
+        "10: fetches nothing that a shipped version has, whatever its label says",
+        arguments: MeteorDialect.allCases)
+    func storeUpdate(_ dialect: MeteorDialect) throws {
+        let place = try place(dialect)
+        try place.pull()
+        try place.start()
+        // The app is updated, and brings along what was pushed before; then a release is pushed.
+        try place.ship(ServedMeteor(2, dialect), as: "store-update")
+        #expect(try place.current == "version2" || place.current == "store-update")
+        place.origin.forgetRequests()
+        try place.serve(ServedMeteor(3, dialect))
+        let report = try place.pull()
+        #expect(report.objects == 4)
+        #expect(place.asked.count == 5)
+        // What was built anew with the same content has other labels.
+        var again = ServedMeteor(3, dialect == .content ? .today : dialect)
+        again.version = "version4"
+        again.pageVersion = "version4"
+        try place.start()
+        try place.serve(again)
+        place.origin.forgetRequests()
+        try place.pull()
+        // Nothing tells what is in a map but its name, which has changed.
+        let files = place.asked.keys.filter { !$0.hasSuffix(".map") }
+        #expect(Set(files) == ["manifest.json", ""])
+        #expect(dialect == .content || place.asked.count == 2)
+    }
+
+    @Test("11: fetches what is listed under two URLs or paths once, and keeps it once")
+    func twice() throws {
+        let place = try place(.today)
+        var release = ServedMeteor(2, .today)
+        release.add(asset: "app/images/x.png", "picture")
+        release.add(asset: "app/images/y.png", "picture")
+        try place.serve(release)
+        try place.pull()
+        let pictures = place.asked.filter { $0.key.hasPrefix("images/") }
+        #expect(pictures.values.reduce(0, +) == 1)
+        let manifest = try place.device.reopened().manifest(of: "version2")
+        let entry = try #require(manifest[TreePath("app/images/x.png")])
+        #expect(Set(entry.routes) == ["/__cordova/images/x.png", "/images/x.png"])
+        #expect(try entry.address == manifest[TreePath("app/images/y.png")]?.address)
+        #expect(try place.tree("version2") == release.tree)
+    }
+
+    @Test(
+        "12: goes on in the middle of a file in the next process, by range",
+        arguments: MeteorDialect.allCases)
+    func resumed(_ dialect: MeteorDialect) throws {
+        let place = try place(dialect)
+        var release = ServedMeteor(2, dialect)
+        let large = String(repeating: "0123456789abcdef", count: 40_000)
+        release.files.append(.init(path: "app/large.js", type: "js", text: large))
+        try place.serve(release)
+        place.origin.play([.cut(after: 400_000)], on: path("app/large.js"))
+        place.origin.play([.status(403)], on: path("app/large.js"))
+        try place.expectRefusal()
+        place.origin.forgetRequests()
+        let report = try place.pull()
+        #expect(report.resumedBytes >= 400_000)
+        let request = try #require(place.origin.requests(for: path("app/large.js")).first)
+        #expect(request["range"] == "bytes=400000-")
+        #expect(try place.start() == "version2")
+        #expect(try place.tree("version2") == release.tree)
+    }
+
+    @Test(
+        "14: refuses a path or version that leads elsewhere, before a file is asked for",
+        arguments: ["../x.js", "/x.js", "a/../../x.js"])
+    func outside(_ path: String) throws {
+        let place = try place()
+        var release = ServedMeteor(2)
+        release.files[0].path = path
+        release.files[0].url = "/x.js"
+        try place.serve(release)
+        try place.expectRefusal()
+        release = ServedMeteor(2)
+        release.version = path
+        try place.serve(release)
+        if path.contains("..") { try place.expectRefusal() }
+        #expect(place.asked.keys.allSatisfy { $0 == "manifest.json" || !path.contains("..") })
+    }
+
+    @Test(
+        "15: refuses a manifest or configuration of another shape, and goes on",
+        arguments: ["[]", "null", "1", "\"x\"", "{\"manifest\":{}}", "{"])
+    func shapes(_ text: String) throws {
+        let place = try place()
+        place.origin.put(
+            Content(text, type: "application/json"), at: path("manifest.json"))
+        #expect(try place.expectRefusal()?.code == .badRelease)
+        try place.serve(ServedMeteor(2))
+        place.origin.put(
+            Content(MeteorFixture.page(text), type: "text/html").tagged(nil), at: path(""))
+        let error = try place.expectRefusal()
+        #expect([.badRelease, .unsuitableRelease].contains(error?.code))
+        #expect(try place.start() == "version1")
+    }
+
+    @Test("17: two processes pull the same release at once, and both end right")
+    func together() async throws {
+        for dialect in [MeteorDialect.content, .today] {
+            let place = try place(dialect)
+            try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<3 { group.addTask { try place.pull().version } }
+                for try await version in group { #expect(version == "version2") }
+            }
+            #expect(try place.start() == "version2")
+            #expect(try place.tree("version2") == ServedMeteor(2, dialect).tree)
+            try place.expectClean()
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+// What users of Meteor's plugin complain about, as far as it is the client's.
+
+@Suite("A complaint about Meteor's plugin", .timeLimit(.minutes(5))) struct MeteorComplaintTests {
+    private func place(_ release: ServedMeteor) throws -> MeteorPlace {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1))
+        try place.serve(release)
+        return place
+    }
+
+    private static let script = "/__cordova/app/template.mobileapp.js"
+
+    @Test(
+        "1: a server that switches in mid-download gives half an update: it gives one or the other")
+    func switching() throws {
+        for parallel in [1, 4] {
+            let place = try place(ServedMeteor(2))
+            place.origin.play(
+                [.switchAll(after: 100, to: try ServedMeteor(3).contents())], on: Self.script)
+            try place.pull(parallel: parallel)
+            #expect(try place.start() == "version3")
+            #expect(try place.tree("version3") == ServedMeteor(3).tree)
+            try place.expectClean()
+        }
+    }
+
+    @Test("1: the same before the index page has come, and back to the version that is shown")
+    func switchingBack() throws {
+        let place = try place(ServedMeteor(2))
+        place.origin.play(
+            [.switchAll(after: 0, to: try ServedMeteor(1).contents())], on: "/__cordova/")
+        let report = try place.pull()
+        #expect(report.version == "version1")
+        #expect(report.isUnchanged)
+        #expect(try place.start() == "version1")
+    }
+
+    @Test("1: a server that switches and goes is an error, and what came of it is kept")
+    func switchingAway() throws {
+        let place = try place(ServedMeteor(2))
+        place.origin.play([.switchAll(after: 100, to: [:])], on: Self.script)
+        let error = try place.expectRefusal()
+        #expect(error?.message.hasPrefix("Non-success status code 404 for asset: /") == true)
+        try place.serve(ServedMeteor(2))
+        try place.pull()
+        #expect(try place.start() == "version2")
+    }
+
+    @Test("3: a file under two URLs fails every update: it is one file with two URLs")
+    func twoURLs() throws {
+        var release = ServedMeteor(2, .today)
+        release.add(asset: "app/fonts/a.woff", "a font")
+        let place = try place(release)
+        for _ in 0..<2 { try place.pull() }
+        #expect(place.asked["fonts/a.woff"] == 1)
+        #expect(try place.start() == "version2")
+    }
+
+    @Test("10: another version's index page from a second machine ends all: it is asked for again")
+    func loadBalancer() throws {
+        let place = try place(ServedMeteor(2))
+        place.origin.put(
+            Content(ServedMeteor(3).page, type: "text/html").tagged(nil), at: "/__cordova/")
+        let origin = place.origin
+        let right = Content(ServedMeteor(2).page, type: "text/html").tagged(nil)
+        // The second request comes to the other machine.
+        let hasAsked = InterruptionFlag()
+        origin.before("/__cordova/") { _ in
+            if hasAsked.isSet { origin.put(right, at: "/__cordova/") }
+            hasAsked.set()
+        }
+        try place.pull()
+        #expect(place.asked[""] == 2)
+        #expect(place.asked.filter { $0.key != "" }.allSatisfy { $0.value == 1 })
+        #expect(try place.start() == "version2")
+    }
+
+    @Test("11: a page in place of the manifest says nothing: its type and beginning are told")
+    func pageForManifest() throws {
+        let place = try place(ServedMeteor(2))
+        place.origin.always(.page, on: "/__cordova/manifest.json")
+        let message = try place.expectRefusal()?.message ?? ""
+        #expect(message.contains("text/html"))
+        #expect(message.contains("<!DOCTYPE html>"))
+        #expect(place.asked == once("manifest.json"))
+    }
+
+    @Test(
+        "12: a server in a sub-directory is asked at the wrong place: with and without slash it is right",
+        arguments: ["", "/"])
+    func subdirectory(_ end: String) throws {
+        for dialect in [MeteorDialect.content, .today] {
+            let place = try MeteorPlace()
+            let release = ServedMeteor(2, dialect)
+            var changed = release
+            changed.rootURL = "http://127.0.0.1/app"
+            try place.serve(changed, below: "/app")
+            try place.pull(from: place.origin.url + "/app" + end)
+            #expect(place.origin.requests.allSatisfy { $0.path.hasPrefix("/app/__cordova/") })
+            #expect(try place.tree("version2") == changed.tree)
+        }
+    }
+
+    @Test(
+        "15: names with spaces, underscores and colons are 404: they are encoded once",
+        arguments: ["a b.png", "a_b.mp4", "x:y.png", "é.png", "a%20b.png", "a+b#c.png"])
+    func names(_ name: String) throws {
+        var release = ServedMeteor(2)
+        release.files.append(
+            .init(path: "app/named", type: "asset", text: "named", url: "/" + name))
+        let place = try place(ServedMeteor(2))
+        var contents = try release.contents()
+        contents["/__cordova/" + name] = nil
+        let encoded = PercentEncoding.path(name)
+        contents["/__cordova/" + encoded] = Content("named").tagged(nil)
+        place.origin.replaceAll(contents)
+        try place.pull()
+        #expect(place.origin.requests(for: "/__cordova/" + encoded).count == 1)
+        let manifest = try place.device.reopened().manifest(of: "version2")
+        #expect(try manifest[TreePath("app/named")]?.routes == ["/" + name])
+    }
+
+    @Test(
+        "a source map that a server keeps to itself stops an update: the update is whole without",
+        arguments: [403, 404, 410])
+    func maps(_ status: Int) throws {
+        let place = try place(ServedMeteor(2))
+        let map = try MeteorScenario.map(2)
+        place.origin.always(.status(status), on: "/__cordova/" + map)
+        let report = try place.pull()
+        #expect(report.skipped == ["app/template.mobileapp.js.map"])
+        #expect(place.asked[map] == 1)
+        var tree = ServedMeteor(2).tree
+        tree["app/template.mobileapp.js.map"] = nil
+        #expect(try place.start() == "version2")
+        #expect(try place.tree("version2") == tree)
+        place.origin.forgetRequests()
+        #expect(try place.pull().isUnchanged)
+        #expect(place.asked == once("manifest.json"))
+        try place.expectClean()
+    }
+
+    @Test("a new configuration of the same version is no update")
+    func configuration() throws {
+        var release = ServedMeteor(2)
+        let place = try place(release)
+        try place.pull()
+        try place.start()
+        place.origin.forgetRequests()
+        release.more = #","meteorRuntimeConfig":"{}","refreshableAssets":[{"url":"/x.css"}]"#
+        try place.serve(release)
+        #expect(try place.pull().isUnchanged)
+        #expect(place.asked == once("manifest.json"))
+    }
+}
+
+@Suite("Content whose label only its publisher can compute", .timeLimit(.minutes(5)))
+struct MeteorLabelledTests {
+    private static let label = "0123456789abcdef0123456789abcdef01234567"
+    private static let path = "/__cordova/generated.bin"
+
+    private func release(_ number: Int, _ text: String = "generated") -> ServedMeteor {
+        var release = ServedMeteor(number, .today)
+        release.add(asset: "app/generated.bin", text, hash: Self.label)
+        return release
+    }
+
+    @Test("is fetched once, and recognized by its label from then on")
+    func recognized() throws {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1, .today))
+        try place.live(release(2))
+        try place.serve(release(3))
+        try place.pull()
+        #expect(place.origin.requests(for: Self.path).isEmpty)
+        #expect(try place.start() == "version3")
+        #expect(try place.tree("version3") == release(3).tree)
+    }
+
+    @Test("is recognized in what was shipped")
+    func shipped() throws {
+        let place = try MeteorPlace()
+        try place.ship(release(1))
+        try place.serve(release(2))
+        try place.pull()
+        #expect(place.origin.requests(for: Self.path).isEmpty)
+        #expect(try place.start() == "version2")
+    }
+
+    @Test("is fetched if it has another size by now")
+    func resized() throws {
+        let place = try MeteorPlace()
+        try place.ship(release(1))
+        try place.serve(release(2, "generated anew"))
+        try place.pull()
+        #expect(place.origin.requests(for: Self.path).count == 1)
+        #expect(try place.start() == "version2")
+        #expect(try place.tree("version2")["app/generated.bin"] == "generated anew")
+    }
+
+    @Test("is found though another version still waits for it")
+    func awaited() throws {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1, .today))
+        try place.serve(release(2))
+        place.origin.always(.silence, on: Self.path)
+        try place.interrupt(after: 4)
+        place.origin.always(nil, on: Self.path)
+        // Its name comes before that of the version that waits.
+        var other = release(3)
+        other.version = "a"
+        other.pageVersion = "a"
+        try place.live(other)
+        var third = release(3)
+        third.add(asset: "app/new.txt", "new")
+        try place.serve(third)
+        try place.pull()
+        #expect(place.origin.requests(for: Self.path).isEmpty)
+        #expect(try place.tree("version3")["app/generated.bin"] == "generated")
+        try place.expectClean()
+    }
+
+    @Test("is checked by its length and entity tag at least")
+    func checked() throws {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1, .today))
+        try place.serve(release(2))
+        place.origin.put(
+            Content("generated").tagged("\"\(MeteorFixture.iOS)\""), at: Self.path)
+        #expect(try place.expectRefusal()?.code == .mismatch)
+        place.origin.put(
+            Content("short").tagged("\"\(Self.label)\""), at: Self.path)
+        #expect(try place.expectRefusal()?.code == .mismatch)
+    }
+}

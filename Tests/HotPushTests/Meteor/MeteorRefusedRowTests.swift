@@ -1,0 +1,162 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// A release that must not be taken.
+struct MeteorFailure: Sendable, CustomTestStringConvertible {
+    var rows: String
+    var title: String
+    var code: StoreError.Code
+    var message: String
+    /// What is asked for more often than once, or not at all.
+    var asked: [String: Int]
+    var change: @Sendable (inout ServedMeteor) -> Void = { _ in }
+    var fault: @Sendable (FaultyOrigin) throws -> Void = { _ in }
+    var testDescription: String { "rows \(rows): \(title)" }
+
+    static let template = "app/template.mobileapp.js"
+
+    /// The pages of these releases stand alone, as in the plugin's fixtures; a page that is wrong is
+    /// asked for four times, and the manifest once more: the server may be between two versions.
+    static func page(
+        _ rows: String, _ title: String, _ message: String,
+        _ change: @escaping @Sendable (inout ServedMeteor) -> Void
+    ) -> MeteorFailure {
+        MeteorFailure(
+            rows: rows, title: title, code: .unsuitableRelease, message: message,
+            asked: ["manifest.json": 2, "": 4]
+        ) { release in
+            release.files = []
+            change(&release)
+        }
+    }
+
+    static let all = [
+        MeteorFailure(
+            rows: "44, 45", title: "a missing asset", code: .notFound,
+            message: "Non-success status code 404 for asset: /app/template.mobileapp.js",
+            asked: ["manifest.json": 2, template: 1]
+        ) { _ in
+        } fault: {
+            $0.put(nil, at: "/__cordova/" + template)
+        },
+        MeteorFailure(
+            rows: "46, 47", title: "an asset of another version", code: .mismatch,
+            message: "Hash mismatch for asset: /app/template.mobileapp.js",
+            asked: ["manifest.json": 2, template: 4]
+        ) { _ in
+        } fault: { origin in
+            let other = try ServedMeteor(3).contents()["/__cordova/" + template]
+            origin.put(other, at: "/__cordova/" + template)
+        },
+        page(
+            "48, 49", "an index page of another version",
+            "Version mismatch for index page, expected: version2, actual: version3"
+        ) { $0.pageVersion = "version3" },
+        page(
+            "50, 51", "an index page without ROOT_URL",
+            "Could not find ROOT_URL in downloaded asset bundle"
+        ) { $0.rootURL = nil },
+        page(
+            "52, 53", "ROOT_URL moved to localhost",
+            "ROOT_URL in downloaded asset bundle would change current ROOT_URL to localhost. "
+                + "Make sure ROOT_URL has been configured correctly on the server."
+        ) { $0.rootURL = "http://localhost:3000/" },
+        page(
+            "54, 55", "an index page without appId",
+            "Could not find appId in downloaded asset bundle"
+        ) { $0.appID = nil },
+        page(
+            "56, 57", "another appId",
+            "appId in downloaded asset bundle does not match current appId. "
+                + "Make sure the server at http://127.0.0.1:3000/ is serving the right app."
+        ) { $0.appID = "another" },
+        MeteorFailure(
+            rows: "58, 59", title: "no compatibility version", code: .badRelease,
+            message: "Asset manifest does not have a cordovaCompatibilityVersion",
+            asked: ["manifest.json": 1]
+        ) { $0.compatibility = nil },
+        MeteorFailure(
+            rows: "60, 61", title: "another compatibility version", code: .unsuitableRelease,
+            message: "Skipping downloading new version because the Cordova platform version or "
+                + "plugin versions have changed and are potentially incompatible",
+            asked: ["manifest.json": 1]
+        ) { $0.compatibility?["ios"] = "another" },
+    ]
+}
+
+@Suite("Meteor's rows: a release with a fault", .timeLimit(.minutes(5)))
+struct MeteorRefusedRowTests {
+    private func place(_ failure: MeteorFailure) throws -> MeteorPlace {
+        let place = try MeteorPlace()
+        var shipped = ServedMeteor(1)
+        shipped.rootURL = "http://127.0.0.1:3000/"
+        try place.ship(shipped)
+        var release = ServedMeteor(2)
+        release.rootURL = shipped.rootURL
+        failure.change(&release)
+        try place.serve(release)
+        try failure.fault(place.origin)
+        return place
+    }
+
+    @Test("is refused in the plugin's words, and never shown", arguments: MeteorFailure.all)
+    func refused(_ failure: MeteorFailure) throws {
+        let place = try place(failure)
+        let error = try place.expectRefusal()
+        #expect(error?.message == failure.message)
+        #expect(error?.code == failure.code)
+        let asked = place.asked
+        for (path, count) in failure.asked { #expect(asked[path] == count, "\(path)") }
+        #expect(asked.allSatisfy { $0.value == 1 || failure.asked[$0.key] != nil })
+        if failure.asked == ["manifest.json": 1] { #expect(asked.count == 1) }
+        #expect(try place.start() == "version1")
+        try place.expectClean()
+    }
+
+    @Test("is taken when the fault is mended, and only what is left is fetched")
+    func mended() throws {
+        let place = try place(MeteorFailure.all[1])
+        try place.expectRefusal()
+        place.origin.forgetRequests()
+        var release = ServedMeteor(2)
+        release.rootURL = "http://127.0.0.1:3000/"
+        try place.serve(release)
+        try place.pull()
+        #expect(place.asked[MeteorFailure.template] == 1)
+        #expect(try place.start() == "version2")
+        #expect(try place.tree("version2") == release.tree)
+    }
+
+    @Test("for other native code is taken by who insists, or says that it has it")
+    func forced() throws {
+        let failure = try #require(MeteorFailure.all.last)
+        var options = MeteorPlace.options
+        options.app.compatibility = "another"
+        #expect(try place(failure).pull(options).version == "version2")
+        options.app.compatibility = "a third"
+        try place(failure).expectRefusal(options)
+        options.isForced = true
+        #expect(try place(failure).pull(options).version == "version2")
+    }
+
+    @Test("is held against what a pulled version has kept, on each platform")
+    func kept() throws {
+        let place = try MeteorPlace()
+        var old = ServedMeteor(2)
+        old.rootURL = "https://example.org/"
+        try place.live(old)
+        var release = ServedMeteor(3)
+        release.rootURL = old.rootURL
+        release.compatibility?["android"] = "another"
+        try place.serve(release)
+        var options = MeteorPlace.options
+        options.platform = "android"
+        try place.expectRefusal(options)
+        try place.pull()
+        #expect(try place.start() == "version3")
+    }
+}

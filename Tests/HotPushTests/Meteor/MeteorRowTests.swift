@@ -1,0 +1,239 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+// Rows 27 to 68 of the acceptance table of cordova-plugin-meteor-webapp. Instead of waiting half a
+// second for nothing to happen, the list of requests is looked at after the call.
+
+/// An update of a Meteor app, from what was shipped through what was pulled before.
+struct MeteorScenario: Sendable, CustomTestStringConvertible {
+    var title: String
+    /// What was pulled and started before.
+    var before: [Int]
+    var new: Int
+    var asked: [String: Int]
+    var testDescription: String { title }
+
+    func begin() throws -> (MeteorPlace, ServedMeteor) {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1))
+        for number in before { try place.live(ServedMeteor(number)) }
+        let release = ServedMeteor(new)
+        try place.serve(release)
+        return (place, release)
+    }
+
+    static func map(_ number: Int) throws -> String {
+        let release = ServedMeteor(number)
+        return try "app/\(release.label(release.files[1])).map"
+    }
+
+    static func all() throws -> [MeteorScenario] {
+        [
+            MeteorScenario(
+                title: "from the shipped version to 2", before: [], new: 2,
+                asked: try once(
+                    "manifest.json", "", "app/template.mobileapp.js", map(2), "some-file",
+                    "some-other-file")),
+            MeteorScenario(
+                title: "from 2 to 3", before: [2], new: 3,
+                asked: try once(
+                    "manifest.json", "", "app/template.mobileapp.js", map(3), "some-file")),
+            MeteorScenario(
+                title: "from 2 to the shipped version", before: [2], new: 1,
+                asked: once("manifest.json")),
+        ]
+    }
+}
+
+@Suite("Meteor's rows: an update", .timeLimit(.minutes(5))) struct MeteorRowTests {
+    @Test(
+        "rows 27, 31, 36: is shown after the next start only", arguments: try MeteorScenario.all())
+    func switching(_ scenario: MeteorScenario) throws {
+        let (place, release) = try scenario.begin()
+        let old = try place.current
+        try place.pull()
+        #expect(try place.current == old)
+        #expect(try place.device.reopened().lifecycle().pending == release.version)
+        #expect(try place.start() == release.version)
+        #expect(try place.current == release.version)
+        #expect(try place.tree(release.version)["index.html"] == release.tree["index.html"])
+    }
+
+    @Test("rows 28, 32, 37: asks only for what has changed", arguments: try MeteorScenario.all())
+    func requests(_ scenario: MeteorScenario) throws {
+        let (place, _) = try scenario.begin()
+        let report = try place.pull()
+        #expect(place.asked == scenario.asked)
+        #expect(report.requests == scenario.asked.count)
+        for request in place.origin.requests where !request.target.hasSuffix("__cordova/") {
+            let isDocument = request.path.hasSuffix("manifest.json")
+            #expect(isDocument || request.target.hasSuffix("?meteor_dont_serve_index=true"))
+        }
+    }
+
+    @Test("rows 29, 33, 38: has what has not changed, too", arguments: try MeteorScenario.all())
+    func unchanged(_ scenario: MeteorScenario) throws {
+        let (place, release) = try scenario.begin()
+        try place.pull()
+        let tree = try place.tree(release.version)
+        for (path, text) in release.tree { #expect(tree[path] == text) }
+        let manifest = try place.device.reopened().manifest(of: release.version)
+        for file in release.files {
+            let entry = try #require(manifest[TreePath(file.path)])
+            #expect(try entry.address == address(of: file.text))
+            for url in release.urls(file) where url != "/" + file.path {
+                #expect(entry.routes.contains(url))
+            }
+        }
+        try place.expectClean()
+    }
+
+    @Test(
+        "rows 30, 35, 41: is remembered by the next processes", arguments: try MeteorScenario.all())
+    func remembered(_ scenario: MeteorScenario) throws {
+        let (place, release) = try scenario.begin()
+        try place.pull()
+        try place.start()
+        for _ in 0..<3 { #expect(try place.start() == release.version) }
+    }
+
+    @Test("row 34: makes room for the old version's when its start is confirmed, not before")
+    func room() async throws {
+        let (place, _) = try MeteorScenario.all()[1].begin()
+        try place.pull()
+        var options = UpdateOptions()
+        options.keptGoodCount = 1
+        let manager = UpdateManager(
+            try place.device.reopened(), source: ScriptedSource(place.device), options: options)
+        let boot = try #require(try await manager.start())
+        func names() throws -> Set<String> {
+            Set(try place.device.reopened().versions().map(\.version))
+        }
+        #expect(try names() == ["version1", "version2", "version3"])
+        try await manager.confirm(boot.version, token: boot.token)
+        #expect(try names() == ["version1", "version3"])
+        let unreferenced = try place.device.reopened().store.usage().unreferencedBytes
+        #expect(unreferenced == 0)
+    }
+
+    @Test("row 39: to the shipped version brings nothing and adds nothing")
+    func notAgain() throws {
+        let (place, _) = try MeteorScenario.all()[2].begin()
+        let usage = try place.device.reopened().store.usage()
+        let report = try place.pull()
+        #expect(report.isUnchanged && report.objects == 0 && report.bytes == 0)
+        #expect(try place.device.reopened().store.usage() == usage)
+        #expect(
+            try Set(place.device.reopened().versions().map(\.version)) == ["version1", "version2"])
+    }
+
+    @Test("row 40: back to the shipped version keeps the newer one, which then costs one request")
+    func back() throws {
+        let (place, _) = try MeteorScenario.all()[2].begin()
+        try place.pull()
+        try place.start()
+        place.origin.forgetRequests()
+        try place.serve(ServedMeteor(2))
+        let report = try place.pull()
+        #expect(report.isUnchanged)
+        #expect(place.asked == once("manifest.json"))
+        #expect(try place.start() == "version2")
+    }
+
+    @Test("rows 42, 43: of what is shown already is nothing, at one request")
+    func nothingNew() throws {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1))
+        try place.serve(ServedMeteor(1))
+        let before = try place.device.reopened().lifecycle()
+        #expect(try place.pull().isUnchanged)
+        #expect(place.asked == once("manifest.json"))
+        #expect(try place.device.reopened().lifecycle() == before)
+    }
+}
+
+@Suite("Meteor's rows: an interrupted update", .timeLimit(.minutes(5)))
+struct MeteorPartialRowTests {
+    /// A device to which of version 2 only these have come.
+    private func interrupted(
+        without stalled: [String], after count: Int
+    ) throws -> MeteorPlace {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1))
+        try place.serve(ServedMeteor(2))
+        for path in stalled { place.origin.always(.silence, on: "/__cordova/" + path) }
+        try place.interrupt(after: count)
+        for path in stalled { place.origin.always(nil, on: "/__cordova/" + path) }
+        place.origin.forgetRequests()
+        #expect(try place.current == "version1")
+        #expect(try place.device.reopened().lifecycle().pending == nil)
+        return place
+    }
+
+    private var template: String { "app/template.mobileapp.js" }
+
+    @Test("rows 62 to 64: goes on with what is left")
+    func same() throws {
+        let map = try MeteorScenario.map(2)
+        let place = try interrupted(without: ["", template, map], after: 2)
+        try place.pull()
+        #expect(place.asked == once("manifest.json", "", template, map))
+        #expect(try place.current == "version1")
+        #expect(try place.start() == "version2")
+        #expect(try place.tree("version2") == ServedMeteor(2).tree)
+        try place.expectClean()
+    }
+
+    @Test("row 62: does not ask for the index page again, and knows its app all the same")
+    func page() throws {
+        let map = try MeteorScenario.map(2)
+        let place = try interrupted(without: [template, map], after: 3)
+        try place.pull()
+        #expect(place.asked == once("manifest.json", template, map))
+        #expect(try place.start() == "version2")
+        var other = ServedMeteor(3)
+        other.appID = "another"
+        try place.serve(other)
+        let message = try place.expectRefusal()?.message
+        #expect(message?.hasPrefix("appId in downloaded asset bundle does not match") == true)
+    }
+
+    @Test("rows 65 to 68: to another version asks for what is left of it and what has changed")
+    func other() throws {
+        let place = try interrupted(
+            without: ["", template, MeteorScenario.map(2)], after: 2)
+        try place.serve(ServedMeteor(3))
+        try place.pull()
+        #expect(
+            place.asked
+                == once("manifest.json", "", template, try MeteorScenario.map(3), "some-file"))
+        #expect(try place.start() == "version3")
+        let tree = try place.tree("version3")
+        #expect(tree == ServedMeteor(3).tree)
+        #expect(tree["app/some-other-file"] == "some-other-file\n")
+        #expect(tree["app/some-file"] == "some-file (changed again)\n")
+        try place.expectClean()
+    }
+
+    @Test("goes on under the same name with other content")
+    func renamed() throws {
+        let place = try interrupted(
+            without: ["", template, MeteorScenario.map(2)], after: 2)
+        var release = ServedMeteor(3)
+        release.version = "version2"
+        release.pageVersion = "version2"
+        try place.serve(release)
+        try place.pull()
+        #expect(
+            place.asked
+                == once("manifest.json", "", template, try MeteorScenario.map(3), "some-file"))
+        #expect(try place.start() == "version2")
+        #expect(try place.tree("version2") == release.tree)
+        try place.expectClean()
+    }
+}

@@ -1,0 +1,125 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// What users of other systems that push releases complain about.
+@Suite("A complaint about hot-pushed releases", .timeLimit(.minutes(5)))
+struct PullComplaintTests {
+    private func objectPath(_ text: String, in fixture: PullingFixture) throws -> String {
+        let name = try address(of: text).description
+        let objects = fixture.device.path + "/objects"
+        return try #require(
+            Damage.names(objects).first { $0.replacing("/", with: "").hasSuffix(name) }
+                .map { objects + "/" + $0 })
+    }
+
+    @Test(
+        "a truncated or missing file is never noticed: it is found, and only it is fetched again",
+        arguments: [true, false])
+    func damaged(_ isMissing: Bool) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        try fixture.run()
+        let path = try objectPath(PullFaultTests.large, in: fixture)
+        if isMissing {
+            Damage.remove(path)
+        } else {
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+            let file = try #require(FileHandle(forWritingAtPath: path))
+            try file.truncate(atOffset: 1000)
+            try file.close()
+        }
+        let versions = try fixture.device.reopened()
+        _ = try versions.check(CheckOptions(isDeep: true), repairing: true)
+        #expect(try versions.missing(of: "2").map(\.paths) == [["large"]])
+        #expect(try versions.versions().map(\.state) == [.incomplete])
+        fixture.origin.forgetRequests()
+        let report = try fixture.run()
+        #expect(report.objects == 1)
+        let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
+        #expect(objects == [try fixture.path(of: PullFaultTests.large)])
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test("a device that missed releases fetches them all: it fetches what it lacks")
+    func missed() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        try fixture.run()
+        for number in 3...9 {
+            var files = PublishingPlace.first
+            files["js/app.js"] = "run(\(number))"
+            if number > 5 { files["js/more.js"] = "more()" }
+            try fixture.place.store.add("\(number)", files)
+            try fixture.publish("\(number)")
+        }
+        fixture.origin.forgetRequests()
+        try fixture.run()
+        let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
+        #expect(try Set(objects) == [fixture.path(of: "run(9)"), fixture.path(of: "more()")])
+        #expect(objects.count == 2)
+    }
+
+    @Test(
+        "the disk grows with every release: after fifty it has what is shown and the last good one")
+    func growing() throws {
+        let store = try TemporaryStore()
+        var files: [String: String] = [:]
+        for number in 0..<100 { files["f\(number)"] = String(repeating: "\(number) ", count: 50) }
+        var largest: Int64 = 0
+        for release in 1...50 {
+            files["f\(release)"] = "changed by \(release)"
+            try store.add("\(release)", files)
+            let versions = store.versions
+            try versions.activate("\(release)")
+            let boot = try versions.boot()
+            try versions.confirm(boot.version, token: boot.token)
+            let plan = RetentionPlan(
+                try versions.versions(), try versions.lifecycle(), pinned: [], goodCount: 2)
+            for verdict in plan.retired { try versions.retire(verdict.version) }
+            _ = try versions.store.collect()
+            largest = max(largest, try versions.store.usage().objectBytes)
+        }
+        let live = files.values.reduce(0) { $0 + $1.utf8.count }
+        let usage = try store.versions.store.usage()
+        #expect(usage.unreferencedBytes == 0)
+        #expect(usage.objectBytes <= Int64(live + 400))
+        #expect(largest <= 100 * 200 + 400)
+        #expect(try Set(store.versions.versions().map(\.version)) == ["49", "50"])
+    }
+
+    @Test("a version that failed once is banned for ever: its name with other content is free")
+    func banned() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        try fixture.run()
+        let versions = try fixture.device.reopened()
+        let first = try versions.boot()
+        try versions.confirm(first.version, token: first.token)
+        try fixture.publish("2")
+        try fixture.run()
+        #expect(try versions.boot().version == "2")
+        _ = try versions.rollback(reason: "white page")
+        _ = try versions.retire("2")
+        #expect(code { try fixture.run() } == .bannedVersion)
+        let mended = try PublishingPlace()
+        _ = try mended.versions.retire("2")
+        var files = PublishingPlace.second
+        files["js/app.js"] = "mended()"
+        try mended.store.add("2", files)
+        try mended.publish("2")
+        var contents: [String: Content] = [:]
+        for (path, bytes) in try mended.published() {
+            let type = path.hasSuffix(".json") ? "application/json" : "text/plain"
+            contents["/" + path] = Content(bytes, type: type)
+        }
+        fixture.origin.replaceAll(contents)
+        #expect(try fixture.run().version == "2")
+        #expect(try fixture.device.reopened().boot().version == "2")
+        #expect(try fixture.tree("2") == files)
+    }
+}
