@@ -25,6 +25,12 @@ public final class Pull {
     /// Why the origin's releases are not for this device, as far as they are not.
     public internal(set) var refusals: [String] = []
 
+    /// What the channel's pointer says of the release that was chosen; if none was, of the newest.
+    public internal(set) var offered: OfferedRelease?
+
+    /// How far the last download came, also if it failed.
+    public internal(set) var figures = DownloadFigures()
+
     /// Makes a pull into a store.
     public init(
         into versions: VersionStore, over transport: any Transport,
@@ -43,14 +49,21 @@ public final class Pull {
         }
     }
 
-    func isInterrupted() -> Bool { versions.store.options.isInterrupted() }
+    func isInterrupted() -> Bool {
+        versions.store.options.isInterrupted() || options.isInterrupted()
+    }
 
     /// Asks, fetches what is missing, and puts the version where ``PullOptions/destination`` says.
     ///
     /// - Returns: nil if the origin offers nothing for this device.
     /// - Throws: what the steps throw; what has come is kept.
     public func run(_ origin: String) throws(StoreError) -> PullReport? {
-        switch try ask(origin) {
+        try carryOut(try ask(origin))
+    }
+
+    /// Does what ``run(_:)`` does, with an answer that has come already.
+    public func carryOut(_ answer: OriginAnswer) throws(StoreError) -> PullReport? {
+        switch answer {
         case .known(let version):
             var report = PullReport(version: version)
             let row = try versions.versions().first { $0.version == version }
@@ -68,9 +81,7 @@ public final class Pull {
         case .embedded:
             if let embedded = try versions.lifecycle().embedded { try show(embedded) }
             return nil
-        case .nothing(let reasons):
-            refusals = reasons
-            return nil
+        case .nothing: return nil
         }
     }
 
@@ -95,6 +106,15 @@ public final class Pull {
     /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if the name is taken by
     ///   other content.
     public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
+        do throws(StoreError) {
+            return try reckon(offer)
+        } catch {
+            options.journal?.record(error, during: "plan")
+            throw error
+        }
+    }
+
+    private func reckon(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
         var release = offer.release
         if let name = options.version { release.version = try VersionName(name) }
         if !options.isForced { try refuseBanned(release, offer.format) }
