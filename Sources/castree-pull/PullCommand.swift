@@ -15,26 +15,31 @@ extension Invocation {
         let versions = try openOrCreateStore().recordingEvents()
         let tracker = ProgressTracker(progress("Fetching", total: nil))
         options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        options.journal = flag("dry-run") ? nil : Journal(versions)
         let pull = Pull(into: versions, over: transport, options)
-        if flag("dry-run") { return try plan(pull, origin, tracker) }
         let report: PullReport?
         do {
             defer { tracker.finish() }
-            report = try pull.run(origin)
+            let answer = try ask(pull, origin)
+            if flag("dry-run") { return try plan(pull, answer) }
+            report = try pull.carryOut(answer)
         }
         guard let report else { return try reportNothing(pull) }
         try show(report, versions)
         return .done
     }
 
-    private func plan(
-        _ pull: Pull, _ origin: String, _ tracker: ProgressTracker
-    ) throws -> ExitStatus {
-        let answer: OriginAnswer
-        do {
-            defer { tracker.finish() }
-            answer = try pull.ask(origin)
+    /// Asks the origin; that there is none, or no such channel, is its own exit status.
+    private func ask(_ pull: Pull, _ origin: String) throws -> OriginAnswer {
+        do throws(StoreError) {
+            return try pull.ask(origin)
+        } catch {
+            guard error.code == .notFound || error.code == .noOrigin else { throw error }
+            throw CommandError(.notFound, code: error.code.description, message: error.message)
         }
+    }
+
+    private func plan(_ pull: Pull, _ answer: OriginAnswer) throws -> ExitStatus {
         switch answer {
         case .release(let found): try show(pull.plan(found))
         case .known(let version):

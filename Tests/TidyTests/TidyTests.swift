@@ -137,12 +137,18 @@ import Testing
         }
     }
 
-    @Test func `the README shows the program that is compiled`() throws {
-        let readme = try String(
-            contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+    @Test(arguments: [
+        ("README.md", "Snippets/Tour.swift"),
+        ("docs/for-plugin-authors.md", "Snippets/Updates.swift"),
+    ])
+    func `a document shows the program that is compiled`(
+        _ document: String, _ program: String
+    ) throws {
+        let text = try String(
+            contentsOf: Self.root.appending(path: document), encoding: .utf8)
         let snippet = try String(
-            contentsOf: Self.root.appending(path: "Snippets/Tour.swift"), encoding: .utf8)
-        #expect(readme.contains("```swift\n" + snippet + "```"))
+            contentsOf: Self.root.appending(path: program), encoding: .utf8)
+        #expect(text.contains("```swift\n" + snippet + "```"))
     }
 
     @Test func `every kind of finding is named in the documents or has a doc comment`() throws {

@@ -44,6 +44,17 @@ package enum Parallel {
         if let error = work.firstError { throw error }
     }
 
+    /// Calls `body` on a thread of its own, for work that blocks: the threads of tasks must not.
+    ///
+    /// Where no thread can be had it is called on this one.
+    package static func detach(_ body: @escaping @Sendable () -> Void) {
+        guard let thread = start(Job(body)) else {
+            body()
+            return
+        }
+        pthread_detach(thread)
+    }
+
     private final class Job: Sendable {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }

@@ -143,6 +143,7 @@ final class Download: TransferClient {
         if arrival.offset > 0, !work.isResumed, work.highWater == 0 {
             tally.resumedByteCount += arrival.offset
             progress.bytes += arrival.offset
+            progress.bytesResumed += arrival.offset
         }
         work.isResumed = true
         work.highWater = max(work.highWater, arrival.offset)

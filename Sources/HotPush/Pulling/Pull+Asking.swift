@@ -8,8 +8,20 @@ extension Pull {
     ///
     /// - Parameter text: the URL of an origin, of a channel's pointer, or a directory.
     /// - Throws: `.badOrigin`, `.network`, `.notFound` when nothing there describes a release,
-    ///   `.badRelease`, `.badPointer`, `.unsuitableRelease`.
+    ///   `.badRelease`, `.badPointer`, `.damagedOrigin`, `.unsuitableRelease`.
     public func ask(_ text: String) throws(StoreError) -> OriginAnswer {
+        do throws(StoreError) {
+            let answer = try answer(of: text)
+            if case .nothing(let reasons) = answer { refusals = reasons }
+            try note(answer, of: text)
+            return answer
+        } catch {
+            noteFailure(error, asking: text)
+            throw error
+        }
+    }
+
+    private func answer(of text: String) throws(StoreError) -> OriginAnswer {
         let reference = try OriginReference(parsing: text)
         let location = reference.location
         let wanted = try wantedFormat()
@@ -49,6 +61,7 @@ extension Pull {
     }
 
     private func wantedFormat() throws(StoreError) -> (any ReleaseFormat)? {
+        if let reader = options.reader { return reader }
         guard let name = options.format else { return nil }
         if let format = ReleaseFormats.named(name) { return format }
         throw StoreError(
@@ -86,12 +99,14 @@ extension Pull {
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
         var reasons: [String] = []
+        offered = pointer.releases.first
         for offered in pointer.releases {
             let objections = try objections(to: offered)
             guard objections.isEmpty else {
                 reasons += objections
                 continue
             }
+            self.offered = offered
             guard let published = offered.version else { return .embedded }
             if let name = try version(with: published.content) { return .known(version: name) }
             return .release(try release(published, offered, at: origin))
@@ -128,7 +143,7 @@ extension Pull {
             path, at: location, byteCountMax: published.manifestByteCount)
         guard answer.head.status == 200 else {
             throw StoreError(
-                .notFound,
+                .damagedOrigin,
                 "the manifest of version \(published.name) is not at the origin (\(url) answered "
                     + "\(answer.head.status)); publish the version again")
         }

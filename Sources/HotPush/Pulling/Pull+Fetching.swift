@@ -12,6 +12,22 @@ extension Pull {
     public func fetch(
         _ plan: DownloadPlan, of offer: FoundRelease
     ) throws(StoreError) -> PullReport {
+        let began = noteBeginning(of: plan)
+        do throws(StoreError) {
+            let report = try obey(plan, offer)
+            noteEnd(of: plan, since: began, nil)
+            return report
+        } catch {
+            noteEnd(of: plan, since: began, error)
+            throw error
+        }
+    }
+
+    private func obey(
+        _ plan: DownloadPlan, _ offer: FoundRelease
+    ) throws(StoreError) -> PullReport {
+        figures = DownloadFigures()
+        figures.reusedBytes = plan.reusedBytes
         let release = plan.release
         let draft = try Draft(plan, versions)
         var report = PullReport(version: release.version.description)
@@ -40,6 +56,10 @@ extension Pull {
             report.resumedBytes = download.tally.resumedByteCount
             report.skipped = download.tally.skipped.sorted()
             requestCount += download.tally.requestCount
+            figures.files = report.objects
+            figures.bytes = report.bytes
+            figures.resumedBytes = report.resumedBytes
+            figures.requests = download.tally.requestCount
             if let failure { throw failure }
         }
         report.requests = requestCount

@@ -9,6 +9,15 @@ extension Pull {
     /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if the name is taken by
     ///   other content.
     public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
+        do throws(StoreError) {
+            return try reckon(offer)
+        } catch {
+            options.journal?.record(error, during: "plan")
+            throw error
+        }
+    }
+
+    private func reckon(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
         var release = offer.release
         if let name = options.version { release.version = try VersionName(name) }
         if !options.isForced {

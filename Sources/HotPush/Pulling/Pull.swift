@@ -25,6 +25,12 @@ public final class Pull {
     /// Why the origin's releases are not for this device, as far as they are not.
     public internal(set) var refusals: [String] = []
 
+    /// What the channel's pointer says of the release that was chosen; if none was, of the newest.
+    public internal(set) var offered: OfferedRelease?
+
+    /// How far the last download came, also if it failed.
+    public internal(set) var figures = DownloadFigures()
+
     /// Makes a pull into a store.
     public init(
         into versions: VersionStore, over transport: any Transport,
@@ -43,7 +49,9 @@ public final class Pull {
         }
     }
 
-    func isInterrupted() -> Bool { versions.store.options.isInterrupted() }
+    func isInterrupted() -> Bool {
+        versions.store.options.isInterrupted() || options.isInterrupted()
+    }
 
     /// Asks, fetches what is missing, and puts the version where ``PullOptions/destination`` says.
     ///
@@ -62,6 +70,11 @@ public final class Pull {
                 answer = next
             }
         }
+        return try carryOut(answer)
+    }
+
+    /// Does what ``run(_:)`` does, with an answer that has come already.
+    public func carryOut(_ answer: OriginAnswer) throws(StoreError) -> PullReport? {
         switch answer {
         case .known(let version):
             var report = PullReport(version: version)
@@ -76,9 +89,7 @@ public final class Pull {
         case .embedded:
             if let embedded = try versions.lifecycle().embedded { try show(embedded) }
             return nil
-        case .nothing(let reasons):
-            refusals = reasons
-            return nil
+        case .nothing: return nil
         }
     }
 

@@ -2,6 +2,8 @@
 public struct PullOptions: Sendable {
     /// The format to read, by name; nil finds out.
     public var format: String?
+    /// A format that is none of castree's own; it goes before ``format``.
+    public var reader: (any ReleaseFormat)?
     /// The channel of a castree origin.
     public var channel = "stable"
     /// The name that the version gets; nil for the one that the origin gives it.
@@ -20,6 +22,11 @@ public struct PullOptions: Sendable {
     public var retries = RetryPolicy()
     /// The largest manifest that is read, in bytes.
     public var manifestByteCountMax: Int64 = 512 << 20
+    /// Where to note what is asked, planned and downloaded; nil notes nothing.
+    public var journal: Journal?
+    /// Asked several times a second, besides the store's own; `true` stops the pull with
+    /// `.interrupted`.
+    public var isInterrupted: @Sendable () -> Bool = { false }
     /// Told about the progress, on the pulling thread, about ten times a second.
     public var progress: @Sendable (PullProgress) -> Void = { _ in }
 
@@ -45,6 +52,8 @@ public struct PullProgress: Sendable, Hashable {
     public var objectsTotal = 0
     /// Bytes that are here, with those that were staged before.
     public var bytes: Int64 = 0
+    /// How many of ``bytes`` an earlier, interrupted pull had staged.
+    public var bytesResumed: Int64 = 0
     /// How many bytes are fetched; what a format does not tell beforehand is not in it.
     public var bytesTotal: Int64 = 0
 

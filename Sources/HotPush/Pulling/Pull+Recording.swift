@@ -1,0 +1,92 @@
+import CASStore
+import VersionTree
+
+// What a pull notes in the event log, if it has one.
+
+extension Pull {
+    /// Notes what an origin has answered.
+    func note(_ answer: OriginAnswer, of origin: String) throws(StoreError) {
+        guard let journal = options.journal else { return }
+        var outcome = CheckOutcome.nothingNew
+        var version: String?
+        var reason: String?
+        switch answer {
+        case .release(let found):
+            version = found.release.version.description
+            if try !isHere(found.release) { outcome = .available }
+        case .known(let name): version = name
+        case .embedded: reason = "the app is to show what it was shipped with"
+        case .nothing(let reasons):
+            version = offered?.version?.name.description
+            outcome = reasons.isEmpty ? .nothingNew : .refused
+            reason = reasons.isEmpty ? nil : reasons.joined(separator: "; ")
+        }
+        journal.record(
+            .checked(origin: origin, outcome: outcome, version: version, reason: reason))
+    }
+
+    /// Notes that an origin could not be asked.
+    func noteFailure(_ error: StoreError, asking origin: String) {
+        options.journal?.record(
+            .checked(origin: origin, outcome: .failed, version: nil, reason: error.message))
+    }
+
+    /// Notes that a download begins, unless there is nothing to download.
+    func noteBeginning(of plan: DownloadPlan) -> ContinuousClock.Instant {
+        if let journal = options.journal, !plan.contents.isEmpty {
+            let version = plan.release.version.description
+            journal.record(.planned(version: version, cost: UpdateCost(plan)))
+            journal.record(.downloadBegan(version: version))
+        }
+        return .now
+    }
+
+    /// Notes how a download ended.
+    func noteEnd(
+        of plan: DownloadPlan, since began: ContinuousClock.Instant, _ error: StoreError?
+    ) {
+        let (seconds, attoseconds) = (ContinuousClock.now - began).components
+        figures.milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        guard let journal = options.journal else { return }
+        guard !plan.contents.isEmpty else {
+            if let error { journal.record(error, during: "download") }
+            return
+        }
+        let outcome: DownloadOutcome =
+            switch error?.code {
+            case nil: .finished
+            case .interrupted?: .cancelled
+            default: .failed
+            }
+        journal.record(
+            .downloadEnded(
+                version: plan.release.version.description, outcome: outcome, figures: figures,
+                reason: error?.message))
+    }
+
+    /// Whether a complete version is what a release offers: by its content, or by its name where the
+    /// format tells no content.
+    private func isHere(_ release: Release) throws(StoreError) -> Bool {
+        let content = try release.contentAddress()
+        let name = options.version ?? release.version.description
+        for (row, missing) in try versions.store.versionRows() where missing == 0 {
+            if let content {
+                if row.content == content { return true }
+            } else if row.name.utf8.elementsEqual(name.utf8) {
+                return true
+            }
+        }
+        return false
+    }
+}
+
+extension UpdateCost {
+    /// What obeying a plan costs.
+    public init(_ plan: DownloadPlan) {
+        self.init()
+        files = plan.contents.count
+        bytes = plan.byteCount
+        reusedFiles = plan.reusedObjects
+        reusedBytes = plan.reusedBytes
+    }
+}

@@ -1,0 +1,194 @@
+public import CASStore
+import Synchronization
+public import VersionTree
+
+/// Updates from an origin: what ``Pull`` fetches, for an ``UpdateManager``.
+///
+/// ```swift
+/// let source = PullSource(url, into: versions, for: options) { () throws(StoreError) in
+///     try CurlTransport()
+/// }
+/// let updates = UpdateManager(versions, source: source, options: options)
+/// ```
+///
+/// The work is done on threads of its own, which the tasks of the app never wait for. The transport is
+/// kept, with its connections, for the next call.
+public final class PullSource: UpdateSource {
+    /// The URL or directory that is asked.
+    public let origin: String
+    private let versions: VersionStore
+    private let options: PullOptions
+    private let makeTransport: @Sendable () throws(StoreError) -> any Transport
+    private let state = Mutex(State())
+
+    private struct State {
+        /// What the last check has found: a download is of this.
+        var found: FoundRelease?
+        var idle: IdleTransport?
+    }
+
+    // Sound: it is taken out of the mutex by the one call that uses it, and put back after that.
+    private struct IdleTransport: @unchecked Sendable {
+        let transport: any Transport
+    }
+
+    /// Makes a source; nothing is asked yet.
+    ///
+    /// - Parameters:
+    ///   - origin: the URL of an origin, of a channel's pointer, or a directory.
+    ///   - versions: where versions come to: the store of the manager.
+    ///   - updating: the options of the manager; its app and device choose among what is offered.
+    ///   - options: how to pull; `app`, `device`, `destination`, `journal` and `progress` are the
+    ///     manager's business and not looked at.
+    ///   - makeTransport: makes what carries requests; called on the thread that uses it, and again
+    ///     after a failure.
+    public init(
+        _ origin: String, into versions: VersionStore, for updating: UpdateOptions,
+        _ options: PullOptions = PullOptions(),
+        over makeTransport: @escaping @Sendable () throws(StoreError) -> any Transport
+    ) {
+        var options = options
+        options.app = updating.app
+        options.device = updating.device
+        options.journal = nil
+        options.progress = { _ in }
+        self.origin = origin
+        self.versions = versions
+        self.options = options
+        self.makeTransport = makeTransport
+    }
+
+    /// Asks the origin: one request if what it offers is here.
+    @concurrent public func check() async throws(StoreError) -> Release? {
+        try await onOwnThread(options) { [self] (pull) throws(StoreError) in
+            switch try pull.ask(origin) {
+            case .release(let found):
+                state.withLock { $0.found = found }
+                return found.release
+            case .known(let name): return try Release(standingFor: name, pull.offered)
+            case .embedded:
+                guard let embedded = try versions.lifecycle().embedded else { return nil }
+                return try Release(standingFor: embedded, pull.offered)
+            case .nothing:
+                // For the manager to say why not.
+                guard let name = pull.offered?.version?.name.description else { return nil }
+                return try Release(standingFor: name, pull.offered)
+            }
+        }
+    }
+
+    /// Reckons what a release would cost.
+    @concurrent public func plan(_ release: Release) async throws(StoreError) -> UpdateCost {
+        try await onOwnThread(options) { [self] (pull) throws(StoreError) in
+            UpdateCost(try pull.plan(try found(release, pull)))
+        }
+    }
+
+    /// Fetches what the store lacks of a release.
+    @concurrent public func download(
+        _ release: Release, progress: @escaping @Sendable (UpdateProgress) -> Void
+    ) async throws(StoreError) -> DownloadFigures {
+        var options = options
+        options.progress = { progress(UpdateProgress($0)) }
+        return try await onOwnThread(options) { [self] (pull) throws(StoreError) in
+            let found = try found(release, pull)
+            _ = try pull.fetch(try pull.plan(found), of: found)
+            return pull.figures
+        }
+    }
+
+    /// Where a release was found: by the last check, or by asking again.
+    private func found(_ release: Release, _ pull: Pull) throws(StoreError) -> FoundRelease {
+        if let found = state.withLock({ $0.found }), found.release.isSame(as: release) {
+            return found
+        }
+        if case .release(let found) = try pull.ask(origin), found.release.isSame(as: release) {
+            return found
+        }
+        throw StoreError(
+            .notOffered,
+            "the origin no longer offers version \(release.version) as it was; check again")
+    }
+
+    // MARK: Threads
+
+    private func onOwnThread<Value: Sendable>(
+        _ options: PullOptions,
+        _ body: @escaping @Sendable (Pull) throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        let stop = StopSign()
+        var options = options
+        options.isInterrupted = { [given = options.isInterrupted] in stop.isSet || given() }
+        let chosen = options
+        let result: Result<Value, StoreError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                Parallel.detach { [self] in
+                    continuation.resume(returning: run(chosen, body))
+                }
+            }
+        } onCancel: {
+            stop.set()
+        }
+        return try result.get()
+    }
+
+    private func run<Value>(
+        _ options: PullOptions, _ body: (Pull) throws(StoreError) -> Value
+    ) -> Result<Value, StoreError> {
+        do throws(StoreError) {
+            let kept = state.withLock { state in
+                defer { state.idle = nil }
+                return state.idle
+            }
+            let idle: IdleTransport
+            if let kept {
+                idle = kept
+            } else {
+                idle = IdleTransport(transport: try makeTransport())
+            }
+            let value = try body(Pull(into: versions, over: idle.transport, options))
+            state.withLock { $0.idle = idle }
+            return .success(value)
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+/// Set once by whoever cancels, read by the thread that works.
+private final class StopSign: Sendable {
+    private let state = Atomic<Bool>(false)
+    var isSet: Bool { state.load(ordering: .relaxed) }
+    func set() { state.store(true, ordering: .relaxed) }
+}
+
+extension Release {
+    /// What an origin offers under a name, where its manifest was not fetched: because the store has
+    /// it, or because it is not for this device.
+    fileprivate init(standingFor name: String, _ offered: OfferedRelease?) throws(StoreError) {
+        self.init(
+            family: CastreeFormat().family, version: try VersionName(name), trust: .digest,
+            received: [])
+        // A file without an address: the content is known by the version's name alone.
+        files = [ReleaseFile(path: try TreePath("unread"))]
+        order = offered?.sequence
+        requirements = offered?.requirements ?? []
+        rollout = offered?.rollout
+        isMandatory = offered?.isMandatory ?? false
+    }
+
+    fileprivate func isSame(as other: Release) -> Bool {
+        version == other.version && family == other.family && received == other.received
+    }
+}
+
+extension UpdateProgress {
+    fileprivate init(_ progress: PullProgress) {
+        var figures = DownloadFigures()
+        figures.files = progress.objects
+        figures.bytes = max(0, progress.bytes - progress.bytesResumed)
+        figures.resumedBytes = progress.bytesResumed
+        self.init(
+            figures: figures, filesTotal: progress.objectsTotal, bytesTotal: progress.bytesTotal)
+    }
+}

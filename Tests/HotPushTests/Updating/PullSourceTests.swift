@@ -1,0 +1,239 @@
+import CASStore
+import CurlTransport
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// The manager over a real origin on a real server, and real downloads.
+@Suite("An update from an origin", .timeLimit(.minutes(10))) struct PullSourceTests {
+    let fixture: PullingFixture
+    let clock = ManualClock()
+
+    init() throws { fixture = try PullingFixture() }
+
+    /// A manager as a process of the app makes it.
+    private func process(
+        stallTimeout: Duration = .seconds(60), _ set: (inout UpdateOptions) -> Void = { _ in }
+    ) throws -> UpdateManager {
+        var options = UpdateOptions()
+        set(&options)
+        let versions = try fixture.device.reopened()
+        let source = PullSource(
+            fixture.origin.url, into: versions, for: options, PullingFixture.options
+        ) { () throws(StoreError) in
+            var options = TransportOptions()
+            options.stallTimeout = stallTimeout
+            options.proxy = ""
+            return try CurlTransport(options)
+        }
+        return UpdateManager(versions, source: source, options: options, clock: clock)
+    }
+
+    private var lifecycle: Lifecycle { get throws { try fixture.device.reopened().lifecycle() } }
+
+    /// Publishes a version and brings it to the device, until it is known good.
+    private func live(_ version: String) async throws {
+        try fixture.publish(version)
+        _ = try await process().update()
+        let next = try process()
+        let boot = try #require(try await next.start())
+        #expect(boot.version == version)
+        try await next.confirm(version, token: boot.token)
+    }
+
+    @Test("goes from a check to a confirmed version, and fetches what its plan says")
+    func whole() async throws {
+        try await live("1")
+        #expect(try fixture.tree("1") == PublishingPlace.first)
+        try fixture.publish("2")
+        let manager = try process { $0.policy = .nextNavigation }
+        _ = try await manager.start()
+        let check = try await manager.check()
+        #expect(check.decision == .download && check.release?.version.description == "2")
+        let cost = try #require(try await manager.plan())
+        fixture.origin.forgetRequests()
+        guard case .ready("2", _) = try await manager.update() else {
+            Issue.record("not ready")
+            return
+        }
+        let objects = fixture.origin.requests.filter { $0.path.hasPrefix("/objects/") }
+        #expect(objects.count == cost.files && cost.files == 2)
+        let large = try #require(PublishingPlace.second["large"])
+        #expect(cost.bytes == Int64(large.utf8.count + "<h1>two</h1>".utf8.count))
+        let boot = try #require(try await manager.navigationBegins())
+        try await manager.confirm(boot.version, token: boot.token)
+        #expect(try lifecycle.knownGood.first == "2")
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        let ended = try Journal(fixture.device.versions).entries().compactMap { entry in
+            if case .downloadEnded("2", .finished, let figures, _) = entry.event { return figures }
+            return nil
+        }
+        #expect(ended.map(\.bytes) == [cost.bytes] && ended.map(\.files) == [2])
+        try fixture.expectClean()
+    }
+
+    @Test("asks once when nothing is new")
+    func nothingNew() async throws {
+        try await live("1")
+        fixture.origin.forgetRequests()
+        #expect(try await process().update() == .upToDate("version 1 is current already"))
+        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+    }
+
+    @Test("tells its progress up to the last byte")
+    func progress() async throws {
+        try fixture.publish("2")
+        let manager = try process()
+        let events = EventReader(manager)
+        _ = try await manager.update()
+        let told = await events.read { if case .started = $0 { true } else { false } }
+        let last = told.compactMap { event -> UpdateProgress? in
+            if case .progress("2", let progress) = event { progress } else { nil }
+        }.last
+        #expect(last?.figures.bytes == last?.bytesTotal && last?.bytesTotal ?? 0 > 0)
+        #expect(last?.figures.files == last?.filesTotal)
+    }
+
+    @Test("stops soon when it is cancelled, and goes on from what has come")
+    func cancelled() async throws {
+        try fixture.publish("2")
+        let large = try #require(PublishingPlace.second["large"])
+        let path = try fixture.path(of: large)
+        // A part, and then nothing for as long as the test lasts: only the cancellation ends it.
+        fixture.origin.play([.stall(after: 100_000)], on: path)
+        let manager = try process(stallTimeout: .seconds(600))
+        let events = EventReader(manager)
+        let update = Task { try await manager.update() }
+        _ = await events.next {
+            if case .progress(_, let progress) = $0 {
+                progress.figures.bytes > 10_000
+            } else {
+                false
+            }
+        }
+        update.cancel()
+        let outcome = await update.result
+        #expect { try outcome.get() } throws: { .interrupted ~= $0 }
+        #expect(try lifecycle.pending == nil && lifecycle.current == nil)
+        fixture.origin.forgetRequests()
+        guard case .started(let boot) = try await process().update() else {
+            Issue.record("not started")
+            return
+        }
+        #expect(boot.version == "2")
+        #expect(fixture.origin.requests(for: path).map { $0["range"] != nil } == [true])
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test("that fails leaves the app with what it has, and the next one goes on")
+    func failed() async throws {
+        try await live("1")
+        try fixture.publish("2")
+        let large = try #require(PublishingPlace.second["large"])
+        let path = try fixture.path(of: large)
+        fixture.origin.play([.cut(after: 300_000), .status(404)], on: path)
+        let manager = try process()
+        _ = try await manager.start()
+        await #expect { try await manager.update() } throws: { .notFound ~= $0 }
+        #expect(try lifecycle.current == "1" && lifecycle.pending == nil)
+        fixture.origin.forgetRequests()
+        guard case .ready = try await manager.update() else {
+            Issue.record("not ready")
+            return
+        }
+        #expect(fixture.origin.requests(for: path).map { $0["range"] } == ["bytes=300000-"])
+        let figures = try Journal(fixture.device.versions).entries().compactMap {
+            entry -> DownloadFigures? in
+            if case .downloadEnded("2", _, let figures, _) = entry.event { figures } else { nil }
+        }
+        #expect(figures.map(\.resumedBytes) == [0, 300_000])
+    }
+
+    @Test("says that the origin does not answer, and asks again when it does")
+    func unreachable() async throws {
+        try fixture.publish("1")
+        fixture.origin.close()
+        let manager = try process()
+        await #expect { try await manager.check() } throws: { .network ~= $0 }
+        try fixture.origin.reopen()
+        #expect(try await manager.check().decision == .download)
+    }
+
+    @Test("that was never confirmed is left by the next start, and not taken again")
+    func rolledBack() async throws {
+        try await live("1")
+        try fixture.publish("2")
+        _ = try await process().update()
+        #expect(try await process().start()?.version == "2")
+        let third = try process()
+        let boot = try #require(try await third.start())
+        #expect(boot.version == "1" && boot.rolledBackFrom == "2")
+        fixture.origin.forgetRequests()
+        guard case .refused("2", let reasons) = try await third.update() else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(reasons.count == 1 && reasons[0].contains("banned"))
+        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+    }
+
+    @Test("goes back to an older version when the publisher takes one back, without a download")
+    func withdrawn() async throws {
+        try await live("1")
+        try await live("2")
+        _ = try fixture.place.publisher().withdraw(VersionName("2"))
+        try fixture.serve()
+        fixture.origin.forgetRequests()
+        guard case .ready("1", _) = try await process().update() else {
+            Issue.record("not ready")
+            return
+        }
+        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+        #expect(try await process().start()?.version == "1")
+    }
+
+    @Test("for other devices or apps is left alone at one request, with the reasons")
+    func refused() async throws {
+        try offerSecond(perMille: 818)
+        fixture.origin.forgetRequests()
+        let manager = try process { $0.device = "device-1" }
+        guard case .refused("2", let reasons) = try await manager.update() else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(reasons.count == 1)
+        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+    }
+
+    @Test("for a part of the devices leaves the others with the release before it")
+    func rolledOut() async throws {
+        try await live("1")
+        try offerSecond(perMille: 817)
+        // The place of this device is 817.
+        let set: (inout UpdateOptions) -> Void = {
+            $0.device = "device-1"
+            $0.app.compatibility = "xyz"
+        }
+        let stays = UpdateOutcome.upToDate("version 1 is current already")
+        #expect(try await process(set).update() == stays)
+        try offerSecond(perMille: 818)
+        #expect(try await process { $0.device = "device-1" }.update() == stays)
+        guard case .ready("2", _) = try await process(set).update() else {
+            Issue.record("not ready")
+            return
+        }
+    }
+
+    private func offerSecond(perMille: Int) throws {
+        try fixture.place.publisher().publish(
+            "2", of: fixture.place.versions,
+            as: ReleaseOffer(
+                rollout: Rollout(perMille: perMille, salt: "v1"),
+                requirements: [Requirement(kind: Requirement.compatibility, value: "xyz")]))
+        try fixture.serve()
+    }
+}
