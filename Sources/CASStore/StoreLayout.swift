@@ -33,6 +33,7 @@ package enum StoreLayout {
     package static let stamp = "stamp"
     package static let reserve = "reserve"
     package static let server = "server.json"
+    package static let channels = "channels.json"
     package static let events = "events.jsonl"
     package static let olderEvents = "events.older.jsonl"
     /// The lock of those who append to the events, inside `leases/`.

@@ -18,6 +18,7 @@ final class DocumentFetch: TransferClient {
     private var bytes: [UInt8] = []
     private(set) var requestCount = 0
     private var result: Result<Answer, StoreError>?
+    private let deadline = ContinuousClock.now + .seconds(600)
 
     init(
         _ url: String, accept: String, byteCountMax: Int64, retries: RetryPolicy,
@@ -98,5 +99,13 @@ final class DocumentFetch: TransferClient {
         }
     }
 
-    func tick() -> Bool { !isInterrupted() }
+    func tick() -> Bool {
+        if isInterrupted() { return false }
+        guard ContinuousClock.now < deadline else {
+            result = .failure(
+                StoreError(.network, "\(request.url) was not there after ten minutes"))
+            return false
+        }
+        return true
+    }
 }

@@ -64,6 +64,7 @@ extension Download {
             transfer.inspected.append(contentsOf: bytes)
         }
         let count = Int64(bytes.count)
+        if isDripping(transfer, count) { return false }
         tally.fetchedByteCount += count
         let offset = transfer.arrival?.offset ?? 0
         let new = offset - max(transfer.work.highWater, offset - count)
@@ -74,6 +75,21 @@ extension Download {
         }
         return true
     }
+
+    /// Whether a transfer has been slower than any network for a minute: it would never end.
+    private func isDripping(_ transfer: Running, _ count: Int64) -> Bool {
+        transfer.stretch.byteCount += count
+        if transfer.stretch.byteCount >= Self.slowByteCount {
+            transfer.stretch = (.now, 0)
+            return false
+        }
+        guard ContinuousClock.now - transfer.stretch.began > .seconds(60) else { return false }
+        transfer.isTooSlow = true
+        return true
+    }
+
+    /// Fewer bytes than this in a minute are a drip.
+    private static let slowByteCount: Int64 = 8 * 1024
 
     func end(_ id: Int, _ result: TransferOutcome) {
         guard let transfer = running.removeValue(forKey: id), let arrival = transfer.arrival.take()
@@ -128,15 +144,21 @@ extension Download {
 
     /// The network failed, or the server says that it cannot.
     private func giveUpOrWait(
-        _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
+        _ transfer: Running, _ arrival: consuming Arrival, _ ended: TransferOutcome
     ) throws(StoreError) {
+        let result: TransferOutcome =
+            transfer.isTooSlow
+            ? .failed(
+                TransferFailure(.timeout, "\(transfer.work.url) comes too slowly to ever end"))
+            : ended
         if case .failed(let failure) = result, failure.kind == .malformed {
             // A proxy that changes content may be asked for the origin's own.
             try arrival.suspend()
             return try tryAgain(transfer.work, after: StoreError(.network, failure.message))
         }
         var work = transfer.work
-        let newByteCount = arrival.offset - transfer.part.byteCount
+        // What came a second time is nothing new, and no reason to go on for ever.
+        let newByteCount = transfer.work.highWater - transfer.highWaterBefore
         try arrival.suspend()
         let decision = budget.decide(
             work.content.file, result, head: transfer.head, newByteCount: max(0, newByteCount),
@@ -177,7 +199,8 @@ extension Download {
 
     /// Everything has come: prove it and keep it.
     func finish(
-        _ work: Work, _ arrival: consuming Arrival, _ inspected: [UInt8] = []
+        _ work: Work, _ arrival: consuming Arrival, _ inspected: [UInt8] = [],
+        isFetched: Bool = true
     ) throws(StoreError) {
         let file = file(of: work.content)
         if file.needsInspection {
@@ -199,12 +222,15 @@ extension Download {
             trouble.cause = error.cause
             return try tryAgain(work, after: trouble)
         }
-        tally.fetchedCount += 1
+        if isFetched { tally.fetchedCount += 1 }
         progress.objects += 1
         finished.append(ArrivedFile(content: work.content, arrived: arrived))
-        if arrivals.unsettledByteCount > 64 << 20 || arrivals.unsettledCount >= 4096 {
-            try settle()
-        }
+        // What has no address yet is safe from a kill only once the manifest names it.
+        let isLarge =
+            work.content.isProvisional
+            ? arrivals.unsettledByteCount > 8 << 20 || arrivals.unsettledCount >= 256
+            : arrivals.unsettledByteCount > 64 << 20 || arrivals.unsettledCount >= 4096
+        if isLarge { try settle() }
     }
 
     /// Makes what has arrived readable and durable.

@@ -30,8 +30,13 @@ final class Download: TransferClient {
         let question: StagedPart.Question
         var head: TransferHead?
         var use: ResponseUse?
+        var isTooSlow = false
         /// What is wrong with what came.
         var trouble: StoreError?
+        /// How many bytes of it had been staged at some time when this transfer began.
+        let highWaterBefore: Int64
+        /// When the slow stretch that it may be in began, and how many bytes have come since.
+        var stretch: (began: ContinuousClock.Instant, byteCount: Int64) = (.now, 0)
         /// The bytes of a file that the format looks at.
         var inspected: [UInt8] = []
 
@@ -40,6 +45,7 @@ final class Download: TransferClient {
             _ question: StagedPart.Question
         ) {
             self.work = work
+            highWaterBefore = work.highWater
             self.arrival = consume arrival
             self.part = part
             self.question = question
@@ -54,6 +60,7 @@ final class Download: TransferClient {
     let settled: ([ArrivedFile]) throws(StoreError) -> Void
     let isInterrupted: () -> Bool
     let report: (PullProgress) -> Void
+    private let unknownByteCountMax: Int64
 
     private var queue: [Work]
     private var position = 0
@@ -82,6 +89,7 @@ final class Download: TransferClient {
         self.settled = settled
         self.isInterrupted = isInterrupted
         report = options.progress
+        unknownByteCountMax = options.fileByteCountMax
         budget = RetryBudget(options.retries)
         queue = plan.contents.map { content in
             Work(
@@ -153,7 +161,7 @@ final class Download: TransferClient {
             isProvable: !content.isProvisional || !file.labels.isEmpty)
         let question = part.question
         if case .nothing = question {
-            try finish(work, arrival)
+            try finish(work, arrival, isFetched: false)
             return nil
         }
         if case .whole = question, arrival.offset > 0 { try arrival.restart() }
@@ -163,7 +171,10 @@ final class Download: TransferClient {
             request.offset = offset
             request.ifRange = ifRange
         }
-        if let byteCount = content.byteCount { request.byteCountMax = byteCount }
+        request.byteCountMax = content.byteCount ?? unknownByteCountMax
+        if file.needsInspection {
+            request.byteCountMax = min(request.byteCountMax, Int64(Pull.inspectedByteCountMax))
+        }
         if work.wrongCount > 0 { request.fields.append(("cache-control", "no-cache")) }
         running[lastID] = Running(work, arrival, part, question)
         tally.requestCount += 1

@@ -91,6 +91,14 @@ extension Pull {
             answer.head.status == 200
             && ReleaseDocument(path: path).accepts(contentType: answer.head["content-type"])
         guard isDocument else {
+            let status = answer.head.status
+            // Some stores say 403 for what is not there; a page is no pointer; the rest is trouble.
+            guard [200, 403, 404, 410].contains(status) else {
+                throw StoreError(
+                    .network,
+                    "\(origin.description) answered \(status) when asked for its channel "
+                        + "\"\(channel)\"; try again later")
+            }
             guard isSure else { return nil }
             throw StoreError(
                 .notFound,
@@ -98,6 +106,14 @@ extension Pull {
                     + "castree publish makes one")
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
+        let newer = try SeenSequences(versions).newer(
+            than: pointer.sequence, of: channel, at: origin)
+        if let newer, !options.isForced {
+            return .nothing([
+                "the channel's pointer is an older copy: its sequence is \(pointer.sequence), and "
+                    + "\(newer) was seen before; a cache or mirror may be behind"
+            ])
+        }
         var reasons: [String] = []
         offered = pointer.releases.first
         for offered in pointer.releases {

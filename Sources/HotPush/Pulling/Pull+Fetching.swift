@@ -35,10 +35,12 @@ extension Pull {
         report.files = release.files.count
         report.reusedObjects = plan.reusedObjects
         report.reusedBytes = plan.reusedBytes
-        try versions.store.checkSpace(for: plan.byteCount)
-        report.isUnchanged = try draft.register()
+        try versions.store.checkSpace(for: plan.byteCount - stagedByteCount(of: plan))
+        let wasHere = try versions.store.versionRow(report.version)?.isComplete == true
+        let isComplete = try draft.register()
+        report.isUnchanged = wasHere && isComplete
         let context = try context(of: offer)
-        if !report.isUnchanged, !plan.contents.isEmpty {
+        if !isComplete, !plan.contents.isEmpty {
             let download = Download(
                 plan, from: offer.origin, format: offer.format,
                 arrivals: try Arrivals(versions.store), options: options,
@@ -48,7 +50,8 @@ extension Pull {
                     draft.app = app
                 }
             } settled: { (arrived) throws(StoreError) in
-                try draft.note(arrived)
+                draft.note(arrived)
+                try draft.revise()
             }
             let failure = run(download, draft, over: transport(to: offer.location))
             report.objects = download.tally.fetchedCount
@@ -64,6 +67,17 @@ extension Pull {
         }
         report.requests = requestCount
         return report
+    }
+
+    /// How much of a plan an interrupted pull has staged; small files are not looked for.
+    private func stagedByteCount(of plan: DownloadPlan) throws(StoreError) -> Int64 {
+        var byteCount: Int64 = 0
+        for content in plan.contents where content.byteCount ?? 0 > 256 * 1024 {
+            let status = try versions.fileSystem.status(
+                versions.directories.staging.raw, content.name.description)
+            byteCount += status?.byteCount ?? 0
+        }
+        return byteCount
     }
 
     /// - Returns: what ended the download early; what had come by then is in the store, and the
@@ -117,13 +131,28 @@ final class Draft {
         let release = plan.release
         received = Manifest.Received(
             format: release.family,
-            address: try versions.store.put(release.received, protectedBy: lease),
+            address: try Self.put(release.received, into: versions.store, lease),
             byteCount: Int64(release.received.count))
         self.lease = lease
         self.plan = plan
         self.versions = versions
         app = plan.app
         provisional = Set(plan.contents.filter(\.isProvisional).map(\.name))
+    }
+
+    /// Stores the publisher's manifest; another process that pulls the same may be at it.
+    private static func put(
+        _ bytes: [UInt8], into store: Store, _ lease: borrowing Lease
+    ) throws(StoreError) -> ObjectID {
+        for _ in 0..<500 {
+            do throws(StoreError) {
+                return try store.put(bytes, protectedBy: lease)
+            } catch {
+                guard error.code == .busy else { throw error }
+                pause(milliseconds: 20)
+            }
+        }
+        return try store.put(bytes, protectedBy: lease)
     }
 
     /// The manifest as far as it is known: names stand for content that has not come.
@@ -168,7 +197,7 @@ final class Draft {
 
     /// Notes contents that are in the store; before the lease of the download ends, the manifest must
     /// name them.
-    func note(_ arrived: [ArrivedFile]) throws(StoreError) {
+    func note(_ arrived: [ArrivedFile]) {
         for one in arrived where one.content.isProvisional {
             contents[one.content.name] = ArrivedContent(
                 address: one.arrived.object.address, byteCount: one.arrived.object.byteCount)

@@ -127,9 +127,18 @@ public final class Pull {
         return answer
     }
 
+    /// Lifts the ban of what is taken all the same.
+    private func forgive(_ version: String) throws(StoreError) {
+        guard let row = try versions.store.versionRow(version),
+            try versions.lifecycle().ban(of: row.content) != nil
+        else { return }
+        try versions.forgive(version)
+    }
+
     /// Puts a complete version where ``PullOptions/destination`` says.
     /// - Throws: `.bannedVersion`, `.incompleteVersion`.
     public func show(_ version: String) throws(StoreError) {
+        if options.isForced { try forgive(version) }
         let lifecycle = try versions.lifecycle()
         switch options.destination {
         // Also when it is current by name: an interrupted switch may have left the link behind.

@@ -20,6 +20,8 @@ public struct PullOptions: Sendable {
     public var app = AppTraits()
     /// Trying again: how often, how fast.
     public var retries = RetryPolicy()
+    /// The largest file that is fetched if the release does not tell its size, in bytes.
+    public var fileByteCountMax: Int64 = 1 << 30
     /// The largest manifest that is read, in bytes.
     public var manifestByteCountMax: Int64 = 512 << 20
     /// Where to note what is asked, planned and downloaded; nil notes nothing.

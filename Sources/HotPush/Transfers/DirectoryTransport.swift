@@ -43,7 +43,9 @@ public final class DirectoryTransport: Transport {
             }
             try send(name, request, client)
         } catch {
-            client.end(request.id, .failed(TransferFailure(.broken, error.message)))
+            // A disk may fare better the next time; a name that leads nowhere does not.
+            let kind: TransferFailure.Kind = error.cause == nil ? .broken : .request
+            client.end(request.id, .failed(TransferFailure(kind, error.message)))
         }
     }
 

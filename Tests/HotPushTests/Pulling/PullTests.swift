@@ -152,3 +152,65 @@ import VersionTree
         #expect(code { try fixture.run() } == .notFound)
     }
 }
+
+@Suite("A pull does not believe everything") struct PullDoubtTests {
+    @Test("an older copy of the pointer is no news, unless somebody insists")
+    func olderCopy() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        let older = try fixture.place.published()
+        try fixture.run()
+        try fixture.publish("2")
+        try fixture.run()
+        for (path, bytes) in older where path.hasPrefix("channels/") {
+            fixture.origin.put(Content(bytes, type: "application/json"), at: "/" + path)
+        }
+        let pull = try fixture.pull()
+        #expect(try pull.run(fixture.origin.url) == nil)
+        #expect(pull.refusals.count == 1)
+        #expect(try fixture.device.reopened().lifecycle().pending == "2")
+        var options = PullingFixture.options
+        options.isForced = true
+        #expect(try fixture.run(options).version == "1")
+        try fixture.expectClean()
+    }
+
+    @Test("trouble at the origin is not taken for its absence", arguments: [500, 503, 429, 401])
+    func trouble(_ status: Int) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        fixture.origin.always(.status(status))
+        #expect(code { try fixture.run() } == .network)
+        #expect(fixture.origin.requests.allSatisfy { $0.path == "/channels/stable.json" })
+    }
+
+    @Test("the same content under a new name was not here before")
+    func renamed() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        try fixture.run()
+        var files = PublishingPlace.first
+        files["renamed.js"] = files.removeValue(forKey: "js/app.js")
+        try fixture.place.store.add("3", files)
+        try fixture.publish("3")
+        let report = try fixture.run()
+        #expect(!report.isUnchanged)
+        #expect(report.objects == 0)
+    }
+
+    @Test("a server that cuts every answer and knows no ranges is given up")
+    func neverWhole() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let path = try fixture.path(of: PullFaultTests.large)
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: \(PullFaultTests.byteCount)\r\n\r\n"
+        for _ in 0..<40 {
+            for count in [300_000, 200_000] {
+                let part = PullFaultTests.large.prefix(count)
+                fixture.origin.play([.raw(head + part)], on: path)
+            }
+        }
+        #expect(code { try fixture.run() } == .network)
+        #expect(fixture.origin.requests(for: path).count < 20)
+    }
+}
