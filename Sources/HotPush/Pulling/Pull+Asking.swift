@@ -50,13 +50,19 @@ extension Pull {
             : noRelease(location)
     }
 
-    /// - Throws: `.bannedVersion`, in the format's words, if what is offered is here and banned.
+    /// - Throws: `.bannedVersion`, `.unsuitableRelease`, in the format's words, if what is offered is here
+    ///   and must not be shown.
     private func known(_ offer: FoundRelease) throws(StoreError) -> OriginAnswer? {
         guard let name = try knownVersion(of: offer.release) else { return nil }
+        let lifecycle = try versions.lifecycle()
+        if options.isForced || name == lifecycle.current || name == lifecycle.pending {
+            return .known(version: name)
+        }
         let content = try versions.manifest(of: name).contentAddress()
-        if !options.isForced, try versions.lifecycle().ban(of: content) != nil {
+        if lifecycle.ban(of: content) != nil {
             throw offer.format.error(.banned(offer.release.publisherVersion))
         }
+        try refuseUnmet(offer.release, offer.format)
         return .known(version: name)
     }
 

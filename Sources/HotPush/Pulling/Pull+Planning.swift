@@ -74,7 +74,7 @@ extension Pull {
     }
 
     /// - Throws: `.unsuitableRelease`, in the format's words, for what the app cannot run.
-    private func refuseUnmet(
+    func refuseUnmet(
         _ release: Release, _ format: any ReleaseFormat
     ) throws(StoreError) {
         var wanted = release.requirements.filter { $0.concerns(platform: options.platform) }

@@ -241,3 +241,52 @@ struct MeteorLabelledTests {
         #expect(try place.expectRefusal()?.code == .mismatch)
     }
 }
+
+@Suite("A Meteor app from a store of apps", .timeLimit(.minutes(5))) struct MeteorShippedTests {
+    @Test(
+        "that is updated goes back to what was pushed before if it can run it",
+        arguments: [true, false])
+    func update(_ isSameNative: Bool) throws {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1))
+        try place.live(ServedMeteor(2))
+        var update = ServedMeteor(3)
+        if !isSameNative { update.compatibility = ["ios": "new", "android": "new"] }
+        let report = try place.ship(update)
+        #expect(report.isNew && report.becameCurrent)
+        let good = try place.device.reopened().lifecycle().knownGood
+        #expect(good.contains("version2") == isSameNative)
+        // And what the origin offers is held against the new app.
+        try place.serve(ServedMeteor(2))
+        place.origin.forgetRequests()
+        if isSameNative {
+            #expect(try place.pull().isUnchanged)
+        } else {
+            #expect(try place.expectRefusal()?.message == MeteorMessages.incompatible)
+        }
+        #expect(place.asked == once("manifest.json"))
+    }
+
+    @Test("is shown by its URLs, and knows which app it is")
+    func served() throws {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1, .today), as: "1.0.3+45")
+        let manifest = try place.device.reopened().manifest(of: "1.0.3+45")
+        let file = try #require(manifest[TreePath("app/some-text.txt")])
+        #expect(Set(file.routes) == ["/__cordova/some-text.txt", "/some-text.txt"])
+        #expect(AppIdentity(keptIn: manifest).id == MeteorFixture.appID)
+        #expect(try manifest[TreePath("not-in-manifest")]?.routes == [])
+    }
+
+    @Test(
+        "with a broken program.json is shown all the same",
+        arguments: ["{", "[]", "{\"manifest\":[]}"])
+    func broken(_ text: String) throws {
+        let store = try TemporaryStore()
+        let path = store.directory.appending("app")
+        try writeTree(path, ["program.json": text, "index.html": "<p>"])
+        let report = try store.versions.adopt(EmbeddedVersion(directory: path, version: "1"))
+        #expect(report.becameCurrent)
+        #expect(try store.versions.boot().version == "1")
+    }
+}
