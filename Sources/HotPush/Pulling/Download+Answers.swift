@@ -194,10 +194,18 @@ extension Download {
         tally.fetchedCount += 1
         progress.objects += 1
         finished.append(ArrivedFile(content: work.content, arrived: arrived))
-        if arrivals.unsettledByteCount > 64 << 20 || arrivals.unsettledCount >= 4096 {
+        if arrivals.unsettledByteCount > Self.batchByteCountMax
+            || arrivals.unsettledCount >= Self.batchCountMax
+        {
             try settle()
         }
     }
+
+    /// What becomes durable together: so much is fetched again after a power cut, and after a killed
+    /// process nothing.
+    private static let batchByteCountMax: Int64 = 64 << 20
+    /// Each batch goes through the whole index and syncs twice, so small files come many at a time.
+    private static let batchCountMax = 16 * 1024
 
     /// Makes what has arrived readable and durable.
     func settle() throws(StoreError) {
