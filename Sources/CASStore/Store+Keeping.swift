@@ -53,14 +53,15 @@ extension Store {
         }
     }
 
-    /// The addresses among `addresses` that the index does not know as present, in its order.
+    /// The addresses among `addresses` that the index does not know as present, sorted.
     package func unvouched(
         _ addresses: some Sequence<ObjectID>
     ) throws(StoreError) -> [ObjectID] {
         try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 var result: [ObjectID] = []
-                for address in addresses
+                // In the index's own order each of its pages is read once, whatever the cache holds.
+                for address in addresses.sorted()
                 where try index.object(address, connection)?.isPresent != true {
                     result.append(address)
                 }

@@ -212,6 +212,8 @@ public final class Arrivals {
     public func settle() throws(StoreError) -> [String] {
         guard !finished.isEmpty else { return [] }
         try store.checkWritable()
+        // In the index's own order each of its pages is read and written once, whatever its cache holds.
+        finished.sort { $0.object.address < $1.object.address }
         let objects = finished.map(\.object)
         // A collector that has announced the deletion of one of them is waited for.
         try store.claim(count: objects.count, { objects[$0].address }, lease: lease)

@@ -69,6 +69,20 @@ enum OriginListing {
         }
         return addresses.sorted()
     }
+
+    /// The deltas, in order of their names.
+    static func deltas(
+        _ directory: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> [PublishedDelta] {
+        var deltas: [PublishedDelta] = []
+        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
+            if let delta = OriginLayout.delta(ofFile: String(cString: entry)) {
+                deltas.append(delta)
+            }
+            return true
+        }
+        return deltas.sorted { ($0.manifest, $0.base) < ($1.manifest, $1.base) }
+    }
 }
 
 extension ChannelPointer {

@@ -9,6 +9,7 @@ public import CASStore
 ///   origin.json                {"castreeOrigin":1}; written first
 ///   objects/ab/cdef…           62 digits; the bytes as they are
 ///   manifests/<address>.json   canonical manifests by the SHA-256 of their bytes
+///   manifests/<address>.from.<address>.json   what leads to a manifest from an older one
 ///   channels/<name>.json       pointers, the only files that change
 ///   .publish/                  the publisher's own: lock, staging, what waits to be collected
 /// ```
@@ -40,12 +41,31 @@ public enum OriginLayout {
         "\(manifests)/\(manifestFile(address))"
     }
 
+    /// Where the delta to a manifest from an older one stands: `manifests/<address>.from.<base>.json`.
+    public static func delta(to address: ObjectID, from base: ObjectID) -> String {
+        "\(manifests)/\(deltaFile(address, from: base))"
+    }
+
     /// Where the pointer of a channel stands: `channels/<name>.json`.
     public static func pointer(_ channel: ChannelName) -> String {
         "\(channels)/\(pointerFile(channel))"
     }
 
     static func manifestFile(_ address: ObjectID) -> String { address.description + suffix }
+
+    static func deltaFile(_ address: ObjectID, from base: ObjectID) -> String {
+        "\(address).from.\(base)\(suffix)"
+    }
+
+    /// What the name of a file in `manifests/` spells; `nil` if it is no delta's.
+    static func delta(ofFile name: String) -> PublishedDelta? {
+        guard name.utf8.count == 64 + 6 + 64 + suffix.utf8.count, name.hasSuffix(suffix),
+            let manifest = ObjectID(String(name.prefix(64))),
+            let base = ObjectID(String(name.dropLast(suffix.count).suffix(64))),
+            name == deltaFile(manifest, from: base)
+        else { return nil }
+        return PublishedDelta(manifest: manifest, base: base)
+    }
 
     static func pointerFile(_ channel: ChannelName) -> String { channel.description + suffix }
 

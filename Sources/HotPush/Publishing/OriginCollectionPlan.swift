@@ -23,6 +23,8 @@ public struct OriginCollectionPlan: Sendable, Hashable {
     public var releaseCount = 0
     /// The manifests to be deleted.
     public var manifests: [ObjectID] = []
+    /// The deltas to be deleted, that lead to or from a manifest that no channel names.
+    public var deltas: [PublishedDelta] = []
     /// The objects to be deleted, that no manifest left names; sorted by address.
     public var objects: [Reference] = []
     /// The manifests that no channel names and that are kept for their time of grace.

@@ -51,6 +51,8 @@ public struct PublishPlan: Sendable, Hashable {
     public var reusedByteCount: Int64
     /// Whether the manifest is to be written.
     public var writesManifest: Bool
+    /// The older manifests from which a delta to this one is to be written, if it is small.
+    public var deltaBases: [ObjectID]
     /// What the channel offers afterwards.
     public var pointer: ChannelPointer
     /// Whether the pointer is to be written; otherwise it offers exactly this already.
@@ -65,6 +67,7 @@ public struct PublishPlan: Sendable, Hashable {
         var bytes: Int64 = 256 * block
         for object in objects { bytes += (object.byteCount + block - 1) / block * block }
         if writesManifest { bytes += version.manifestByteCount + block }
+        bytes += Int64(deltaBases.count) * (version.manifestByteCount / 2 + block)
         return bytes
     }
 }

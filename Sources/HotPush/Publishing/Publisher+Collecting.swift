@@ -18,6 +18,10 @@ extension Publisher {
         let (plan, notes) = try makeCollectionPlan(retention, in: origin)
         for pointer in plan.pointers { try origin.write(pointer) }
         try notes.known.write(in: origin, unless: notes.before)
+        for delta in plan.deltas {
+            try fileSystem.removeIfPresent(
+                origin.manifests.raw, OriginLayout.deltaFile(delta.manifest, from: delta.base))
+        }
         for manifest in plan.manifests {
             try fileSystem.removeIfPresent(
                 origin.manifests.raw, OriginLayout.manifestFile(manifest))
@@ -75,8 +79,13 @@ extension Publisher {
                 plan.manifests.append(manifest)
             }
         }
+        let standing = kept.union(plan.waiting)
+        for delta in try OriginListing.deltas(origin.manifests.raw, fileSystem)
+        where !standing.contains(delta.manifest) || !standing.contains(delta.base) {
+            plan.deltas.append(delta)
+        }
         var needed: Set<ObjectID> = []
-        for manifest in kept.union(plan.waiting).sorted() {
+        for manifest in standing.sorted() {
             try origin.checkInterruption()
             try addReferences(of: manifest, to: &needed)
         }

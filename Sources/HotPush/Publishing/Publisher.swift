@@ -94,15 +94,19 @@ public struct Publisher: Sendable {
             manifests: origin.manifests.raw)
         let plan = try makePlan(
             manifest, version, offer, survey, pointers: try origin.pointers())
-        if !plan.objects.isEmpty || plan.writesManifest {
+        if !plan.objects.isEmpty || plan.writesManifest || !plan.deltaBases.isEmpty {
             try origin.checkSpace(for: plan.spaceNeeded)
         }
         try ObjectPublishing(plan.objects, from: versions.store, to: origin).run()
         if plan.writesManifest { try stage(manifest, in: origin) }
+        var deltas = DeltaPublishing(to: origin)
+        try deltas.stage(manifest, version.manifest, from: plan.deltaBases)
         // One sync for the names of the objects and the bytes of the manifest. Also when nothing was
         // written: a publisher that was killed may have left names that are not durable.
         try origin.syncAll()
+        try deltas.publish()
         if plan.writesManifest { try publishManifest(version.manifest, in: origin) }
+        if plan.writesManifest || !deltas.isEmpty { try origin.sync(origin.manifests.raw) }
         if plan.writesPointer {
             try UnreferencedManifests.forget(version.manifest, in: origin)
             try origin.write(plan.pointer)
@@ -174,6 +178,7 @@ public struct Publisher: Sendable {
             reusedObjectCount: wanted.count - objects.count,
             reusedByteCount: byteCount - objects.reduce(0) { $0 + $1.byteCount },
             writesManifest: try !survey.hasManifest(version),
+            deltaBases: after == nil ? [] : DeltaPublishing.bases(of: version, in: before),
             pointer: after ?? before ?? .empty(offer.channel, now: now),
             writesPointer: after != nil)
     }
@@ -215,6 +220,5 @@ public struct Publisher: Sendable {
         try fileSystem.rename(
             origin.staging.raw, Self.stagedManifest, to: origin.manifests.raw,
             OriginLayout.manifestFile(address))
-        try origin.sync(origin.manifests.raw)
     }
 }

@@ -229,9 +229,16 @@ extension Download {
         let isLarge =
             work.content.isProvisional
             ? arrivals.unsettledByteCount > 8 << 20 || arrivals.unsettledCount >= 256
-            : arrivals.unsettledByteCount > 64 << 20 || arrivals.unsettledCount >= 4096
+            : arrivals.unsettledByteCount > Self.batchByteCountMax
+                || arrivals.unsettledCount >= Self.batchCountMax
         if isLarge { try settle() }
     }
+
+    /// What becomes durable together: so much is fetched again after a power cut, and after a killed
+    /// process nothing.
+    private static let batchByteCountMax: Int64 = 64 << 20
+    /// Each batch goes through the whole index and syncs twice, so small files come many at a time.
+    private static let batchCountMax = 16 * 1024
 
     /// Makes what has arrived readable and durable.
     func settle() throws(StoreError) {

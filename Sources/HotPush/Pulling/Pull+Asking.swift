@@ -131,7 +131,7 @@ extension Pull {
             self.offered = offered
             guard let published = offered.version else { return .embedded }
             if let name = try version(with: published.content) { return .known(version: name) }
-            return .release(try release(published, offered, at: origin))
+            return .release(try release(published, offered, of: pointer, at: origin))
         }
         return .nothing(reasons)
     }
@@ -156,30 +156,14 @@ extension Pull {
     }
 
     private func release(
-        _ published: PublishedVersion, _ offered: OfferedRelease, at location: OriginLocation
+        _ published: PublishedVersion, _ offered: OfferedRelease, of pointer: ChannelPointer,
+        at location: OriginLocation
     ) throws(StoreError) -> FoundRelease {
         let origin = try OriginURL(of: location)
-        let path = OriginLayout.manifest(published.manifest)
-        let url = location.appending(path)
-        let answer = try document(
-            path, at: location, byteCountMax: published.manifestByteCount)
-        guard answer.head.status == 200 else {
-            throw StoreError(
-                .damagedOrigin,
-                "the manifest of version \(published.name) is not at the origin (\(url) answered "
-                    + "\(answer.head.status)); publish the version again")
-        }
-        var hasher = try ObjectHasher()
-        let found = answer.bytes.withUnsafeBytes { hasher.hash($0).address }
-        guard found == published.manifest else {
-            throw StoreError(
-                .mismatch,
-                "the manifest of version \(published.name) is not what its address says (\(url)); "
-                    + "a cache or proxy may have changed it")
-        }
+        let bytes = try manifest(published, of: pointer, at: location)
         let format = CastreeFormat()
         var release = try format.read(
-            answer.bytes, ReleaseContext(origin: origin, platform: options.platform))
+            bytes, ReleaseContext(origin: origin, platform: options.platform))
         release.order = offered.sequence
         release.rollout = offered.rollout
         release.requirements = offered.requirements

@@ -45,7 +45,7 @@ struct SeenSequences {
         }
         let bytes = try versions.fileSystem.contents(root, StoreLayout.channels, limit: 1 << 16)
         do throws(JSONError) {
-            guard case .object(let members) = try JSONValue(parsing: bytes) else { return [] }
+            guard case .object(let members) = try JSONValue.parse(bytes) else { return [] }
             return members
         } catch {
             // Made anew by the next pointer; see above.

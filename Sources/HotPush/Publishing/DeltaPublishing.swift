@@ -1,0 +1,88 @@
+public import CASStore
+import VersionTree
+
+/// A delta in `manifests/`: which manifest it leads to, and from which.
+public struct PublishedDelta: Sendable, Hashable {
+    /// The address of the manifest that it leads to.
+    public var manifest: ObjectID
+    /// The address of the manifest that the client has.
+    public var base: ObjectID
+
+    /// Makes the name of a delta.
+    public init(manifest: ObjectID, base: ObjectID) {
+        self.manifest = manifest
+        self.base = base
+    }
+}
+
+/// Writes what leads from the manifests of a channel's older releases to a new one.
+///
+/// Only a saving: what cannot be made is left out, and clients fetch the manifest whole.
+struct DeltaPublishing {
+    let origin: OriginWriter
+    private var staged: [PublishedDelta] = []
+
+    init(to origin: OriginWriter) { self.origin = origin }
+
+    /// The older manifests of a channel that a delta to a version may begin from, newest first.
+    static func bases(
+        of version: PublishedVersion, in pointer: ChannelPointer?
+    ) -> [ObjectID] {
+        guard isWorthIt(version) else { return [] }
+        var bases: [ObjectID] = []
+        for older in pointer?.releases.compactMap(\.version) ?? []
+        where older.manifest != version.manifest && isWorthIt(older) {
+            if !bases.contains(older.manifest) { bases.append(older.manifest) }
+            if bases.count == ManifestDelta.baseCountMax { break }
+        }
+        return bases
+    }
+
+    private static func isWorthIt(_ version: PublishedVersion) -> Bool {
+        let limits = ManifestDelta.manifestByteCountMin...ManifestDelta.manifestByteCountMax
+        return limits ~= version.manifestByteCount
+    }
+
+    /// Writes deltas aside; the caller makes them durable, then calls ``publish()``.
+    mutating func stage(
+        _ manifest: Manifest, _ address: ObjectID, from bases: [ObjectID]
+    ) throws(StoreError) {
+        guard !bases.isEmpty else { return }
+        let bytes = try manifest.serialized()
+        let reader = try DirectoryOrigin(origin.path, fileSystem: origin.fileSystem)
+        for base in bases {
+            try origin.checkInterruption()
+            let before: [UInt8]?
+            do throws(StoreError) {
+                before = try reader.manifestBytes(base)
+            } catch {
+                guard error.code == .damagedOrigin || error.code == .tooLarge else { throw error }
+                continue
+            }
+            guard let before else { continue }
+            let delta = ManifestDelta(from: before, to: bytes).serialized()
+            // No client takes a larger one.
+            guard delta.count <= bytes.count / 2 else { continue }
+            let file = try origin.fileSystem.open(
+                origin.staging.raw, stagedName(staged.count), .creating,
+                mode: OriginWriter.fileMode)
+            try origin.fileSystem.write(file.raw, delta)
+            if !OriginWriter.canSyncAll { try origin.sync(file.raw) }
+            staged.append(PublishedDelta(manifest: address, base: base))
+        }
+    }
+
+    /// Puts the deltas into their places; the caller makes their names durable.
+    func publish() throws(StoreError) {
+        for (position, delta) in staged.enumerated() {
+            try origin.fileSystem.rename(
+                origin.staging.raw, stagedName(position), to: origin.manifests.raw,
+                OriginLayout.deltaFile(delta.manifest, from: delta.base))
+        }
+    }
+
+    /// Whether there is nothing to publish.
+    var isEmpty: Bool { staged.isEmpty }
+
+    private func stagedName(_ position: Int) -> String { "delta-\(position)" }
+}

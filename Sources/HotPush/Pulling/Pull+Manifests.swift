@@ -1,0 +1,70 @@
+import CASStore
+import StrictJSON
+import VersionTree
+
+// Fetching the manifest of a castree origin: as what has changed, or whole.
+
+extension Pull {
+    /// The bytes of a release's manifest, held against its address.
+    /// - Throws: `.notFound`, `.mismatch`, `.network`, `.tooLarge`.
+    func manifest(
+        _ published: PublishedVersion, of pointer: ChannelPointer, at location: OriginLocation
+    ) throws(StoreError) -> [UInt8] {
+        if let bytes = try changedManifest(published, of: pointer, at: location) { return bytes }
+        let path = OriginLayout.manifest(published.manifest)
+        let url = location.appending(path)
+        let answer = try document(
+            path, at: location, byteCountMax: published.manifestByteCount)
+        guard answer.head.status == 200 else {
+            throw StoreError(
+                .notFound,
+                "the manifest of version \(published.name) is not at the origin (\(url) answered "
+                    + "\(answer.head.status)); publish the version again")
+        }
+        guard try isManifest(published, answer.bytes) else {
+            throw StoreError(
+                .mismatch,
+                "the manifest of version \(published.name) is not what its address says (\(url)); "
+                    + "a cache or proxy may have changed it")
+        }
+        return answer.bytes
+    }
+
+    /// The manifest, made of one that a version of the store came with and of what has changed.
+    ///
+    /// - Returns: nil if the store has none of the channel's older manifests, the origin does not say
+    ///   what has changed, or something else comes of it than the manifest.
+    private func changedManifest(
+        _ published: PublishedVersion, of pointer: ChannelPointer, at location: OriginLocation
+    ) throws(StoreError) -> [UInt8]? {
+        for base in DeltaPublishing.bases(of: published, in: pointer) {
+            guard let known = try versions.store.open(base) else { continue }
+            let answer: DocumentFetch.Answer
+            do throws(StoreError) {
+                answer = try document(
+                    OriginLayout.delta(to: published.manifest, from: base), at: location,
+                    byteCountMax: published.manifestByteCount / 2)
+            } catch {
+                guard error.code == .tooLarge else { throw error }
+                return nil
+            }
+            guard answer.head.status == 200 else { return nil }
+            // Whatever is wrong with it: the whole manifest is still to be had.
+            guard let delta = try? ManifestDelta(parsing: answer.bytes) else { return nil }
+            let before = try known.read(at: 0, count: Int(known.byteCount))
+            guard
+                let bytes = delta.applied(to: before, byteCount: published.manifestByteCount),
+                try isManifest(published, bytes)
+            else { return nil }
+            return bytes
+        }
+        return nil
+    }
+
+    private func isManifest(
+        _ published: PublishedVersion, _ bytes: [UInt8]
+    ) throws(StoreError) -> Bool {
+        var hasher = try ObjectHasher()
+        return bytes.withUnsafeBytes { hasher.hash($0).address } == published.manifest
+    }
+}
