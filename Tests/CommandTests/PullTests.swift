@@ -156,7 +156,8 @@ import Testing
     @Test(arguments: [
         ["site", "--jobs", "0"], ["site", "--format", "zip"], ["site", "--app", "colour=red"],
         ["site", "--app", "version"], ["site", "--limit-rate", "fast"], ["site", "--timeout", "x"],
-        [], ["site", "--colour"], ["site", "more"],
+        ["site", "--channel", "../x"], ["site", "--version", "../x"], [], ["site", "--colour"],
+        ["site", "more"],
     ])
     func `pull refuses what makes no sense as a usage error`(_ arguments: [String]) throws {
         let answer = try place.run(.castree, ["--store", "device", "pull", "--json"] + arguments)
