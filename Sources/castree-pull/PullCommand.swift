@@ -72,6 +72,12 @@ extension Invocation {
         options.format = format == "auto" ? nil : format
         options.channel = try requiredValue("channel")
         options.version = try value("version")
+        do throws(StoreError) {
+            _ = try ChannelName(options.channel)
+            if let version = options.version { _ = try VersionName(version) }
+        } catch {
+            throw CommandError.usage(error.message)
+        }
         options.platform = try value("platform")
         options.device = try value("device")
         options.isForced = flag("force")

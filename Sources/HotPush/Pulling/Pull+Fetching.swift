@@ -117,6 +117,8 @@ final class Draft {
     private let versions: VersionStore
     private let received: Manifest.Received
     private let lease: Lease
+    /// Protects the received manifest where another pull was writing it at the same moment.
+    private let apart: Arrivals?
     /// What is known of the content behind each name of the plan.
     private var contents: [ObjectID: ArrivedContent] = [:]
     private var absent: Set<ObjectID> = []
@@ -129,10 +131,11 @@ final class Draft {
     init(_ plan: DownloadPlan, _ versions: VersionStore) throws(StoreError) {
         let lease = try versions.store.makeLease()
         let release = plan.release
+        var hasher = try ObjectHasher()
+        let address = release.received.withUnsafeBytes { hasher.hash($0).address }
+        apart = try Self.keep(release.received, address, in: versions.store, lease)
         received = Manifest.Received(
-            format: release.family,
-            address: try Self.put(release.received, into: versions.store, lease),
-            byteCount: Int64(release.received.count))
+            format: release.family, address: address, byteCount: Int64(release.received.count))
         self.lease = lease
         self.plan = plan
         self.versions = versions
@@ -140,19 +143,31 @@ final class Draft {
         provisional = Set(plan.contents.filter(\.isProvisional).map(\.name))
     }
 
-    /// Stores the publisher's manifest; another process that pulls the same may be at it.
-    private static func put(
-        _ bytes: [UInt8], into store: Store, _ lease: borrowing Lease
-    ) throws(StoreError) -> ObjectID {
-        for _ in 0..<500 {
-            do throws(StoreError) {
-                return try store.put(bytes, protectedBy: lease)
-            } catch {
-                guard error.code == .busy else { throw error }
-                pause(milliseconds: 20)
-            }
+    /// - Returns: what protects the bytes, if it is not the lease.
+    private static func keep(
+        _ bytes: [UInt8], _ address: ObjectID, in store: Store, _ lease: borrowing Lease
+    ) throws(StoreError) -> Arrivals? {
+        do throws(StoreError) {
+            _ = try store.put(bytes, protectedBy: lease)
+            return nil
+        } catch {
+            guard error.code == .busy else { throw error }
         }
-        return try store.put(bytes, protectedBy: lease)
+        return try arrive(bytes, address, in: store)
+    }
+
+    /// Stages the bytes apart from another process that is writing the same.
+    private static func arrive(
+        _ bytes: [UInt8], _ address: ObjectID, in store: Store
+    ) throws(StoreError) -> Arrivals {
+        let arrivals = try Arrivals(store)
+        var arrival = try arrivals.begin(address, byteCount: Int64(bytes.count))
+        // What the other one has left behind by now is not gone on with.
+        if arrival.offset > 0 { try arrival.restart() }
+        try arrival.append(bytes.span.bytes)
+        _ = try arrival.finish()
+        _ = try arrivals.settle()
+        return arrivals
     }
 
     /// The manifest as far as it is known: names stand for content that has not come.

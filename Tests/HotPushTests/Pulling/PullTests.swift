@@ -93,6 +93,22 @@ import VersionTree
         #expect(fixture.origin.requests.isEmpty)
     }
 
+    @Test("does not wait for another pull that is writing the same manifest")
+    func manifestBeingWritten() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        let origin = try DirectoryOrigin(fixture.place.origin)
+        let published = try #require(try origin.pointer(.stable)?.releases.first?.version)
+        let other = try fixture.device.reopened().store
+        let lease = try other.makeLease()
+        let writer = try other.makeWriter(
+            for: published.manifest, byteCount: published.manifestByteCount, protectedBy: lease)
+        #expect(try fixture.run().version == "1")
+        #expect(try fixture.tree("1") == PublishingPlace.first)
+        try writer.suspend()
+        try fixture.expectClean()
+    }
+
     @Test("says what it would cost before a byte of content is fetched")
     func planned() throws {
         let fixture = try PullingFixture()

@@ -1,0 +1,306 @@
+import Foundation
+import Testing
+
+/// `castree pull` as a user has it: two stores, an origin between them.
+@Suite struct PullTests {
+    let place: Workplace
+    static let large = String(repeating: "0123456789abcdef", count: 100_000)
+
+    init() throws {
+        place = try Workplace()
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+    }
+
+    struct PullDocument: Decodable {
+        let version: String
+        let files: Int
+        let objects: Int
+        let bytes: Int
+        let reusedObjects: Int
+        let reusedBytes: Int
+        let resumedBytes: Int
+        let requests: Int
+        let current: Bool
+        let pending: Bool
+    }
+
+    struct PlanDocument: Decodable {
+        let version: String
+        let files: Int
+        let objects: Int
+        let bytes: Int
+        let dryRun: Bool
+    }
+
+    struct NothingDocument: Decodable {
+        let version: String?
+        let reasons: [String]
+    }
+
+    struct LifecycleDocument: Decodable {
+        let current: String?
+        let pending: String?
+    }
+
+    private func publish(_ arguments: String...) throws {
+        let answer = try place.run(.castree, ["publish"] + arguments + ["site", "--no-sync"])
+        #expect(answer.status == 0, "\(answer)")
+    }
+
+    private func pull(_ arguments: String...) throws -> Finished {
+        try place.run(.castree, ["--store", "device", "pull"] + arguments)
+    }
+
+    private func served() throws -> WebOrigin {
+        try WebOrigin(place.directory.appending(path: "site"))
+    }
+
+    private func lifecycle() throws -> LifecycleDocument {
+        try place.castree("--store", "device", "lifecycle", "--json").document()
+    }
+
+    @Test func `pull fetches a version from a web server, and then only the difference`() throws {
+        try publish("1")
+        let origin = try served()
+        let answer = try pull(origin.url, "--json")
+        #expect(answer.status == 0, "\(answer)")
+        #expect(
+            try answer.members().isSuperset(of: [
+                "version", "files", "objects", "bytes", "reusedObjects", "reusedBytes",
+                "resumedBytes", "requests",
+            ]))
+        let first = try answer.document(PullDocument.self)
+        #expect(first.version == "1" && first.files == 6 && first.objects == 6)
+        #expect(first.bytes == Release.first.values.reduce(0) { $0 + $1.utf8.count })
+        #expect(first.reusedObjects == 0 && first.resumedBytes == 0)
+        #expect(first.requests == (try origin.requests().count))
+        #expect(first.pending && !first.current)
+        try publish("2")
+        let second = try pull(origin.url, "--json").document(PullDocument.self)
+        #expect(second.objects == 2 && second.bytes == "<h1>two</h1>more()".utf8.count)
+        #expect(second.reusedObjects == 4)
+        let count = try origin.requests().count
+        let again = try pull(origin.url, "--json").document(PullDocument.self)
+        #expect(again.objects == 0 && again.requests == 1)
+        #expect(try origin.requests().count == count + 1)
+        let boot = try place.castree("--store", "device", "boot")
+        #expect(boot.status == 0 && boot.text.contains("2"))
+        #expect(try place.contents("device/current/new/name.txt") == "moves along")
+        #expect(try place.castree("--store", "device", "fsck", "--deep").status == 0)
+    }
+
+    @Test func `pull takes a directory, and says in words what it did and what comes next`() throws
+    {
+        try publish("1")
+        let answer = try pull("site")
+        #expect(answer.status == 0)
+        #expect(answer.text.hasPrefix("Pulled version 1: 6 files; fetched 6 objects, "))
+        #expect(answer.text.contains("pending"))
+        let again = try pull("site")
+        #expect(again.status == 0 && again.text.hasPrefix("Version 1 is here already."))
+    }
+
+    @Test func `pull with --dry-run says what would come, and brings nothing`() throws {
+        try publish("1")
+        let origin = try served()
+        let answer = try pull(origin.url, "--dry-run", "--json")
+        let plan = try answer.document(PlanDocument.self)
+        #expect(plan.version == "1" && plan.files == 6 && plan.objects == 6 && plan.dryRun)
+        #expect(try !origin.requests().contains { $0.hasPrefix("/objects/") })
+        #expect(try pull(origin.url, "--dry-run").text.hasPrefix("Would pull version 1: "))
+        let versions = try place.castree("--store", "device", "versions", "--json")
+        #expect(try versions.document([ShownRow].self).isEmpty)
+        let done = try pull(origin.url, "--json").document(PullDocument.self)
+        #expect(done.bytes == plan.bytes && done.objects == plan.objects)
+    }
+
+    struct ShownRow: Decodable { let version: String }
+
+    @Test func `pull makes a version current, pending or neither`() throws {
+        try publish("1")
+        try publish("2", "--channel", "beta")
+        #expect(try pull("site", "--keep").status == 0)
+        #expect(try lifecycle().current == nil && lifecycle().pending == nil)
+        #expect(try pull("site", "--activate").status == 0)
+        #expect(try lifecycle().current == "1")
+        #expect(try pull("site", "--channel", "beta").status == 0)
+        #expect(try lifecycle().current == "1" && lifecycle().pending == "2")
+        #expect(try pull("site", "--keep", "--activate").status == 2)
+    }
+
+    @Test func `pull keeps to roll-outs and requirements, unless it is forced`() throws {
+        try publish("1")
+        try publish("2", "--rollout", "0", "--require", "minimumAppVersion=2.0")
+        // What is offered to everybody is the release before.
+        #expect(
+            try pull("site", "--device", "d", "--app", "version=1.0", "--json")
+                .document(PullDocument.self).version == "1")
+        try publish("2", "--channel", "beta", "--rollout", "0", "--salt", "s")
+        let answer = try pull("site", "--channel", "beta", "--device", "d", "--json")
+        #expect(answer.status == 0)
+        let nothing = try answer.document(NothingDocument.self)
+        #expect(nothing.version == nil && nothing.reasons.count == 1)
+        #expect(
+            try pull("site", "--channel", "beta").text.hasPrefix("The origin offers nothing for"))
+        #expect(try pull("site", "--channel", "beta", "--force").text.contains("version 2"))
+        try publish("1", "--channel", "old", "--require", "minimumAppVersion=2.0")
+        #expect(
+            try pull("site", "--channel", "old", "--app", "version=1.9", "--json")
+                .document(NothingDocument.self).reasons.count == 1)
+        #expect(
+            try pull("site", "--channel", "old", "--app", "version=2.0", "--json")
+                .document(PullDocument.self).version == "1")
+    }
+
+    @Test(arguments: [
+        ["site", "--jobs", "0"], ["site", "--format", "zip"], ["site", "--app", "colour=red"],
+        ["site", "--app", "version"], ["site", "--limit-rate", "fast"], ["site", "--timeout", "x"],
+        ["site", "--channel", "../x"], ["site", "--version", "../x"], [], ["site", "--colour"],
+        ["site", "more"],
+    ])
+    func `pull refuses what makes no sense as a usage error`(_ arguments: [String]) throws {
+        let answer = try place.run(.castree, ["--store", "device", "pull", "--json"] + arguments)
+        #expect(answer.status == 2, "\(answer)")
+        #expect(!place.exists("device"))
+    }
+
+    @Test func `pull says by its exit status that there is no origin or channel`() throws {
+        try publish("1")
+        let origin = try served()
+        for url in [origin.url, origin.url + "/wrong", "site", "nowhere"] {
+            let answer = try pull(url, "--channel", "beta", "--json")
+            #expect(answer.status == 3, "\(url) \(answer)")
+            #expect(try !answer.error().message.isEmpty)
+            #expect(answer.output.isEmpty)
+        }
+        #expect(try pull(origin.url, "--format", "castree", "--channel", "beta").status == 3)
+        #expect(try pull("ftp://127.0.0.1/x").status == 1)
+    }
+
+    @Test func `pull from a server that is down fails, and says which`() throws {
+        try publish("1")
+        let origin = try served()
+        origin.stop()
+        let answer = try pull(origin.url, "--retries", "0", "--json")
+        #expect(answer.status == 1, "\(answer)")
+        #expect(try answer.error().code == "network")
+        #expect(try answer.error().message.contains("127.0.0.1"))
+    }
+
+    @Test func `pull that lacks a file of the release fails, shows nothing, and can be repeated`()
+        throws
+    {
+        try publish("1")
+        let origin = try served()
+        let address = try place.address(of: "js/app.js", in: "1")
+        let object = place.directory.appending(
+            path: "site/objects/\(address.prefix(2))/\(address.dropFirst(2))")
+        let aside = place.directory.appending(path: "aside")
+        try FileManager.default.moveItem(at: object, to: aside)
+        let answer = try pull(origin.url, "--retries", "0", "--json")
+        #expect(answer.status == 1, "\(answer)")
+        #expect(try lifecycle().pending == nil)
+        try FileManager.default.moveItem(at: aside, to: object)
+        let again = try pull(origin.url, "--json").document(PullDocument.self)
+        #expect(again.pending && again.objects <= 6)
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `pull that is interrupted keeps what has come, and the next one goes on`() throws {
+        try place.add("3", ["index.html": "3", "large": Self.large])
+        try publish("3")
+        let origin = try served()
+        let running = try Running(
+            .castree, ["--store", "device", "pull", origin.url, "--limit-rate", "200K", "--json"],
+            in: place.directory)
+        // The small file and a part of the large one are there, or will be.
+        try waitForStaged(atLeast: 300_000)
+        running.signal(SIGINT)
+        let answer = try running.finished()
+        #expect(answer.status == 130, "\(answer)")
+        #expect(answer.output.isEmpty)
+        #expect(try lifecycle().pending == nil)
+        let again = try pull(origin.url, "--json").document(PullDocument.self)
+        #expect(again.resumedBytes >= 300_000)
+        #expect(again.bytes + again.resumedBytes >= Self.large.utf8.count)
+        #expect(again.bytes <= Self.large.utf8.count + 1 - 300_000)
+        #expect(try origin.requests().filter { $0.contains(" bytes=") }.count == 1)
+        #expect(try place.castree("--store", "device", "fsck", "--deep").status == 0)
+    }
+
+    /// Waits until a file in the device's staging directory has so many bytes.
+    private func waitForStaged(atLeast count: Int) throws {
+        let staging = place.directory.appending(path: "device/staging").path
+        let end = ContinuousClock.now + .seconds(300)
+        while ContinuousClock.now < end {
+            // It may not be there yet, or not any more.
+            for path in (try? FileManager.default.subpathsOfDirectory(atPath: staging)) ?? [] {
+                let size = try? FileManager.default.attributesOfItem(
+                    atPath: staging + "/" + path)[.size]
+                if let size = size as? Int, size >= count { return }
+            }
+        }
+        Issue.record("nothing was staged")
+    }
+
+    @Test func `two pulls at once into one store both succeed`() throws {
+        try publish("2")
+        let origin = try served()
+        let running = try (0..<2).map { _ in
+            try Running(
+                .castree, ["--store", "device", "pull", origin.url, "--json"], in: place.directory)
+        }
+        for program in running {
+            let answer = try program.finished()
+            #expect(answer.status == 0, "\(answer)")
+            #expect(try answer.document(PullDocument.self).version == "2")
+        }
+        #expect(try lifecycle().pending == "2")
+        #expect(try place.castree("--store", "device", "fsck", "--deep").status == 0)
+    }
+
+    @Test func `pull into a place that cannot be written says so`() throws {
+        try publish("1")
+        try place.write(["file": ""], to: "taken")
+        let answer = try place.castree("--store", "taken/file/store", "pull", "site", "--json")
+        #expect(answer.status == 1, "\(answer)")
+        #expect(try answer.error().message.contains("taken/file"))
+    }
+
+    @Test func `pull says which program is missing where castree lies alone`() throws {
+        let alone = place.directory.appending(path: "alone/castree")
+        try FileManager.default.createDirectory(
+            at: alone.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: alone)
+        let process = Process()
+        let errors = place.directory.appending(path: "alone/errors")
+        try Data().write(to: errors)
+        process.executableURL = alone
+        process.arguments = ["pull", "site", "--json"]
+        process.currentDirectoryURL = place.directory
+        process.standardError = try FileHandle(forWritingTo: errors)
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 1)
+        let said = try JSONDecoder().decode(ErrorDocument.self, from: Data(contentsOf: errors))
+        #expect(said.error.code == "noFetchingProgram")
+        #expect(said.error.message.contains("castree-pull"))
+    }
+
+    @Test func `report tells what pulls have asked, planned, fetched and failed`() throws {
+        try publish("1")
+        let origin = try served()
+        #expect(try pull(origin.url).status == 0)
+        #expect(try pull(origin.url).status == 0)
+        #expect(try pull(origin.url, "--channel", "beta").status == 3)
+        let text = try place.castree("--store", "device", "report").text
+        for sentence in [
+            "version 1 is available", "version 1 would take 6 files",
+            "began to download version 1", "download of version 1 finished: 6 files",
+            "nothing new", "no answer",
+        ] {
+            #expect(text.contains(sentence), "\(sentence) is not in \(text)")
+        }
+    }
+}

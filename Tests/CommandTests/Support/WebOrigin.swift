@@ -1,0 +1,97 @@
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A plain web server over a directory, with ranges, that notes what it is asked for.
+final class WebOrigin {
+    /// Its root, without a slash behind it.
+    let url: String
+    private let log: URL
+    private let process = Process()
+
+    /// Starts it; it ends with its last owner.
+    init(_ directory: URL) throws {
+        log = directory.deletingLastPathComponent()
+            .appending(path: ".requests-\(UUID().uuidString)")
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["python3", "-c", Self.script, directory.path, log.path]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = pipe
+        try process.run()
+        var output = Data()
+        while output.last != 10 {
+            let more = pipe.fileHandleForReading.availableData
+            if more.isEmpty { break }
+            output += more
+        }
+        let port = String(decoding: output, as: UTF8.self)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+        try #require(Int(port) != nil, "python3 is needed for this test")
+        url = "http://127.0.0.1:\(port)"
+    }
+
+    deinit { stop() }
+
+    /// Ends it: connections are refused from now on.
+    func stop() {
+        guard process.isRunning else { return }
+        // A child may have inherited a mask that blocks every other signal.
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        try? FileManager.default.removeItem(at: log)
+    }
+
+    /// The requests so far: path, and `Range` where there was one.
+    func requests() throws -> [String] {
+        guard let text = try? String(contentsOf: log, encoding: .utf8) else { return [] }
+        return text.split(separator: "\n").map(String.init)
+    }
+
+    private static let script = """
+        import http.server, os, sys
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                asked = self.headers.get("Range")
+                with open(sys.argv[2], "a") as log:
+                    log.write(self.path + (" " + asked if asked else "") + "\\n")
+                path = self.translate_path(self.path)
+                if not os.path.isfile(path):
+                    return self.send_error(404)
+                with open(path, "rb") as file:
+                    body = file.read()
+                tag, total, status = '"%d"' % hash(body), len(body), 200
+                if asked and self.headers.get("If-Range", tag) == tag:
+                    start = int(asked.split("=")[1].split("-")[0])
+                    body, status = body[start:], 206
+                self.send_response(status)
+                if status == 206:
+                    self.send_header(
+                        "Content-Range", "bytes %d-%d/%d" % (start, total - 1, total))
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("ETag", tag)
+                kind = "application/json" if path.endswith(".json") else "text/plain"
+                self.send_header("Content-Type", kind)
+                self.end_headers()
+                try:
+                    self.wfile.write(body)
+                except OSError:
+                    self.close_connection = True
+
+            def log_message(self, *arguments):
+                pass
+
+        handler = lambda *a, **k: Handler(*a, directory=sys.argv[1], **k)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        print(server.server_address[1], flush=True)
+        server.serve_forever()
+        """
+}
