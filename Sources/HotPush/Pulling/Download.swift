@@ -161,7 +161,7 @@ final class Download: TransferClient {
             isProvable: !content.isProvisional || !file.labels.isEmpty)
         let question = part.question
         if case .nothing = question {
-            try finish(work, arrival, isFetched: false)
+            try finish(work, arrival, isFetched: content.byteCount == 0)
             return nil
         }
         if case .whole = question, arrival.offset > 0 { try arrival.restart() }

@@ -107,6 +107,7 @@ struct PullComplaintTests {
         _ = try versions.retire("2")
         #expect(code { try fixture.run() } == .bannedVersion)
         let mended = try PublishingPlace()
+        mended.clock.advance(by: 1000)
         _ = try mended.versions.retire("2")
         var files = PublishingPlace.second
         files["js/app.js"] = "mended()"
