@@ -133,7 +133,9 @@ extension UpdateOffer {
         if let order, let embeddedOrder = standing.embeddedOrder, order < embeddedOrder {
             reasons.append("it is older than the version that the app was shipped with")
         }
-        if let known = standing.versions[version], let content, known.content != content {
+        if let known = standing.versions[version], known.isComplete, let content,
+            known.content != content
+        {
             reasons.append(
                 "the store has version \(version) with other content; other content needs another "
                     + "name")

@@ -164,6 +164,12 @@ extension Pull {
         let format = CastreeFormat()
         var release = try format.read(
             bytes, ReleaseContext(origin: origin, platform: options.platform))
+        guard release.version == published.name else {
+            throw StoreError(
+                .damagedOrigin,
+                "the channel offers version \(published.name), and its manifest is that of "
+                    + "\(release.version); publish the version again")
+        }
         release.order = offered.sequence
         release.rollout = offered.rollout
         release.requirements = offered.requirements
