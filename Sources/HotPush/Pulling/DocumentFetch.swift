@@ -48,9 +48,7 @@ final class DocumentFetch: TransferClient {
     func next() -> NextTransfer {
         guard isWanted else { return .nothing }
         if let due, due > .now {
-            let (seconds, attoseconds) = (due - .now).components
-            return .wait(
-                milliseconds: Int(seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1))
+            return .wait(milliseconds: Int((due - .now).milliseconds + 1))
         }
         isWanted = false
         bytes = []

@@ -121,9 +121,7 @@ final class Download: TransferClient {
             }
         }
         guard failure == nil, let due = waiting.compactMap(\.due).min() else { return .nothing }
-        let (seconds, attoseconds) = (due - .now).components
-        let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
-        return .wait(milliseconds: Int(max(1, milliseconds + 1)))
+        return .wait(milliseconds: Int(max(1, (due - .now).milliseconds + 1)))
     }
 
     private func nextWork() -> Work? {

@@ -122,7 +122,6 @@ final class Draft {
     /// What is known of the content behind each name of the plan.
     private var contents: [ObjectID: ArrivedContent] = [:]
     private var absent: Set<ObjectID> = []
-    private var provisional: Set<ObjectID>
     /// What the format has read about the app.
     var app: AppIdentity?
     /// Whether something has come that the registered manifest does not name.
@@ -140,7 +139,6 @@ final class Draft {
         self.plan = plan
         self.versions = versions
         app = plan.app
-        provisional = Set(plan.contents.filter(\.isProvisional).map(\.name))
     }
 
     /// - Returns: what protects the bytes, if it is not the lease.

@@ -45,8 +45,7 @@ extension Pull {
     func noteEnd(
         of plan: DownloadPlan, since began: ContinuousClock.Instant, _ error: StoreError?
     ) {
-        let (seconds, attoseconds) = (ContinuousClock.now - began).components
-        figures.milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        figures.milliseconds = (ContinuousClock.now - began).milliseconds
         guard let journal = options.journal else { return }
         guard !plan.contents.isEmpty else {
             if let error { journal.record(error, during: "download") }

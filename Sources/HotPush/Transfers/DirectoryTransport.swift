@@ -85,7 +85,7 @@ public final class DirectoryTransport: Transport {
                 count: Int(min(status.byteCount - offset, Int64(Self.pieceByteCount))))
             if piece.isEmpty { break }
             offset += Int64(piece.count)
-            if offset - first > request.byteCountMax - first {
+            if offset - first > request.byteCountMax {
                 return client.end(request.id, .tooLarge)
             }
             guard client.tick() else { return client.end(request.id, .cancelled) }

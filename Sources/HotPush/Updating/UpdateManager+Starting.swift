@@ -189,10 +189,7 @@ extension UpdateManager {
     }
 
     private var allowedInWords: String {
-        let allowed = options.confirmWithin ?? .zero
-        let milliseconds =
-            allowed.components.seconds * 1000
-            + allowed.components.attoseconds / 1_000_000_000_000_000
+        let milliseconds = (options.confirmWithin ?? .zero).milliseconds
         return milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
     }
 

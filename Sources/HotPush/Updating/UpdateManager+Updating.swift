@@ -230,7 +230,6 @@ extension UpdateManager {
     }
 
     private func milliseconds(since began: Duration) -> Int64 {
-        let passed = (clock.now - began).components
-        return passed.seconds * 1000 + passed.attoseconds / 1_000_000_000_000_000
+        (clock.now - began).milliseconds
     }
 }

@@ -120,7 +120,7 @@ extension Invocation {
         }
         options.shell = try value("shell")
         options.requiresToken = flag("token")
-        options.confirmation = try value("confirm-within").map { try Self.duration($0) }
+        options.confirmation = try duration("confirm-within")
         options.workers = try integer("workers") ?? 1
         options.notice = { diagnostics.warn(code: "notice", $0) }
         for route in values("proxy") { options.proxies.append(try proxy(route)) }
@@ -180,17 +180,6 @@ extension Invocation {
         do {
             return try ProxyRoute(route)
         } catch { throw CommandError.usage("--proxy: \(error.message)") }
-    }
-
-    /// Reads `20s`, `500ms`, `1m`.
-    static func duration(_ text: String) throws(CommandError) -> Duration {
-        for (unit, milliseconds) in [("ms", 1), ("s", 1000), ("m", 60_000)] {
-            guard text.hasSuffix(unit), let number = Int64(text.dropLast(unit.utf8.count)),
-                number > 0, number <= 86_400_000 / Int64(milliseconds)
-            else { continue }
-            return .milliseconds(number * Int64(milliseconds))
-        }
-        throw .usage("a time is a whole number with ms, s or m, up to a day: 20s; not '\(text)'")
     }
 
     fileprivate func reportReady(_ server: AppServer) throws {
