@@ -115,6 +115,11 @@ let package = Package(
                 "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
+            name: "FuzzTests",
+            dependencies: [
+                "ServeFromCAS", "HotPush", "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
+            ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
+        .testTarget(
             name: "ServeFromCASTests",
             dependencies: [
                 "StorageTestSupport", "ServeFromCAS", "VersionTree", "CASStore", "StrictJSON",

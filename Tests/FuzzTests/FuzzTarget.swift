@@ -1,0 +1,29 @@
+/// A reader of bytes that come from strangers, and what must hold for whatever it is given.
+///
+/// The same targets run in two ways: seeded, in the tests, and under libFuzzer (`Tests/FuzzTests/run`).
+struct FuzzTarget: Sendable {
+    /// The name of its corpus and of the command's argument.
+    var name: String
+    /// Tokens of the language, for mutations to be made of.
+    var words: [String]
+    /// Reads the bytes; throws what is wrong with how they were read.
+    ///
+    /// To refuse bytes is right: an error of the reader is not thrown on.
+    var check: @Sendable ([UInt8]) throws -> Void
+
+    /// All of them.
+    static let all: [FuzzTarget] = [
+        requests, frames, bridgeFrames, fields, json, manifests, releases, pointers, deltas,
+        responses, lifecycles, stamps, paths,
+    ]
+}
+
+/// What a reader must not do.
+struct Complaint: Error, CustomStringConvertible {
+    var description: String
+}
+
+/// Throws a complaint unless the condition holds.
+func hold(_ condition: Bool, _ complaint: @autoclosure () -> String) throws {
+    if !condition { throw Complaint(description: complaint()) }
+}

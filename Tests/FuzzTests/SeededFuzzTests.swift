@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+/// The short part of fuzzing: every sample, and many mutations of them, the same in every run.
+///
+/// `CASTREE_FUZZ_INPUTS` asks for another number of mutations a target.
+@Suite("Bytes from strangers")
+struct SeededFuzzTests {
+    static let corpora = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "Corpora")
+
+    static func samples(_ target: FuzzTarget) throws -> [[UInt8]] {
+        let folder = corpora.appending(path: target.name)
+        return try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted().map {
+            Array(try Data(contentsOf: folder.appending(path: $0)))
+        }
+    }
+
+    static let inputCount =
+        ProcessInfo.processInfo.environment["CASTREE_FUZZ_INPUTS"].flatMap { Int($0) } ?? 20_000
+
+    @Test("are read or refused, whatever they are", arguments: FuzzTarget.all.indices)
+    func seeded(_ index: Int) throws {
+        let target = FuzzTarget.all[index]
+        let samples = try Self.samples(target)
+        try #require(!samples.isEmpty, "\(target.name) has no samples")
+        for sample in samples { try check(target, sample, "a sample") }
+        var mutation = Mutation(seed: UInt64(index))
+        for number in 0..<Self.inputCount {
+            let input = mutation.mutated(samples, words: target.words)
+            try check(target, input, "mutation \(number)")
+        }
+    }
+
+    private func check(_ target: FuzzTarget, _ input: [UInt8], _ origin: String) throws {
+        do {
+            try target.check(input)
+        } catch {
+            let text = Data(input).base64EncodedString()
+            Issue.record("\(target.name): \(error), given \(origin), in base 64: \(text)")
+            throw error
+        }
+    }
+
+    @Test("are cut anywhere, and every part is read or refused", arguments: FuzzTarget.all.indices)
+    func cut(_ index: Int) throws {
+        let target = FuzzTarget.all[index]
+        for sample in try Self.samples(target) {
+            for end in sample.indices { try check(target, Array(sample[..<end]), "cut at \(end)") }
+        }
+    }
+
+    @Test("have a bit turned anywhere, and are read or refused", arguments: FuzzTarget.all.indices)
+    func turned(_ index: Int) throws {
+        let target = FuzzTarget.all[index]
+        for sample in try Self.samples(target) {
+            for position in sample.indices.prefix(2048) {
+                for bit in 0..<8 {
+                    var bytes = sample
+                    bytes[position] ^= 1 << UInt8(bit)
+                    try check(target, bytes, "bit \(bit) of byte \(position)")
+                }
+            }
+        }
+    }
+
+    @Test("are found wrong by a target whose reader is wrong")
+    func sensitive() throws {
+        // A reader that believes every length: the suite must notice.
+        let target = FuzzTarget(name: "requests", words: ["Content-Length: "]) { bytes in
+            try hold(!bytes.contains(0), "a NUL")
+        }
+        var mutation = Mutation(seed: 1)
+        let samples = try Self.samples(target)
+        var complaints = 0
+        for _ in 0..<1000 {
+            let input = mutation.mutated(samples, words: target.words)
+            do { try target.check(input) } catch { complaints += 1 }
+        }
+        #expect(complaints > 0)
+    }
+}

@@ -1,0 +1,60 @@
+@testable import ServeFromCAS
+
+// What a WebSocket receives. The first byte of an input says how the rest is cut; the verdict must be
+// the same as for the whole, and the output one Close at most.
+
+extension FuzzTarget {
+    static let frames = FuzzTarget(
+        name: "frames",
+        words: ["\u{1}", "\u{2}", "\u{8}", "\u{9}", "\u{0}\u{0}\u{0}\u{0}", "~", "\u{7f}"]
+    ) { input in
+        guard let first = input.first else { return }
+        let bytes = input[1...]
+        let whole = verdict(bytes, pieces: .max >> 1)
+        let cut = verdict(bytes, pieces: Int(first) + 1)
+        try hold(whole.events == cut.events && whole.sent == cut.sent, "cuts change the verdict")
+        var ends = 0
+        for event in whole.events {
+            switch event {
+            case .closed: ends += 1
+            case .message(let message):
+                try hold(ends == 0, "a message after the end")
+                try hold(message.bytes.count <= 4096, "a message over the limit")
+                let isText = String(validating: message.bytes, as: UTF8.self) != nil
+                try hold(message.kind == .binary || isText, "a text that is not UTF-8")
+            case .pong(let payload):
+                try hold(payload.count <= 125, "a pong over 125 bytes")
+            }
+        }
+        try hold(ends <= 1, "two ends")
+        // What a server sends, a client must understand.
+        var client = WebSocketConnection(.client, now: .zero)
+        for case .closed(let reason) in client.receive(whole.sent, now: .zero) {
+            try hold(reason.isClean, "the server's own frames are wrong")
+        }
+    }
+}
+
+private func verdict(
+    _ bytes: ArraySlice<UInt8>, pieces: Int
+) -> (events: [WebSocketConnection.Event], sent: [UInt8]) {
+    var options = WebSocketConnection.Options()
+    options.limits.messageByteCount = 4096
+    options.limits.fragmentCount = 64
+    var connection = WebSocketConnection(.server, options: options, now: .zero)
+    var events: [WebSocketConnection.Event] = []
+    var sent: [UInt8] = []
+    var start = bytes.startIndex
+    while start < bytes.endIndex {
+        let end = min(start + pieces, bytes.endIndex)
+        events += connection.receive(Array(bytes[start..<end]), now: .zero)
+        start = end
+    }
+    while connection.outputCount > 0 {
+        connection.withOutput { output in
+            sent += output
+            return output.count
+        }
+    }
+    return (events, sent)
+}

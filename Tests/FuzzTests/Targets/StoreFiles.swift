@@ -1,0 +1,53 @@
+@testable import CASStore
+@testable import HotPush
+@testable import VersionTree
+
+// Small files of a store, as a dying disk or a curious user may leave them.
+
+extension FuzzTarget {
+    static let lifecycles = FuzzTarget(
+        name: "lifecycles",
+        words: [
+            "\"bad\":[", "\"boot\":{", "\"confirmed\":{", "\"current\":\"", "\"embedded\":null",
+            "\"format\":1",
+            "\"knownGood\":[", "\"pending\":", "\"token\":\"", "\"content\":\"", "\"count\":",
+            String(repeating: "a", count: 64), "../",
+        ]
+    ) { input in
+        if let line = JournalEntry(line: input) {
+            try hold(
+                line.line.last == 10 && !line.line.dropLast().contains(10), "an event of two lines")
+        }
+        let lifecycle: Lifecycle
+        do throws(StoreError) {
+            lifecycle = try Lifecycle(parsing: input)
+        } catch {
+            try hold(!error.message.isEmpty, "a refusal without a sentence")
+            return
+        }
+        let again = try Lifecycle(parsing: lifecycle.serialized())
+        try hold(again == lifecycle, "another lifecycle when it is written and read")
+        let names =
+            [lifecycle.current, lifecycle.pending, lifecycle.embedded] + lifecycle.knownGood
+        for case let name? in names {
+            try hold((try? VersionName(name)) != nil, "the version \(name)")
+        }
+    }
+
+    static let stamps = FuzzTarget(name: "stamps", words: ["castree-stamp 1 ", " 0", "\n"]) {
+        input in
+        if let stamp = IndexStamp(input) {
+            try hold(
+                IndexStamp(stamp.encoded) == stamp, "another stamp when it is written and read")
+        }
+        if let runs = input.withUnsafeBytes({ EdgeRuns($0) }) {
+            var last: Int64 = -1
+            for run in runs.runs {
+                try hold(
+                    run.lowerBound > last && run.upperBound >= run.lowerBound, "runs out of order")
+                last = run.upperBound
+            }
+            _ = runs.encoded
+        }
+    }
+}
