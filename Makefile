@@ -10,14 +10,17 @@ tests := --disable-xctest
 # all files, locks and sockets of the one that starts it, and the others' tests look at just those.
 programs := ^(CommandTests|StressTests)\.
 
+TARGET ?= all
+SECONDS ?= 60
+
 release := -c release -Xswiftc -cross-module-optimization
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* Benchmarks/run Benchmarks/serve Benchmarks/pull Tests/Browser/run)
+scripts := $(wildcard scripts/* .ci/* Benchmarks/run Benchmarks/serve Benchmarks/pull Tests/Browser/run Tests/FuzzTests/run)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: run test check fmt bench bench-serve bench-pull browser setup build clean help
+.PHONY: run test check fmt bench bench-serve bench-pull browser fuzz setup build clean help
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -62,6 +65,10 @@ bench-pull: ## build, then measure pull against curl and ostree
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory build
 	Benchmarks/pull
+
+fuzz: ## fuzz every reader of foreign bytes (TARGET=all SECONDS=60)
+	@scripts/setup
+	Tests/FuzzTests/run $(TARGET) $(SECONDS)
 
 setup: ## install what building and testing need
 	@scripts/setup

@@ -54,7 +54,7 @@ struct HeadReader {
     }
 
     /// The fields, names in lower case; a folded line belongs to the field before it (RFC 9112,
-    /// section 5.2).
+    /// section 5.2), and one without a name is none.
     private func fields() -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         fields.reserveCapacity(16)
@@ -66,7 +66,7 @@ struct HeadReader {
                 if let last = fields.indices.last, !line.isEmpty {
                     fields[last].value += " " + String(decoding: line, as: UTF8.self)
                 }
-            } else if let colon = line.firstIndex(of: 58) {
+            } else if let colon = line.firstIndex(of: 58), colon > line.startIndex {
                 fields.append(
                     (
                         name: Self.lowered(line[..<colon]),
