@@ -64,7 +64,7 @@ class Peer:
 
 class Castree(Peer):
     """Ours. The tree of each version stands from the beginning; another is made of hard links."""
-    name, durable, needs = "castree", "yes: two waits for the whole file system, whatever the number of files", ""
+    name, durable, needs = "castree", "yes: four syncs, whatever the number of files", ""
     program: Path = Path()
     options: tuple[str, ...] = ()
 
@@ -185,7 +185,10 @@ class Casync(Peer):
         return self.run("casync", verb, f"--store={self.root / 'store.castr'}", *arguments)
 
     def store(self, source, version, before):
-        return self.call("make", self._index(version), source)
+        return self.call("make", *self.options(), self._index(version), source)
+
+    def options(self) -> list:
+        return []
 
     def tree(self, version, target):
         return self.call("extract", self._index(version), target)
@@ -202,6 +205,14 @@ class Casync(Peer):
 
     def _index(self, version: str) -> Path:
         return self.root / f"{version}.caidx"
+
+
+class CachedCasync(Casync):
+    """Remembers, as the others do, what it has read."""
+    variant = "--cache"
+
+    def options(self):
+        return [f"--cache={self.root / 'cache'}"]
 
 
 class Ostree(Peer):
@@ -260,5 +271,5 @@ class DurableRsync(Rsync):
 
 def all_peers(castree: Path) -> list[type[Peer]]:
     Castree.program = castree
-    return [Castree, CastreeWithoutSync, Ostree, OstreeWithoutSync, Git, DurableGit, Restic, Casync, Rsync,
-            DurableRsync]
+    return [Castree, CastreeWithoutSync, Ostree, OstreeWithoutSync, Git, DurableGit, Restic, Casync,
+            CachedCasync, Rsync, DurableRsync]
