@@ -138,7 +138,7 @@ READING = [
     "- A version of ours has its tree from the beginning: storing includes it, as it does for rsync.",
     "- castree verifies by SHA-256 here (`fsck --deep`); its usual check, by fingerprints, is among the details. "
     "casync has no check: a digest of both indexes reads the chunks of each. rsync keeps no sums. "
-    "Each check has found a changed byte before its time was taken as that of a check.",
+    "In the same run each check has found a byte that was changed on purpose.",
     "- git, restic and casync compress, ours and ostree's mode do not: generated files are random bytes, which nothing "
     "makes smaller; those of a real app shrink. Ours includes a reserve for working on a full disk.",
     "- git's last step packs the whole repository anew; that is what frees space there.",
