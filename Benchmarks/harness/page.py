@@ -32,12 +32,15 @@ def write_page(sections: dict[str, dict], scale: str, misses: str, command: str,
              "[Benchmarks/README.md](../Benchmarks/README.md) says what each row is and how it is measured.", "",
              "Ratios of one run compare; seconds of different machines do not.", ""]
     lines += _machine(sections)
-    lines += _limits(sections, explanations(misses))
+    lines += _limits([row for section in sections.values() for row in section.get("rows", [])] + _judged(scale),
+                     explanations(misses))
     for name, section in sections.items():
         lines += ["", f"## {TITLES[name]}", ""]
         lines += _peers(section, picture) if name == "peers" else _rows(name, section)
     if scale:
-        lines += ["", f"## {TITLES['scale']}", "", _demoted(scale)]
+        known = set(lines)  # the machine is described already
+        lines += ["", f"## {TITLES['scale']}", "",
+                  *(line for line in _demoted(scale) if not (line.startswith("- ") and line in known))]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -68,8 +71,8 @@ def _machine(sections: dict[str, dict]) -> list[str]:
 
 # MARK: Limits
 
-def _limits(sections: dict[str, dict], why: dict[str, str]) -> list[str]:
-    judged = [row for section in sections.values() for row in section.get("rows", []) if row["limit"] is not None]
+def _limits(rows: list[dict], why: dict[str, str]) -> list[str]:
+    judged = [row for row in rows if row["limit"] is not None]
     if not judged:
         return []
     met = [row for row in judged if row["verdict"] == "PASS"]
@@ -84,6 +87,13 @@ def _limits(sections: dict[str, dict], why: dict[str, str]) -> list[str]:
     if others:
         lines += ["", "Not measured:", "", *(f"- {row['id']}, {row['work']}: {row['verdict']}" for row in others)]
     return lines
+
+
+def _judged(scale: str) -> list[dict]:
+    """The rows of the scale section that have a verdict: | row | work | **value** unit | limit unit | verdict |."""
+    pattern = r"\| (scale-[a-z-]+) \| (.+?) \| \*\*([0-9.e+]+)\*\* ?(\S*) \| ([0-9.]+) ?\S* \| (PASS|FAIL) \|"
+    return [{"id": row, "work": work, "value": float(value), "unit": unit, "limit": float(limit), "range": None,
+             "verdict": verdict} for row, work, value, unit, limit, verdict in re.findall(pattern, scale)]
 
 
 def _rows(name: str, section: dict) -> list[str]:
@@ -196,12 +206,14 @@ def _table(head: list[str], body: list[list[str]]) -> list[str]:
             for line in [head, ["---"] * len(head), *body]]
 
 
-def _demoted(text: str) -> str:
+def _demoted(text: str) -> list[str]:
     """A page as a part of another: without its title, its headings one level lower."""
     lines = text.strip().splitlines()
     if lines and lines[0].startswith("# "):
         lines = lines[1:]
-    return "\n".join("#" + line if line.startswith("#") else line for line in lines).strip()
+    while lines and not lines[0]:
+        lines = lines[1:]
+    return ["#" + line if line.startswith("#") else line for line in lines]
 
 
 def read_text(path: Path) -> str:
