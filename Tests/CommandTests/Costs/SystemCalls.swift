@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// What a program asks of the kernel, as `Tests/CallCounter` counts it: in the order of its `kinds.h`.
 enum SystemCall: Int, CaseIterable, CustomStringConvertible {
@@ -30,8 +31,14 @@ typealias Counts = [SystemCall: Int]
 /// Counts what programs ask for from now on, while they run and after.
 final class CallCounter {
     private let file: URL
+    private static let library = ProgramUnderTest.castree.url.deletingLastPathComponent()
+        .appending(path: "libCallCounter.so")
 
     init(in directory: URL) throws {
+        // Without it the programs would run uncounted.
+        try #require(
+            FileManager.default.fileExists(atPath: Self.library.path),
+            "libCallCounter.so is not beside castree: swift build --build-tests makes it")
         file = directory.appending(path: ".counts-\(UUID().uuidString)")
         try Data(count: SystemCall.allCases.count * MemoryLayout<UInt64>.size).write(to: file)
     }
@@ -41,10 +48,8 @@ final class CallCounter {
     /// Its wall clock is a minute ahead: files that were written just now are then old enough to be trusted
     /// by their time stamps, so that nothing depends on how quick the machine is.
     var environment: [String: String] {
-        let library = ProgramUnderTest.castree.url.deletingLastPathComponent()
-            .appending(path: "libCallCounter.so")
-        return [
-            "LD_PRELOAD": library.path, "CASTREE_COUNTS": file.path, "CASTREE_PROCESSORS": "2",
+        [
+            "LD_PRELOAD": Self.library.path, "CASTREE_COUNTS": file.path, "CASTREE_PROCESSORS": "2",
             "CASTREE_CLOCK_AHEAD": "60",
         ]
     }
