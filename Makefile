@@ -16,11 +16,13 @@ SECONDS ?= 60
 release := -c release -Xswiftc -cross-module-optimization
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* Benchmarks/run Benchmarks/serve Benchmarks/pull Tests/Browser/run Tests/FuzzTests/run)
+scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull scale on-own-disk) \
+    Tests/Browser/run Tests/FuzzTests/run)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: run test check fmt bench bench-serve bench-pull browser fuzz setup build clean help
+.PHONY: run test check fmt bench bench-peers bench-engine bench-serve bench-pull browser fuzz setup \
+    build clean help
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -45,7 +47,18 @@ check: ## lint the Swift files, parse the scripts
 fmt: ## rewrite the Swift files in the project's format
 	$(SWIFT) format --in-place --recursive --parallel $(swift_files)
 
-bench: ## build, then measure against other tools
+bench: ## build, then measure everything against every peer, into docs/performance.md
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	$(SWIFT) build $(release) --product Echo
+	Benchmarks/all
+
+bench-peers: ## build, then compare with ostree, git, restic, casync, rsync
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	Benchmarks/peers
+
+bench-engine: ## build, then measure against plain C and ostree
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory build
 	Benchmarks/run
@@ -81,4 +94,4 @@ clean: ## remove what building made; downloads and the demo store stay
 
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | \
-	    while IFS='|' read -r word meaning; do printf '  make %-11s %s\n' "$$word" "$$meaning"; done
+	    while IFS='|' read -r word meaning; do printf '  make %-12s %s\n' "$$word" "$$meaning"; done

@@ -34,6 +34,8 @@ let package = Package(
         .executable(name: "castree", targets: ["castree"]),
         .executable(name: "castree-pull", targets: ["castree-pull"]),
         .executable(name: "castree-fsck", targets: ["fsck"]),
+        // For tests only: loaded into the programs, it counts their system calls.
+        .library(name: "CallCounter", type: .dynamic, targets: ["CallCounter"]),
     ],
     targets: [
         .systemLibrary(
@@ -86,6 +88,7 @@ let package = Package(
         .target(
             name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
             path: "Tests/StorageTestSupport", swiftSettings: settings),
+        .target(name: "CallCounter", path: "Tests/CallCounter"),
         .executableTarget(
             name: "BridgeEcho", dependencies: ["ServeFromCAS", "VersionTree", "CASStore"],
             path: "Tests/Browser/BridgeEcho", swiftSettings: settings, linkerSettings: standalone),

@@ -66,6 +66,12 @@ def describe_clients() -> dict[str, str]:
     return {"server and clients": "; ".join([nginx.removeprefix("nginx version: "), _version(["curl", "--version"])])}
 
 
+def describe_peers() -> dict[str, str]:
+    """The versions of those that `peers` compares, besides what `describe_machine` names."""
+    return {"further peers": "; ".join(filter(None, (_version([name, word]) for name, word in (
+        ("restic", "version"), ("casync", "--version"), ("rsync", "--version")))))}
+
+
 def _spread(values: list[float]) -> str:
     return f"{median(values):.3f} ({min(values):.3f}–{max(values):.3f})" if values else ""
 
@@ -128,7 +134,7 @@ def describe_machine(work: Path, castree: Path | None) -> dict[str, str]:
     return {
         "processor": f"{_first_field('/proc/cpuinfo', 'model name')}, {len(os.sched_getaffinity(0))} cores, "
                      + ("with" if _has_sha_instructions() else "without") + " SHA instructions",
-        "memory": _first_field("/proc/meminfo", "MemTotal"),
+        "memory": f"{int(_first_field('/proc/meminfo', 'MemTotal').split()[0]) / 2**20:.1f} GiB",
         "kernel": f"{platform.system()} {platform.release()}",
         "file system": file_system(work),
         "load averages at the end": load,

@@ -67,16 +67,20 @@ class Stopwatch:
             "LC_ALL": "C", "NO_COLOR": "1"}
         self._compile()
 
-    def run(self, arguments: list) -> tuple[Sample, str]:
-        """Runs once and returns what it printed; failure is an error with the program's own words."""
+    def run(self, arguments: list, told: bool = True) -> tuple[Sample, str]:
+        """Runs once and returns what it printed; failure is an error with the program's own words.
+
+        What is not `told` is left out of the log: a step between those that are timed."""
         command = [str(argument) for argument in arguments]
-        self.log.append(self._spell(" ".join([self._name(command[0]), *command[1:]])))
+        spelled = self._spell(" ".join([self._name(command[0]), *command[1:]]))
+        if told:
+            self.log.append(spelled)
         output, errors = self.work / ".output", self.work / ".errors"
         with open(output, "wb") as out, open(errors, "wb") as err:
             streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
             status, sample = (self._time if "measure" in self.raw else self._time_roughly)(command, streams)
         if status != 0:
-            raise BenchmarkError(f"`{self.log[-1]}` ended with {status}: {self._spell(_last_lines(errors))}")
+            raise BenchmarkError(f"`{spelled}` ended with {status}: {self._spell(_last_lines(errors))}")
         return sample, output.read_text(errors="replace")
 
     def _time(self, command: list[str], streams: dict) -> tuple[int, Sample]:

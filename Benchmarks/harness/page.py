@@ -1,0 +1,220 @@
+"""docs/performance.md: the sections that were measured, as one page for readers."""
+
+import re
+from pathlib import Path
+
+from .chart import Bar, Panel, draw
+from .lifecycle import CHECK, FORGET, NEXT, STEPS, STORE, TREE
+
+MIB = 1 << 20
+TITLES = {
+    "peers": "The life of two releases, by six programs",
+    "engine": "The engine against plain C and OSTree",
+    "serve": "The server against nginx",
+    "pull": "Pulling against curl and OSTree",
+    "scale": "How costs grow",
+}
+ABOUT = {
+    "engine": "Seconds of a whole process, and their ratio: by so much ours may be slower, or must be faster.",
+    "serve": "CPU seconds of the server for 100,000 requests, both servers in turn under the same load.",
+    "pull": "Seconds of a whole process over a local nginx, and their ratio.",
+}
+QUESTIONS = {
+    STORE: "Store a release", NEXT: "Store the next release", TREE: "Make the tree of a version",
+    CHECK: "Verify everything", FORGET: "Forget one version and free its space",
+}
+
+
+def write_page(sections: dict[str, dict], scale: str, misses: str, command: str, day: str, picture: str) -> str:
+    """`scale` is a page of its own, in Markdown; `misses` explains rows, see `explanations`."""
+    lines = ["# Performance", "",
+             f"Measured by `{command}` on {day}, everything in one run on one machine. "
+             "[Benchmarks/README.md](../Benchmarks/README.md) says what each row is and how it is measured.", "",
+             "Ratios of one run compare; seconds of different machines do not.", ""]
+    lines += _machine(sections)
+    lines += _limits([row for section in sections.values() for row in section.get("rows", [])] + _judged(scale),
+                     explanations(misses))
+    for name, section in sections.items():
+        lines += ["", f"## {TITLES[name]}", ""]
+        lines += _peers(section, picture) if name == "peers" else _rows(name, section)
+    if scale:
+        known = set(lines)  # the machine is described already
+        lines += ["", f"## {TITLES['scale']}", "",
+                  *(line for line in _demoted(scale) if not (line.startswith("- ") and line in known))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def explanations(text: str) -> dict[str, str]:
+    """Row to sentence, from paragraphs that begin with the rows' names in back quotes and a colon."""
+    found = {}
+    for paragraph in re.split(r"\n\s*\n", text):
+        match = re.fullmatch(r"((?:`[a-z0-9-]+`(?:, )?)+): (.+)", " ".join(paragraph.split()))
+        if match:
+            for row in re.findall(r"`([a-z0-9-]+)`", match.group(1)):
+                found[row] = match.group(2)
+    return found
+
+
+def _machine(sections: dict[str, dict]) -> list[str]:
+    lines, seen = [], set()
+    for name, section in sections.items():
+        for key, text in section["machine"].items():
+            if key == "load averages at the end":
+                continue
+            if (key, text) not in seen:
+                seen.add((key, text))
+                lines.append(f"- {key}: {text}")
+    loads = [f"{name} {section['machine']['load averages at the end']}" for name, section in sections.items()
+             if "load averages at the end" in section["machine"]]
+    return lines + [f"- load averages behind each section: {'; '.join(loads)}"] if loads else lines
+
+
+# MARK: Limits
+
+def _limits(rows: list[dict], why: dict[str, str]) -> list[str]:
+    judged = [row for row in rows if row["limit"] is not None]
+    if not judged:
+        return []
+    met = [row for row in judged if row["verdict"] == "PASS"]
+    beyond = [row for row in judged if row["verdict"] == "FAIL"]
+    others = [row for row in judged if row["verdict"] not in ("PASS", "FAIL")]
+    lines = ["", "## Limits", "", f"{len(met)} of {len(judged)} rows are within their limits."]
+    if beyond:
+        lines += ["", "Beyond them:", "", *_table(
+            ["row", "work", "value", "at most", "why"],
+            [[row["id"], row["work"], _value(row), f"{row['limit']:g} {row['unit']}".rstrip(),
+              why.get(row["id"], "not explained yet")] for row in beyond])]
+    if others:
+        lines += ["", "Not measured:", "", *(f"- {row['id']}, {row['work']}: {row['verdict']}" for row in others)]
+    return lines
+
+
+def _judged(scale: str) -> list[dict]:
+    """The rows of the scale section that have a verdict: | row | work | **value** unit | limit unit | verdict |."""
+    pattern = r"\| (scale-[a-z-]+) \| (.+?) \| \*\*([0-9.e+]+)\*\* ?(\S*) \| ([0-9.]+) ?\S* \| (PASS|FAIL) \|"
+    return [{"id": row, "work": work, "value": float(value), "unit": unit, "limit": float(limit), "range": None,
+             "verdict": verdict} for row, work, value, unit, limit, verdict in re.findall(pattern, scale)]
+
+
+def _rows(name: str, section: dict) -> list[str]:
+    verdicts = {"PASS": "yes", "FAIL": "**no**", "told": ""}
+    body = [[row["id"], row["work"], _figure(row["ours"], row["measure"]), row["against"],
+             _figure(row["theirs"], row["measure"]), _value(row),
+             "" if row["limit"] is None else f"{row['limit']:g} {row['unit']}".rstrip(),
+             verdicts.get(row["verdict"], row["verdict"])] for row in section["rows"]]
+    return [ABOUT[name], "", _settings(section), "",
+            *_table(["row", "work", "castree", "against", "it", "value (lowest–highest)", "at most", "met"], body)]
+
+
+def _value(row: dict) -> str:
+    if row["value"] is None:
+        return ""
+    if row["unit"]:
+        return f"{row['value']:.1f} {row['unit']}"
+    spread = f" ({row['range'][0]:.2f}–{row['range'][1]:.2f})" if row["range"] else ""
+    return f"{row['value']:.3g}{spread}"
+
+
+def _figure(value: float | None, measure: str) -> str:
+    return "" if value is None else f"{value:.3g} {measure}" if measure != "B" else f"{value:,.0f} B"
+
+
+def _settings(section: dict) -> str:
+    return "; ".join(f"{name}: {text}" for name, text in section["settings"].items()) + "."
+
+
+# MARK: Peers
+
+def _peers(section: dict, picture: str) -> list[str]:
+    lines = [f"![Bars: seconds of each program for each step]({picture})", "", _settings(section), ""]
+    for content in section["contents"]:
+        steps = [step for step in STEPS if any(step in peer["steps"] for peer in content["peers"])]
+        body = []
+        for peer in content["peers"]:
+            cells = [_seconds(peer["steps"].get(step)) for step in steps]
+            body.append([_name(peer), *(cells if not peer["problem"] else [peer["problem"], *[""] * (len(steps) - 1)]),
+                         _mebibytes(peer["both"]), _mebibytes(peer["after"])])
+        lines += [f"### {content['label']}", "",
+                  "Seconds, medians. In the last columns the disk with both releases and after the first is forgotten.",
+                  "", *_table(["", *steps, "both, MiB", "one, MiB"], body), "", *_details(content), ""]
+    lines += [section["missing"], ""] if section["missing"] else []
+    lines += ["What each does about a power cut, while it stores:", ""]
+    lines += [f"- {_name(peer)}: {peer['durable']}" for peer in section["contents"][0]["peers"]]
+    return lines + ["", "How to read it:", "", *READING]
+
+
+READING = [
+    "- ours, ostree and rsync make a tree of hard links; git, restic and casync write the files anew.",
+    "- A version of ours has its tree from the beginning: storing includes it, as it does for rsync.",
+    "- castree verifies by SHA-256 here (`fsck --deep`); its usual check, by fingerprints, is among the details. "
+    "casync has no check: a digest of both indexes reads the chunks of each. rsync keeps no sums. "
+    "In the same run each check has found a byte that was changed on purpose.",
+    "- git, restic and casync compress, ours and ostree's mode do not: generated files are random bytes, which nothing "
+    "makes smaller; those of a real app shrink. Ours includes a reserve for working on a full disk.",
+    "- git's last step packs the whole repository anew; that is what frees space there.",
+]
+
+
+def _details(content: dict) -> list[str]:
+    body = []
+    for peer in content["peers"]:
+        for step, measured in peer["steps"].items():
+            rss = measured["rss"]
+            body.append([_name(peer), step, f"{measured['wall']:.3f} ({measured['range'][0]:.3f}–"
+                         f"{measured['range'][1]:.3f})", f"{measured['cpu']:.3f}",
+                         f"{rss / MIB:.1f}" if rss else "", "; ".join(f"`{c}`" for c in measured["commands"])])
+    return ["<details><summary>CPU, memory and commands</summary>", "",
+            *_table(["", "step", "s (lowest–highest)", "CPU s", "peak MiB", "commands"], body), "", "</details>"]
+
+
+def draw_chart(section: dict) -> str:
+    content = section["contents"][0]
+    panels = []
+    for step in STEPS:
+        bars = [Bar(_name(peer), peer["steps"][step]["wall"], _with_unit(peer["steps"][step]["wall"]),
+                    peer["peer"] == "castree",
+                    step in (STORE, NEXT) and peer["durable"].startswith("no"))
+                for peer in content["peers"] if step in peer["steps"] and not peer["problem"]]
+        panels.append(Panel(QUESTIONS[step], bars))
+    disk = [Bar(_name(peer), peer["both"], f"{peer['both'] / MIB:.1f} MiB", peer["peer"] == "castree")
+            for peer in content["peers"] if peer["both"] and not peer["variant"]]
+    panels.append(Panel("Disk with both releases", disk))
+    spoken = "; ".join(f"{panel.title}: " + ", ".join(f"{bar.name} {bar.figure}" for bar in panel.bars)
+                       for panel in panels)
+    return draw(f"Two releases, {content['label']}", spoken, panels,
+                f"{content['label']}; medians of {section['settings']['rounds']}. Paler: may be lost in a power cut.")
+
+
+def _name(peer: dict) -> str:
+    return f"{peer['peer']}, {peer['variant']}" if peer["variant"] else peer["peer"]
+
+
+def _seconds(measured: dict | None) -> str:
+    return f"{measured['wall']:.3f}" if measured else ""
+
+
+def _with_unit(seconds: float) -> str:
+    return f"{seconds * 1e3:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _mebibytes(count: int | None) -> str:
+    return f"{count / MIB:.1f}" if count else ""
+
+
+def _table(head: list[str], body: list[list[str]]) -> list[str]:
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
+            for line in [head, ["---"] * len(head), *body]]
+
+
+def _demoted(text: str) -> list[str]:
+    """A page as a part of another: without its title, its headings one level lower."""
+    lines = text.strip().splitlines()
+    if lines and lines[0].startswith("# "):
+        lines = lines[1:]
+    while lines and not lines[0]:
+        lines = lines[1:]
+    return ["#" + line if line.startswith("#") else line for line in lines]
+
+
+def read_text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""

@@ -1,0 +1,84 @@
+import Testing
+
+/// What each kind of work may ask of the kernel, at most.
+///
+/// Measured, and lowered whenever the programs need less. A change that needs more says in its message why it is
+/// worth that, and raises the number here. Calls that are not named are not made at all.
+///
+/// The numbers are the same on every machine but for what the libraries add: SQLite looks at every directory above the
+/// store, and its versions differ by a call or two. `tolerance` is for that, and far below one call a file.
+enum Budget {
+    /// Files of the fixed content; see `CostTests`.
+    static let files = 100
+
+    /// `add` of 100 files into a store without versions.
+    static let firstAdd: Counts = [
+        .opens: 298, .stats: 503, .reads: 126, .writes: 140, .links: 200, .renames: 3,
+        .removals: 103, .directories: 88, .lists: 32, .syncs: 4,
+    ]
+    /// `add` of the same directory with one file changed.
+    static let secondAdd: Counts = [
+        .opens: 96, .stats: 204, .reads: 32, .writes: 45, .links: 101, .renames: 3, .removals: 4,
+        .directories: 12, .lists: 30, .syncs: 4,
+    ]
+    /// `checkout` of a version of 100 files, by hard links.
+    static let checkout: Counts = [
+        .opens: 38, .stats: 46, .reads: 16, .writes: 1, .links: 100, .renames: 1, .directories: 11,
+        .syncs: 1,
+    ]
+    /// `retire` of one of two versions that differ in one file, and `gc`.
+    static let collection: Counts = [
+        .opens: 83, .stats: 143, .reads: 45, .writes: 76, .renames: 2, .removals: 115, .lists: 40,
+        .syncs: 7,
+    ]
+    /// `fsck` of these two versions.
+    static let check: Counts = [
+        .opens: 461, .stats: 578, .reads: 198, .writes: 1, .lists: 206,
+    ]
+    /// `pull` when the channel has nothing new.
+    static let pullOfNothing: Counts = [
+        .opens: 25, .stats: 68, .reads: 24, .writes: 2, .connections: 1, .sends: 1,
+    ]
+    /// One answer of a server that has given it before: everything is in memory, one call sends it.
+    ///
+    /// It has a connection of its own. The second receipt, which may come later, is that connection's end.
+    static let smallAnswer: Counts = [
+        .receipts: 2, .sends: 1,
+    ]
+
+    /// Says which kinds are beyond the budget, and where the budget has become too large to guard anything.
+    ///
+    /// `depth` is the number of directories above the store.
+    static func hold(
+        _ work: String, _ counts: Counts, to budget: Counts, depth: Int,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        for call in SystemCall.allCases {
+            // How many pieces an answer comes in is up to the network.
+            if call == .receipts && budget[call] == nil { continue }
+            let allowed = budget[call, default: 0]
+            let spent = counts[call, default: 0]
+            if spent > allowed + tolerance(call, of: allowed, depth) {
+                Issue.record(
+                    "\(work): \(call) grew from \(allowed) to \(spent)",
+                    sourceLocation: sourceLocation)
+            } else if allowed - spent > max(5, allowed / 10) {
+                Issue.record(
+                    "\(work): only \(spent) of \(allowed) \(call): lower the budget in Budgets.swift",
+                    sourceLocation: sourceLocation)
+            }
+        }
+    }
+
+    private static func tolerance(_ call: SystemCall, of allowed: Int, _ depth: Int) -> Int {
+        guard allowed > 0 else { return 0 }
+        switch call {
+        case .opens, .stats: return 4 + 4 * max(0, depth - measuredDepth)
+        case .reads, .writes: return 4
+        default: return 0
+        }
+    }
+
+    /// The depth of the store while the numbers were measured.
+    private static let measuredDepth = 2
+}
