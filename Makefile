@@ -13,11 +13,11 @@ programs := ^(CommandTests|StressTests)\.
 release := -c release -Xswiftc -cross-module-optimization
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* Benchmarks/run Benchmarks/serve Benchmarks/pull Tests/Browser/run)
+scripts := $(wildcard scripts/* .ci/* Benchmarks/run Benchmarks/serve Benchmarks/pull Benchmarks/scale Tests/Browser/run)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: run test check fmt bench bench-serve bench-pull browser setup build clean help
+.PHONY: run test check fmt bench bench-serve bench-pull bench-scale browser setup build clean help
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -62,6 +62,11 @@ bench-pull: ## build, then measure pull against curl and ostree
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory build
 	Benchmarks/pull
+
+bench-scale: ## build, then measure stores of up to a million objects
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	Benchmarks/scale
 
 setup: ## install what building and testing need
 	@scripts/setup
