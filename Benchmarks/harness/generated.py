@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-PROBE_FILES, PROBE_OWN = 400, 100  # what the versions that are retired one by one show, and have alone
+PROBE_FILES, PROBE_OWN = 400, 100  # what a version that is retired for the measurement shows, and has alone
 KEPT = 4  # a version shows this many times the files that it brings
 CREATED_AT = 1_760_000_000
 
@@ -31,7 +31,7 @@ class Plan:
 
     @property
     def shown(self) -> int:
-        return max(self.brought * KEPT, PROBE_FILES - PROBE_OWN)
+        return self.brought * KEPT
 
     @property
     def distinct(self) -> int:
@@ -86,10 +86,11 @@ def _write_manifests(directory: Path, plan: Plan, addresses: list[bytes]) -> Non
                 slots[slot] = following
                 following += 1
         _write_manifest(directory, f"v{version:04}", version, slots, plan, addresses)
+    before = following
     for probe in range(1, plan.probes + 1):
         own = list(range(following, following + PROBE_OWN))
         following += PROBE_OWN
-        shared = choice.sample(slots, PROBE_FILES - PROBE_OWN)
+        shared = choice.sample(range(before), PROBE_FILES - PROBE_OWN)
         _write_manifest(directory, f"probe-{probe}", plan.versions + probe, own + shared, plan, addresses)
 
 
