@@ -225,7 +225,7 @@ class ScaleBench:
         small, large = min(self.sizes), max(self.sizes)
         rows = [
             Judged("scale-versions", f"open + `versions` at {large:,} against {small:,} objects, wall", 1.5),
-            Judged("scale-gc", f"`retire` + `gc` of one version, same garbage, {large:,} against {small:,}, wall", 1.3),
+            Judged("scale-gc", f"`gc` of one retired version, same garbage, {large:,} against {small:,}, wall", 1.3),
             Judged("scale-du-cpu", f"CPU of `du` for 10^6 references, {large:,} objects", 1, "s"),
             Judged("scale-du-rss", f"peak memory of `du`, {large:,} objects", 256, "MiB"),
             Judged("scale-rss", f"highest peak memory of all runs but `du`, {large:,} objects", FLAT_MEMORY, "MiB"),
@@ -233,7 +233,7 @@ class ScaleBench:
         by_id = {row.id: row for row in rows}
         if len(self.sizes) > 1:
             by_id["scale-versions"].judge(self._ratio(["versions"], small, large))
-            by_id["scale-gc"].judge(self._ratio(["retire", "gc"], small, large))
+            by_id["scale-gc"].judge(self._ratio(["gc"], small, large))
         du = self.operations["du"].series.get(large)
         if du:
             references = next(entry[1] for entry in self.indexes if entry[0] == large)
