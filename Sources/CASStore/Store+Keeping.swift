@@ -57,11 +57,13 @@ extension Store {
     package func unvouched(
         _ addresses: some Sequence<ObjectID>
     ) throws(StoreError) -> [ObjectID] {
-        try index { (index) throws(StoreError) in
+        let addresses = addresses.sorted()
+        guard !addresses.isEmpty else { return [] }
+        return try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 var result: [ObjectID] = []
                 // In the index's own order each of its pages is read once, whatever the cache holds.
-                for address in addresses.sorted()
+                for address in addresses
                 where try index.object(address, connection)?.isPresent != true {
                     result.append(address)
                 }
@@ -124,7 +126,8 @@ extension Store {
                     for (key, address) in cached {
                         try index.cache(key, address, ordinal: registration.ordinal, connection)
                     }
-                    try index.trimCache(ordinal: registration.ordinal, connection)
+                    try index.trimCache(
+                        ordinal: registration.ordinal, files: registration.fileCount, connection)
                     try index.noteManifestsDirectory(connection)
                     return .settled(completed: try index.completeVersions(connection))
                 } syncing: { (connection) throws(StoreError) in
@@ -162,6 +165,18 @@ extension Store {
     /// Both inside one write transaction: a writer that settles the same version sees both or none.
     /// - Parameter references: how many objects it names.
     package func forgetVersion(_ name: String, references: Int) throws(StoreError) {
+        do throws(StoreError) {
+            try forgetVersion(name, references: references, notingGarbage: true)
+        } catch {
+            // Whose the garbage was is worth no failure on a disk without any room.
+            guard error.code == .outOfSpace else { throw error }
+            try forgetVersion(name, references: references, notingGarbage: false)
+        }
+    }
+
+    private func forgetVersion(
+        _ name: String, references: Int, notingGarbage: Bool
+    ) throws(StoreError) {
         try index { (index) throws(StoreError) in
             try index.write(rows: references) { (connection) throws(StoreError) in
                 try self.fileSystem.removeIfPresent(
@@ -169,7 +184,9 @@ extension Store {
                 if let row = try index.version(name, connection) {
                     let edges = try index.edges(of: row.id, connection)
                     try index.removeVersion(id: row.id, connection)
-                    try index.noteGarbage(of: name, edges, at: secondsNow(), connection)
+                    if notingGarbage {
+                        try index.noteGarbage(of: name, edges, at: secondsNow(), connection)
+                    }
                 }
                 try index.noteManifestsDirectory(connection)
             } syncing: { (connection) throws(StoreError) in
@@ -253,14 +270,17 @@ extension Store {
     /// Looks source files up in the stat cache and calls `found` for those whose content is known and
     /// stored; the others must be read.
     ///
-    /// - Returns: whether hits should be renewed, and the moment at which the index vouched for them.
+    /// - Returns: the ordinal that a new version gets, whether hits should be renewed by it, and the
+    ///   moment at which the index vouched for them.
     package func lookUpSources(
-        count: Int, ordinal: Int64, key: (Int) -> StatKey, found: (Int, ObjectID) -> Void
-    ) throws(StoreError) -> (renews: Bool, moment: IndexMoment) {
+        count: Int, key: (Int) -> StatKey, found: (Int, ObjectID) -> Void
+    ) throws(StoreError) -> (ordinal: Int64, renews: Bool, moment: IndexMoment) {
         try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 try index.cachedAddresses(count: count, key, connection, found: found)
-                return (index.renewsCache(ordinal: ordinal), try index.moment(connection))
+                let ordinal = try index.nextOrdinal(connection)
+                let renews = index.renewsCache(ordinal: ordinal)
+                return (ordinal, renews, try index.moment(connection))
             }
         }
     }

@@ -26,7 +26,7 @@
 /// stat_cache  what a source file with this identity contained when it was last read
 /// meta        epoch (names this index file), generation (counts write transactions),
 ///             manifests_changed_at (ctime of manifests/ as last reconciled), last_object (the largest
-///             id of the objects that were forgotten)
+///             id of the objects that were forgotten), trimmed_to (where trimming stat_cache ended)
 /// ```
 enum IndexSchema {
     /// Kept in `PRAGMA user_version`.

@@ -138,10 +138,31 @@ extension Index {
 
     /// Drops, now and then, what no import has used for long: rebuilt source trees get new inodes,
     /// and the cache would grow by one tree for each.
-    func trimCache(ordinal: Int64, _ connection: Connection) throws(StoreError) {
+    ///
+    /// Goes on where it ended last time, and no further than is due for an import of so many files:
+    /// a cache of millions is not read for the sake of ten.
+    func trimCache(
+        ordinal: Int64, files: Int64, _ connection: Connection
+    ) throws(StoreError) {
         guard ordinal % 8 == 0 else { return }
-        try connection.statement("DELETE FROM stat_cache WHERE used < ?")
-            .bind(1, ordinal - Self.lifetime).run()
+        let place = try connection.statement("SELECT value FROM meta WHERE key = 'trimmed_to'")
+        defer { place.reset() }
+        let start = try place.step() ? place.integer(0) : Int64.min
+        place.reset()
+        let behind = try connection.statement(
+            "SELECT inode FROM stat_cache WHERE inode >= ? ORDER BY inode LIMIT 1 OFFSET ?"
+        ).bind(1, start).bind(2, 4096 + 32 * files)
+        defer { behind.reset() }
+        let end: Int64? = try behind.step() ? behind.integer(0) : nil
+        behind.reset()
+        try connection.statement(
+            "DELETE FROM stat_cache WHERE inode >= ? AND inode < ? AND used < ?"
+        )
+        .bind(1, start).bind(2, end ?? Int64.max).bind(3, ordinal - Self.lifetime).run()
+        try connection.statement(
+            "INSERT INTO meta VALUES ('trimmed_to', ?1) "
+                + "ON CONFLICT (key) DO UPDATE SET value = ?1"
+        ).bind(1, end ?? Int64.min).run()
     }
 
     /// Whether a row was used so long ago that a hit must renew it.

@@ -26,8 +26,7 @@ struct Import {
 
     mutating func run(_ lease: borrowing Lease) throws(StoreError) -> AddReport {
         let batch = try store.makeBatch(lease)
-        let ordinal = try store.nextOrdinal()
-        try lookUp(ordinal)
+        let ordinal = try lookUp()
         try readFiles(batch)
         let twins = try stageTwins(lease, canWait: true)
         if !twins.staged.isEmpty || found.marks.contains(where: \.isStaged) {
@@ -152,11 +151,11 @@ struct Import {
         return twins
     }
 
-    /// Asks the stat cache.
-    private mutating func lookUp(_ ordinal: Int64) throws(StoreError) {
-        guard options.usesCache else { return }
-        let (renews, moment) = try store.lookUpSources(
-            count: found.count, ordinal: ordinal, key: { found.key($0) },
+    /// Asks the stat cache, and which ordinal the version gets.
+    private mutating func lookUp() throws(StoreError) -> Int64 {
+        guard options.usesCache else { return try store.nextOrdinal() }
+        let (ordinal, renews, moment) = try store.lookUpSources(
+            count: found.count, key: { found.key($0) },
             found: { found.records[$0].address = $1 })
         if renews {
             for position in 0..<found.count where found.records[position].address != .zero {
@@ -164,6 +163,7 @@ struct Import {
             }
         }
         self.moment = moment
+        return ordinal
     }
 
     private mutating func readFiles(_ batch: ObjectBatch) throws(StoreError) {
