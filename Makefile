@@ -21,8 +21,8 @@ scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serv
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: run test check fmt bench bench-peers bench-engine bench-serve bench-pull browser fuzz setup \
-    build clean help
+.PHONY: run test check fmt bench bench-peers bench-engine bench-serve bench-pull bench-scale browser fuzz \
+    setup build clean help
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -78,6 +78,11 @@ bench-pull: ## build, then measure pull against curl and ostree
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory build
 	Benchmarks/pull
+
+bench-scale: ## build, then measure stores of up to a million objects
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	Benchmarks/scale
 
 fuzz: ## fuzz every reader of foreign bytes (TARGET=all SECONDS=60)
 	@scripts/setup

@@ -61,6 +61,47 @@ def pulling_report(rows: list, settings: dict[str, str], machine: dict[str, str]
     return "\n".join([*lines, ""])
 
 
+def scale_report(bench, rows: list, settings: dict[str, str], machine: dict[str, str]) -> str:
+    """The report of `Benchmarks/scale`."""
+    lines = ["# Scale", ""]
+    lines += [f"- {name}: {text}" for name, text in {**settings, **machine}.items()]
+    lines += ["", "| row | work | value | limit | verdict |", "| --- | --- | --- | --- | --- |"]
+    lines += [f"| {row.id} | {row.work} | " + ("" if row.value is None else f"**{row.value:.3g}** {row.unit}".rstrip())
+              + f" | {row.limit:g} {row.unit}".rstrip() + f" | {row.text} |" for row in rows]
+    sizes = sorted(bench.sizes)
+    lines += ["", "## How each cost grows", "",
+              "Medians: wall time in ms, CPU (user and system) in ms, peak RSS in MiB. The exponent b of cost = a·nᵇ is "
+              "that of CPU over all sizes and, behind it, between the two largest; the last column carries the wall "
+              "time on to 10⁸ objects with the latter.", ""]
+    body = []
+    for operation in bench.operations.values():
+        cells = []
+        for size in sizes:
+            series = operation.series.get(size)
+            cells.append(f"{series.wall * 1e3:.1f} / {series.cpu * 1e3:.1f} / {(series.rss or 0) / MIB:.1f}"
+                         if series else "")
+        fitted = operation.exponent(lambda series: series.cpu)
+        last = operation.last_exponent(lambda series: series.cpu)
+        paper = operation.on_paper()
+        body.append([operation.work, *cells, "" if fitted is None else f"{fitted:.2f}, {last:.2f}",
+                     "" if paper is None else _duration(paper)])
+    lines += _table(["work", *(f"{size:,}" for size in sizes), "exponent", "at 10⁸, on paper"], body)
+    lines += ["", "## The index, bytes for each object", ""]
+    lines += [f"- {title}: {size / objects:.1f}, {references / objects:.1f} references for each object"
+              + (f", {cached:,} files in the stat cache" if cached else "") for objects, references, size, cached, title
+              in bench.indexes]
+    lines += [f"- {'added files' if size < 0 else 'objects'}, {abs(size):,}: {text}"
+              for size, text in bench.tables.items() if text]
+    return "\n".join([*lines, ""])
+
+
+def _duration(seconds: float) -> str:
+    for limit, unit, name in ((1, 1e-3, "ms"), (120, 1, "s"), (7200, 60, "min")):
+        if seconds < limit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds / 3600:.3g} h"
+
+
 def describe_clients() -> dict[str, str]:
     nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip()
     return {"server and clients": "; ".join([nginx.removeprefix("nginx version: "), _version(["curl", "--version"])])}

@@ -57,11 +57,13 @@ extension Store {
     package func unvouched(
         _ addresses: some Sequence<ObjectID>
     ) throws(StoreError) -> [ObjectID] {
-        try index { (index) throws(StoreError) in
+        let addresses = addresses.sorted()
+        guard !addresses.isEmpty else { return [] }
+        return try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 var result: [ObjectID] = []
                 // In the index's own order each of its pages is read once, whatever the cache holds.
-                for address in addresses.sorted()
+                for address in addresses
                 where try index.object(address, connection)?.isPresent != true {
                     result.append(address)
                 }
@@ -87,25 +89,45 @@ extension Store {
 
     /// Records a version and the objects that it brings, in one transaction.
     ///
-    /// The objects are durable, and the tree and the manifest but for their names; this is the last
-    /// step before the promise, and makes all durable.
+    /// The objects' bytes are durable; this is the last step before the promise, and makes all else
+    /// durable: before the names are given, and with the record.
     /// - Parameters:
     ///   - allowsMissing: register it although the store lacks objects of it.
     ///   - stored: the fingerprint of the object at a position of the manifest, if the writer has
     ///     made sure that it stands in `objects/`.
     ///   - cached: source files and what they contain, for the stat cache.
+    ///   - publishing: gives manifest and tree their names, once, when what stands under them is
+    ///     durable; must not use the index, nor wait for anybody who does. Returns the registration to
+    ///     record, or `nil` if all must be repeated. By default they have their names.
     package func settle(
         _ registration: Registration, allowsMissing: Bool, stored: (Int) -> Fingerprint?,
-        cached: some Sequence<(StatKey, ObjectID)>
+        cached: some Sequence<(StatKey, ObjectID)>,
+        publishing: (() throws(StoreError) -> Registration?)? = nil
     ) throws(StoreError) -> Settlement {
-        try index { (index) throws(StoreError) in
+        var registration = registration
+        var isPublished = false
+        return try index { (index) throws(StoreError) in
+            let prepare = { () throws(StoreError) in
+                try self.syncAll()
+                // The transaction may be repeated after the index was made again.
+                guard let publishing, !isPublished else { return }
+                guard let published = try publishing() else {
+                    throw StoreError(.lost, "a name was taken meanwhile")
+                }
+                registration = published
+                isPublished = true
+            }
             do throws(StoreError) {
-                return try index.write { (connection) throws(StoreError) -> Settlement in
+                return try index.write(
+                    rows: registration.references.count * 2,
+                    preparing: publishing == nil ? nil : prepare
+                ) { (connection) throws(StoreError) -> Settlement in
                     try self.record(registration, allowsMissing, stored, index, connection)
                     for (key, address) in cached {
                         try index.cache(key, address, ordinal: registration.ordinal, connection)
                     }
-                    try index.trimCache(ordinal: registration.ordinal, connection)
+                    try index.trimCache(
+                        ordinal: registration.ordinal, files: registration.fileCount, connection)
                     try index.noteManifestsDirectory(connection)
                     return .settled(completed: try index.completeVersions(connection))
                 } syncing: { (connection) throws(StoreError) in
@@ -141,13 +163,30 @@ extension Store {
     /// Deletes a version's manifest and forgets the version, durably.
     ///
     /// Both inside one write transaction: a writer that settles the same version sees both or none.
-    package func forgetVersion(_ name: String) throws(StoreError) {
+    /// - Parameter references: how many objects it names.
+    package func forgetVersion(_ name: String, references: Int) throws(StoreError) {
+        do throws(StoreError) {
+            try forgetVersion(name, references: references, notingGarbage: true)
+        } catch {
+            // Whose the garbage was is worth no failure on a disk without any room.
+            guard error.code == .outOfSpace else { throw error }
+            try forgetVersion(name, references: references, notingGarbage: false)
+        }
+    }
+
+    private func forgetVersion(
+        _ name: String, references: Int, notingGarbage: Bool
+    ) throws(StoreError) {
         try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
+            try index.write(rows: references) { (connection) throws(StoreError) in
                 try self.fileSystem.removeIfPresent(
                     self.directories.manifests.raw, StoreLayout.manifest(name))
                 if let row = try index.version(name, connection) {
+                    let edges = try index.edges(of: row.id, connection)
                     try index.removeVersion(id: row.id, connection)
+                    if notingGarbage {
+                        try index.noteGarbage(of: name, edges, at: secondsNow(), connection)
+                    }
                 }
                 try index.noteManifestsDirectory(connection)
             } syncing: { (connection) throws(StoreError) in
@@ -231,14 +270,17 @@ extension Store {
     /// Looks source files up in the stat cache and calls `found` for those whose content is known and
     /// stored; the others must be read.
     ///
-    /// - Returns: whether hits should be renewed, and the moment at which the index vouched for them.
+    /// - Returns: the ordinal that a new version gets, whether hits should be renewed by it, and the
+    ///   moment at which the index vouched for them.
     package func lookUpSources(
-        count: Int, ordinal: Int64, key: (Int) -> StatKey, found: (Int, ObjectID) -> Void
-    ) throws(StoreError) -> (renews: Bool, moment: IndexMoment) {
+        count: Int, key: (Int) -> StatKey, found: (Int, ObjectID) -> Void
+    ) throws(StoreError) -> (ordinal: Int64, renews: Bool, moment: IndexMoment) {
         try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 try index.cachedAddresses(count: count, key, connection, found: found)
-                return (index.renewsCache(ordinal: ordinal), try index.moment(connection))
+                let ordinal = try index.nextOrdinal(connection)
+                let renews = index.renewsCache(ordinal: ordinal)
+                return (ordinal, renews, try index.moment(connection))
             }
         }
     }

@@ -184,7 +184,9 @@ public final class Store: Sendable {
     }
 
     /// Whether one call can make everything durable here; otherwise files are synced one by one.
-    package var canSyncAll: Bool {
+    package var canSyncAll: Bool { Self.canSyncAll }
+
+    static var canSyncAll: Bool {
         #if os(Linux)
             true
         #else

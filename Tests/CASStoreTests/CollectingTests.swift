@@ -29,6 +29,43 @@ import VersionTree
         #expect(try temporary.versions.check(CheckOptions(isDeep: true)).findings == [])
     }
 
+    @Test func `says of each object why it goes, as long as that is known`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "only in one", "b": "in both"])
+        try temporary.add("2", ["b": "in both", "c": "only in two"])
+        let loose = try temporary.put("named by nothing")
+        try temporary.versions.retire("1")
+        try temporary.versions.retire("2")
+        var names: [ObjectID: String?] = [:]
+        for garbage in try temporary.store.planCollection().objects {
+            if case .retired(let version) = garbage.reason {
+                names[garbage.address] = version.name
+                #expect(abs(version.retiredAt - secondsNow()) < 600)
+            } else {
+                #expect(garbage.reason == .neverNamed)
+                names[garbage.address] = .some(nil)
+            }
+        }
+        let one = try address(of: "only in one")
+        let (both, two) = (try address(of: "in both"), try address(of: "only in two"))
+        #expect(names == [one: "1", both: "2", two: "2", loose: nil])
+        // Content that comes again and goes with another version is that one's.
+        try temporary.add("3", ["a": "only in one"])
+        try temporary.versions.retire("3")
+        let again = try temporary.store.planCollection().objects.first { $0.address == one }
+        guard case .retired(let last)? = again?.reason else {
+            Issue.record("\(String(describing: again))")
+            return
+        }
+        #expect(last.name == "3")
+        // A new index does not know.
+        Damage.remove(temporary.indexPath)
+        for garbage in try temporary.reopened().store.planCollection().objects {
+            #expect(garbage.reason == .neverNamed)
+        }
+        #expect(try temporary.reopened().store.collect().objectCount == 4)
+    }
+
     @Test func `collects from an empty store`() throws {
         let temporary = try TemporaryStore()
         #expect(try temporary.store.collect().objectCount == 0)

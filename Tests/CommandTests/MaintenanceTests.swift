@@ -35,6 +35,44 @@ import Testing
         #expect(place.exists(place.object(address)))
     }
 
+    @Test func `gc retires by policy what it said it would, and nothing that is needed`() throws {
+        try place.add("3", ["index.html": "<h1>three</h1>"])
+        let arguments = ["gc", "--keep", "1", "--older-than", "0s", "--max-size", "1", "--json"]
+        let planned = try place.run(.castree, arguments + ["--dry-run"])
+            .document(RetentionDocument.self)
+        // "1" is current, "3" is the newest.
+        #expect(planned.retired.map(\.version) == ["2"])
+        #expect(planned.kept.map(\.version) == ["3", "1"])
+        #expect((planned.retired + planned.kept).allSatisfy { $0.reason.contains(" ") })
+        #expect(planned.objects == 2)
+        #expect(planned.retired.first?.bytes == "<h1>two</h1>more()".utf8.count)
+        let done = try place.run(.castree, arguments).document(RetentionDocument.self)
+        #expect(done.retired.map(\.version) == ["2"])
+        #expect(done.objects == planned.objects && done.bytes == planned.bytes)
+        #expect(done.bytesLeft == planned.bytesLeft && done.maxBytes == 1)
+        #expect(!place.exists(".castree/versions/2"))
+        #expect(try place.castree("fsck", "--deep").status == 0)
+    }
+
+    @Test func `gc says why a version goes or stays, and whose an object was`() throws {
+        let plan = try place.castree("gc", "--dry-run", "--keep", "0").text
+        #expect(plan.contains("Would retire 1 version:"))
+        #expect(plan.contains("nothing needs it"))
+        #expect(plan.contains("it is current"))
+        #expect(plan.contains("last in version 2, which would be retired"))
+        try place.castree("retire", "2")
+        #expect(try place.castree("gc", "--dry-run").text.contains("last in version 2, retired "))
+    }
+
+    @Test(arguments: [
+        ["--keep", "-1"], ["--keep", "some"], ["--older-than", "30"], ["--older-than", "d"],
+        ["--max-size", "0"], ["--max-size", "20X"],
+    ])
+    func `gc refuses a policy that it does not understand`(options: [String]) throws {
+        #expect(try place.run(.castree, ["gc"] + options).status == 2)
+        #expect(place.exists(".castree/versions/2"))
+    }
+
     @Test func `du tells store, versions and largest objects`() throws {
         let answer = try place.castree("du", "--json")
         #expect(answer.status == 0)

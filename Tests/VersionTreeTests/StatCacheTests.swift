@@ -152,4 +152,23 @@ import VersionTree
         #expect(try readTree(temporary.tree("2")) == ["f": "content"])
         try temporary.expectClean()
     }
+
+    @Test func `never takes a file for what came after its object was collected`() throws {
+        let temporary = try TemporaryStore()
+        let (source, other) = (
+            temporary.directory.appending("source"), temporary.directory.appending("other")
+        )
+        try writeFile(source + "/f", "content")
+        try writeFile(other + "/f", "another")
+        try age(source + "/f")
+        _ = try temporary.versions.add(directory: source, version: "1")
+        try temporary.versions.retire("1")
+        #expect(try temporary.versions.store.collect().objectCount == 1)
+        // Whatever number the index gives to the next object.
+        _ = try temporary.versions.add(directory: other, version: "2")
+        _ = try temporary.versions.add(directory: source, version: "3")
+        #expect(try readTree(temporary.tree("3")) == ["f": "content"])
+        #expect(try readTree(temporary.tree("2")) == ["f": "another"])
+        try temporary.expectClean()
+    }
 }

@@ -1,11 +1,28 @@
-/// What a collection would delete: decided without changing anything.
+/// What a collection would delete, and why: decided without changing anything.
 public struct CollectionPlan: Sendable {
-    /// An object that nothing references.
+    /// Why a file goes.
+    public enum Reason: Sendable, Hashable {
+        /// No version names it since this one was retired.
+        case retired(RetiredVersion)
+        /// No version would name it once this one is retired.
+        case retiring(version: String)
+        /// No version names it, and none is remembered that did: a writer stored it and did not finish,
+        /// or the index was made again since its version was retired.
+        case neverNamed
+        /// It was damaged, and a repair took it away.
+        case damaged
+        /// It is a part of an object, and no version waits for the rest.
+        case partial
+    }
+
+    /// A file that goes.
     public struct Garbage: Sendable, Hashable {
         /// The object.
         public let address: ObjectID
         /// Its size in bytes.
         public let byteCount: Int64
+        /// Why it goes.
+        public let reason: Reason
     }
 
     /// The objects that no version and no running writer references.
@@ -23,6 +40,14 @@ public struct CollectionPlan: Sendable {
     public var byteCount: Int64 {
         [objects, quarantined, staged].joined().reduce(0) { $0 + $1.byteCount }
     }
+}
+
+/// A version that is no more, as its garbage remembers it.
+public struct RetiredVersion: Sendable, Hashable {
+    /// Its name.
+    public let name: String
+    /// When it was retired, in seconds since 1970; for people.
+    public let retiredAt: Int64
 }
 
 /// What a collection has deleted.

@@ -1,60 +1,6 @@
 // Collecting: delete what nothing references. Costs what the garbage costs, not what the store holds.
 
 extension Store {
-    /// Decides what to collect.
-    ///
-    /// Changes nothing. What writers that died have left is seen as the collection will find it.
-    /// - Throws: what reading the index throws.
-    public func planCollection() throws(StoreError) -> CollectionPlan {
-        var plan = CollectionPlan()
-        let leases = try leases()
-        let claimed = try claimedAddresses(by: leases.running)
-        var unrecorded = try publishedAlone()
-        for name in leases.dead { unrecorded += try published(by: name).sound }
-        let garbage =
-            leases.dead.isEmpty && unrecorded.isEmpty
-            ? try garbageKnown() : try garbage(afterRecording: unrecorded)
-        for row in garbage where !claimed.contains(row.address) {
-            plan.objects.append(.init(address: row.address, byteCount: row.byteCount))
-        }
-        plan.quarantined = try leftovers(in: directories.quarantine.raw) { _ in true }
-        plan.staged = try unwantedPartials(removing: false)
-        return plan
-    }
-
-    private func garbageKnown() throws(StoreError) -> [ObjectRow] {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.presentGarbage(connection)
-            }
-        }
-    }
-
-    /// What will be garbage once the collection has recovered what dead writers left: recovered in a
-    /// transaction that is taken back.
-    private func garbage(
-        afterRecording unrecorded: [StoredObject]
-    ) throws(StoreError) -> [ObjectRow] {
-        var found: [ObjectRow] = []
-        do throws(StoreError) {
-            try index { (index) throws(StoreError) in
-                try index.write { (connection) throws(StoreError) in
-                    for object in unrecorded { try index.setPresent(object, connection) }
-                    try index.reconcile(connection, thoroughly: true)
-                    found = try index.presentGarbage(connection)
-                    throw StoreError(.takenBack, "a plan changes nothing")
-                }
-            }
-        } catch {
-            // Where nothing can be written nothing can be recovered either.
-            if [.readOnly, .permission, .outOfSpace].contains(error.code) {
-                return try garbageKnown()
-            }
-            guard error.code == .takenBack else { throw error }
-        }
-        return found
-    }
-
     /// Deletes what nothing references, in two phases: announce, then delete what is still garbage.
     ///
     /// Safe beside writers: one that needs an announced object takes it back in its own transaction,
@@ -100,7 +46,7 @@ extension Store {
         var damaged: [String] = []
         var isLast = true
         let last = try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) -> Int64? in
+            try index.write(rows: Self.batch) { (connection) throws(StoreError) -> Int64? in
                 // The manifests are the roots, a count is a hint.
                 damaged = try index.reconcile(connection, thoroughly: true)
                 guard damaged.isEmpty else { return nil }
@@ -118,16 +64,15 @@ extension Store {
         }
         guard let last else { return nil }
         let gone = try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) -> [ObjectRow] in
+            try index.write(rows: Self.batch) { (connection) throws(StoreError) -> [ObjectRow] in
                 // Writers take objects back under this same lock, so none comes back in between.
                 let claimed = try self.claimedAddresses()
                 let gone = try index.doomed(after: after, through: last, connection)
                     .filter { !claimed.contains($0.address) }
                 try index.refuseNamed(gone.map(\.id), connection)
-                for row in gone {
-                    try self.objects.remove(row.address)
-                    try index.forget(row.id, connection)
-                }
+                for row in gone { try self.objects.remove(row.address) }
+                try index.forget(gone.map(\.id), connection)
+                try index.forgetGarbageOrigins(connection)
                 return gone
             } syncing: { (connection) throws(StoreError) in
                 // The deletions with the forgetting: a power cut must not leave files that nothing
@@ -143,8 +88,9 @@ extension Store {
     }
 
     /// Files named by an address, directly in a directory.
-    private func leftovers(
-        in directory: Int32, where isUnwanted: (ObjectID) throws(StoreError) -> Bool
+    func leftovers(
+        in directory: Int32, _ reason: CollectionPlan.Reason,
+        where isUnwanted: (ObjectID) throws(StoreError) -> Bool
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         var found: [CollectionPlan.Garbage] = []
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
@@ -152,7 +98,8 @@ extension Store {
                 let status = try fileSystem.status(directory, entry), status.kind == .regular,
                 try isUnwanted(address)
             else { return true }
-            found.append(.init(address: address, byteCount: status.byteCount))
+            found.append(
+                .init(address: address, byteCount: status.byteCount, reason: reason))
             return true
         }
         return found.sorted { $0.address < $1.address }
@@ -171,11 +118,11 @@ extension Store {
     /// Partial objects of no version, that no writer has open.
     ///
     /// Removed under their lock, so that no writer begins with one in between.
-    private func unwantedPartials(
+    func unwantedPartials(
         removing: Bool
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         let staging = directories.staging.raw
-        return try leftovers(in: staging) { (address) throws(StoreError) in
+        return try leftovers(in: staging, .partial) { (address) throws(StoreError) in
             let known = try self.index { (index) throws(StoreError) in
                 try index.read { (connection) throws(StoreError) in
                     try index.object(address, connection)
@@ -191,25 +138,6 @@ extension Store {
             else { return false }
             if removing { try self.fileSystem.removeIfPresent(staging, name) }
             return true
-        }
-    }
-}
-
-extension StoreError.Code {
-    /// Ends a transaction that was only to be looked at; never leaves this file.
-    fileprivate static let takenBack = Self("takenBack")
-}
-
-extension Index {
-    /// The objects on disk that no version names.
-    fileprivate func presentGarbage(_ connection: Connection) throws(StoreError) -> [ObjectRow] {
-        var found: [ObjectRow] = []
-        var after: Int64 = 0
-        while true {
-            let batch = try garbage(after: after, limit: 4096, connection)
-            guard let last = batch.last else { return found }
-            after = last.id
-            found += batch.filter(\.isPresent)
         }
     }
 }

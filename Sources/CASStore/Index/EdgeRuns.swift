@@ -29,9 +29,41 @@ struct EdgeRuns: Sendable, Equatable {
 
     /// Reads the stored form; `nil` if it is damaged.
     init?(_ bytes: UnsafeRawBufferPointer) {
-        var position = 0
-        var end: Int64 = 0
-        func number() -> Int64? {
+        var reading = Reading(bytes)
+        while let run = reading.next() { runs.append(run) }
+        if reading.isDamaged { return nil }
+    }
+
+    /// Reads the runs of the stored form one by one, so that looking at the edges of all versions
+    /// needs no memory for any.
+    struct Reading {
+        private let bytes: UnsafeRawBufferPointer
+        private var position = 0
+        private var end: Int64 = 0
+        /// Whether the bytes are no stored form.
+        private(set) var isDamaged = false
+
+        init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+        /// The next run; `nil` after the last, and where the bytes are damaged.
+        mutating func next() -> ClosedRange<Int64>? {
+            guard position < bytes.count, !isDamaged else { return nil }
+            let gap = number()
+            let length = number()
+            let (start, isFar) = end.addingReportingOverflow(gap)
+            let (next, isFarther) = start.addingReportingOverflow(length)
+            guard gap >= 0, length > 0, gap < Int64.max / 4, length < Int64.max / 4, !isFar,
+                !isFarther
+            else {
+                isDamaged = true
+                return nil
+            }
+            end = next
+            return start...(next - 1)
+        }
+
+        /// The next number; -1 if there is none.
+        private mutating func number() -> Int64 {
             var value: Int64 = 0
             var shift: Int64 = 0
             while position < bytes.count, shift < 63 {
@@ -41,17 +73,7 @@ struct EdgeRuns: Sendable, Equatable {
                 if byte & 0x80 == 0 { return value }
                 shift += 7
             }
-            return nil
-        }
-        while position < bytes.count {
-            guard let gap = number(), let length = number(), length > 0,
-                gap < Int64.max / 4, length < Int64.max / 4
-            else { return nil }
-            let (start, isFar) = end.addingReportingOverflow(gap)
-            let (next, isFarther) = start.addingReportingOverflow(length)
-            if isFar || isFarther { return nil }
-            runs.append(start...(next - 1))
-            end = next
+            return -1
         }
     }
 
@@ -73,6 +95,16 @@ struct EdgeRuns: Sendable, Equatable {
             end = run.upperBound + 1
         }
         return bytes
+    }
+
+    /// Whether an id is among them.
+    func contains(_ id: Int64) -> Bool {
+        var (low, high) = (0, runs.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if runs[middle].upperBound < id { low = middle + 1 } else { high = middle }
+        }
+        return low < runs.count && runs[low].contains(id)
     }
 
     /// How many ids there are.

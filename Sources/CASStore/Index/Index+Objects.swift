@@ -66,12 +66,13 @@ extension Index {
     func setPresent(_ object: StoredObject, _ connection: Connection) throws(StoreError) {
         let known = try self.object(object.address, connection)
         guard let known else {
+            let id = try nextObjectID(connection)
             try connection.statement(
-                "INSERT INTO object (address, bytes, fingerprint, state, refs, keepers) "
-                    + "VALUES (?, ?, ?, 1, 0, 0)"
+                "INSERT INTO object (id, address, bytes, fingerprint, state, refs, keepers) "
+                    + "VALUES (?, ?, ?, ?, 1, 0, 0)"
             )
-            .bind(1, object.address).bind(2, object.byteCount).bind(3, object.fingerprint)
-            .run()
+            .bind(1, id).bind(2, object.address).bind(3, object.byteCount)
+            .bind(4, object.fingerprint).run()
             return
         }
         // What was promised becomes what is there, and its only keeper keeps it from now on.
@@ -148,40 +149,59 @@ extension Index {
     /// Looks whether a version names one of these objects after all: a count is a hint, and what
     /// the manifests name is never deleted.
     ///
-    /// Costs what the versions' edges cost, not what the store holds.
+    /// Reads the versions' edges once, a nanosecond or two a byte, and needs no memory for them.
     ///
     /// - Throws: `.index`, upon which the index is made again from the manifests.
     func refuseNamed(_ ids: [Int64], _ connection: Connection) throws(StoreError) {
-        let ids = ids.sorted()
+        let garbage = EdgeRuns(ids).runs
+        guard !garbage.isEmpty else { return }
         let versions = try connection.statement("SELECT edges FROM version")
         defer { versions.reset() }
         while try versions.step() {
-            guard let edges = versions.withBlob(0, { EdgeRuns($0) }) else {
-                throw StoreError(.index, "the index holds damaged references")
-            }
-            for run in edges.runs {
-                let position = ids.partitioningIndex { $0 >= run.lowerBound }
-                if position < ids.count, run.contains(ids[position]) {
-                    throw StoreError(.index, "the index counts the references of an object wrongly")
-                }
+            switch versions.withBlob(0, { Self.meet($0, garbage) }) {
+            case nil: throw StoreError(.index, "the index holds damaged references")
+            case true?:
+                throw StoreError(.index, "the index counts the references of an object wrongly")
+            case false?: continue
             }
         }
     }
 
-    /// Forgets an object whose file is deleted.
-    func forget(_ id: Int64, _ connection: Connection) throws(StoreError) {
-        try connection.statement("DELETE FROM object WHERE id = ? AND refs = 0").bind(1, id).run()
-    }
-}
-
-extension [Int64] {
-    /// The first position where `isLater` holds; the elements before it do not fulfil it.
-    fileprivate func partitioningIndex(where isLater: (Int64) -> Bool) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if isLater(self[middle]) { high = middle } else { low = middle + 1 }
+    /// Whether a version names an id of `garbage`, which is not empty; `nil` if its edges are damaged
+    /// before that is known.
+    private static func meet(
+        _ edges: UnsafeRawBufferPointer, _ garbage: [ClosedRange<Int64>]
+    ) -> Bool? {
+        var position = 0
+        var reading = EdgeRuns.Reading(edges)
+        while let run = reading.next() {
+            while garbage[position].upperBound < run.lowerBound {
+                position += 1
+                if position == garbage.count { return false }
+            }
+            if garbage[position].lowerBound <= run.upperBound { return true }
         }
-        return low
+        return reading.isDamaged ? nil : false
+    }
+
+    /// Forgets objects whose files are deleted.
+    func forget(_ ids: [Int64], _ connection: Connection) throws(StoreError) {
+        guard let largest = ids.max() else { return }
+        try connection.statement(
+            "INSERT INTO meta VALUES ('last_object', ?1) "
+                + "ON CONFLICT (key) DO UPDATE SET value = max(value, ?1)"
+        ).bind(1, largest).run()
+        let delete = try connection.statement("DELETE FROM object WHERE id = ? AND refs = 0")
+        for id in ids { try delete.bind(1, id).run() }
+    }
+
+    /// The id of the next new object: none is used a second time, so what is remembered of an object
+    /// is never believed of another.
+    func nextObjectID(_ connection: Connection) throws(StoreError) -> Int64 {
+        let row = try connection.statement(
+            "SELECT coalesce((SELECT max(id) FROM object), 0), "
+                + "coalesce((SELECT value FROM meta WHERE key = 'last_object'), 0)")
+        defer { row.reset() }
+        return try row.step() ? max(row.integer(0), row.integer(1)) + 1 : 1
     }
 }

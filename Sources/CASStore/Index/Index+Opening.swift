@@ -173,8 +173,9 @@ extension Index {
 
     /// Says that a transaction begins, before it changes a page: from here on a power cut may tear the
     /// index.
-    func announce(_ generation: Int64) throws(StoreError) {
-        try writeStamp(settled: generation - 1, pending: generation, durably: true)
+    /// - Parameter durably: otherwise the caller makes it durable before the first page is changed.
+    func announce(_ generation: Int64, durably: Bool = true) throws(StoreError) {
+        try writeStamp(settled: generation - 1, pending: generation, durably: durably)
     }
 
     /// Counts the transaction in the index.

@@ -37,10 +37,12 @@ extension Index {
     func create() throws(StoreError) -> (objects: Int, versions: Int) {
         let made = try Connection(path: path, mode: .readWrite)
         try made.execute(IndexSchema.settings)
+        try made.execute(IndexSchema.cacheWhileMaking)
         let counts = try made.transaction(writing: true) {
             () throws(StoreError) -> (objects: Int, versions: Int) in
             try self.fill(made)
         }
+        try made.execute(IndexSchema.cache)
         connection = made
         openInode = try fileSystem.status(directories.root.raw, StoreLayout.index)?.inode ?? 0
         try sync(made)

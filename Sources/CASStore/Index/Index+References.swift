@@ -29,8 +29,8 @@ extension Index {
         stored: (Int) -> Fingerprint? = { _ in nil }, acceptsContradictions: Bool = false,
         isThere: (ObjectID) throws(StoreError) -> Bool
     ) throws(StoreError) -> (id: Int64, absent: [UInt32]) {
-        let version = try nextID("version", connection)
-        var newID = try nextID("object", connection)
+        let version = try nextVersionID(connection)
+        var newID = try nextObjectID(connection)
         let firstNew = newID
         let references = registration.references
         var known: [Int64] = []
@@ -200,10 +200,8 @@ extension Index {
             .bind(1, state.rawValue).bind(2, id).run()
     }
 
-    private func nextID(
-        _ table: String, _ connection: Connection
-    ) throws(StoreError) -> Int64 {
-        let row = try connection.statement("SELECT coalesce(max(id), 0) + 1 FROM \(table)")
+    private func nextVersionID(_ connection: Connection) throws(StoreError) -> Int64 {
+        let row = try connection.statement("SELECT coalesce(max(id), 0) + 1 FROM version")
         defer { row.reset() }
         return try row.step() ? row.integer(0) : 1
     }

@@ -143,7 +143,7 @@ extension Index {
     ) throws(StoreError) -> [String] {
         guard let object = try object(address, connection) else { return [] }
         if object.references == 0 {
-            try connection.statement("DELETE FROM object WHERE id = ?").bind(1, object.id).run()
+            try forget([object.id], connection)
             return []
         }
         if object.isPresent { try shiftKeeper(of: object, by: -object.byteCount, connection) }

@@ -60,9 +60,16 @@ package final class Index: @unchecked Sendable {
     /// Changes the index in one durable transaction.
     ///
     /// `body` may run again: a damaged index is rebuilt and the work repeated.
-    /// - Parameter syncing: makes the index durable, and what else the transaction goes with; one step
-    ///   may do for both. A power cut in it leaves an index that is in doubt, so the order is free.
+    /// - Parameters:
+    ///   - rows: how many rows it may change at most, if that is known: what is needed to undo it is
+    ///     kept in memory as long as it is little.
+    ///   - preparing: makes durable what the transaction relies on, by one step for the whole file
+    ///     system: it covers the announcement of the change, which costs no sync of its own then. Called
+    ///     before the first change, while nobody else writes; not from within may the index be used.
+    ///   - syncing: makes the index durable, and what else the transaction goes with; one step may do
+    ///     for both. A power cut in it leaves an index that is in doubt, so the order is free.
     func write<R>(
+        rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
         _ body: (Connection) throws(StoreError) -> R,
         syncing: ((Connection) throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> R {
@@ -71,14 +78,17 @@ package final class Index: @unchecked Sendable {
             isInMemory = false
             close()
         }
-        return try perform(writing: true, syncing: syncing, body)
+        return try perform(
+            writing: true, rows: rows, preparing: preparing, syncing: syncing, body)
     }
 
     private func perform<R>(
-        writing: Bool, syncing: ((Connection) throws(StoreError) -> Void)? = nil,
+        writing: Bool, rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
+        syncing: ((Connection) throws(StoreError) -> Void)? = nil,
         _ body: (Connection) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         var attempts = 0
+        var rows = rows
         while true {
             do throws(StoreError) {
                 if !isInMemory, try needsReconciling() {
@@ -87,9 +97,15 @@ package final class Index: @unchecked Sendable {
                     }
                     isReconciled = true
                 }
-                return try attempt(writing: writing, syncing: syncing, body)
+                return try attempt(
+                    writing: writing, rows: rows, preparing: preparing, syncing: syncing, body)
             } catch {
                 attempts += 1
+                if writing, attempts == 1, error.code == .outOfSpace, journalIsOnDisk {
+                    // The disk has no room for the journal; memory may have.
+                    rows = 0
+                    continue
+                }
                 guard error.saysIndexIsDamaged, !isInMemory, attempts < 3 else { throw error }
                 try rebuild(because: error.message)
             }
@@ -97,7 +113,8 @@ package final class Index: @unchecked Sendable {
     }
 
     private func attempt<R>(
-        writing: Bool, syncing: ((Connection) throws(StoreError) -> Void)? = nil,
+        writing: Bool, rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
+        syncing: ((Connection) throws(StoreError) -> Void)? = nil,
         _ body: (Connection) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         if isInMemory, let connection {
@@ -114,12 +131,14 @@ package final class Index: @unchecked Sendable {
                 return try body(connection)
             }
         }
+        try chooseJournal(rows: rows, connection)
         var announced: Int64?
         do throws(StoreError) {
             let result = try connection.transaction(writing: true) { () throws(StoreError) -> R in
                 let next = try self.checkStamp(connection) + 1
                 announced = next
-                try self.announce(next)
+                try self.announce(next, durably: preparing == nil || !Store.canSyncAll)
+                if let preparing { try preparing() }
                 let result = try body(connection)
                 try self.count(next, connection)
                 return result
@@ -133,6 +152,18 @@ package final class Index: @unchecked Sendable {
             if let announced { try? withdraw(announced, connection) }
             throw error
         }
+    }
+
+    /// Whether what undoes the running or last transaction is kept on disk.
+    private var journalIsOnDisk: Bool { connection?.journalIsOnDisk == true }
+
+    /// Keeps the journal in memory if it stays small: no larger than the index, and no larger than two
+    /// pages for each row, of the table and of its index.
+    private func chooseJournal(rows: Int?, _ connection: Connection) throws(StoreError) {
+        let status = try fileSystem.status(directories.root.raw, StoreLayout.index)
+        let size = status?.byteCount ?? 0
+        let byRows = rows.map { Int64(min($0, 1 << 40)) * 8192 } ?? size
+        try connection.keepJournal(onDisk: min(size, byRows) > IndexSchema.journalMemory)
     }
 
     private func needsReconciling() throws(StoreError) -> Bool {

@@ -4,7 +4,7 @@
 ///
 /// ```
 /// object      one row per address that is on disk or that a version names
-///   id            small and stable while the index lives; what edges and caches refer to
+///   id            small, never used again while the index lives; what edges and caches refer to
 ///   address       the 32 bytes
 ///   bytes         the size: promised until present
 ///   fingerprint   XXH3-128, 16 bytes; NULL until computed
@@ -20,34 +20,48 @@
 ///   manifest_status  identity of the manifest file as it was read
 ///   edges         the ids it names: runs, as variable-length integers
 ///
+/// retired     what a retired version left that nothing names: its name, when, and these ids as
+///             edges; until they are collected, so that a collection can say whose garbage it is
+///
 /// stat_cache  what a source file with this identity contained when it was last read
 /// meta        epoch (names this index file), generation (counts write transactions),
-///             manifests_changed_at (ctime of manifests/ as last reconciled)
+///             manifests_changed_at (ctime of manifests/ as last reconciled), last_object (the largest
+///             id of the objects that were forgotten), trimmed_to (where trimming stat_cache ended)
 /// ```
 enum IndexSchema {
     /// Kept in `PRAGMA user_version`.
     ///
     /// An index of another version is rebuilt: it is derived, so a migration that computes anything
     /// would only be a slower way to the same rows.
-    static let version: Int64 = 1
+    static let version: Int64 = 2
 
     /// Marks the file as ours (`PRAGMA application_id`): "cast".
     static let applicationID: Int64 = 0x6361_7374
 
     /// Settings of every connection.
     ///
-    /// A rollback journal needs no shared memory, so a full disk can not kill the process (SIGBUS), and
-    /// it undoes the transaction of a process that is killed: sqlite.org/pragma.html#pragma_journal_mode.
-    /// SQLite syncs nothing: `Index` makes a transaction durable, with two syncs where SQLite needs
-    /// five, since the stamp says which index a power cut may have torn.
+    /// A rollback journal needs no shared memory, so a full disk can not kill the process (SIGBUS). It
+    /// is kept in memory (sqlite.org/pragma.html#pragma_journal_mode) as long as it stays small: it
+    /// undoes the transaction of a process that gives up, and after a kill or a power cut nobody asks
+    /// for it, since the stamp says that the index may be torn. Three writes a page are saved, and the
+    /// disk need have no room for it. SQLite syncs nothing: `Index` makes a transaction durable, with
+    /// two syncs where SQLite needs five.
     static let settings = """
-        PRAGMA journal_mode = TRUNCATE;
+        PRAGMA journal_mode = MEMORY;
         PRAGMA synchronous = OFF;
         PRAGMA temp_store = MEMORY;
-        PRAGMA cache_size = -512;
+        \(cache);
         PRAGMA trusted_schema = OFF;
         PRAGMA cell_size_check = ON;
         """
+
+    /// How many bytes of changed pages a journal may keep in memory.
+    static let journalMemory: Int64 = 32 << 20
+
+    /// The page cache while an index is made: its pages come in the order of addresses, that is in none.
+    static let cacheWhileMaking = "PRAGMA cache_size = -24576"
+    /// The page cache otherwise; as in `settings`.
+    static let cache = "PRAGMA cache_size = -384"
 
     static let creation = """
         PRAGMA application_id = \(applicationID);
@@ -76,10 +90,16 @@ enum IndexSchema {
           manifest_status TEXT,
           edges BLOB NOT NULL
         );
+        CREATE TABLE retired (
+          id INTEGER PRIMARY KEY,
+          name TEXT NOT NULL,
+          retired_at INTEGER NOT NULL,
+          edges BLOB NOT NULL
+        );
         CREATE TABLE stat_cache (
           inode INTEGER NOT NULL, device INTEGER NOT NULL,
           bytes INTEGER NOT NULL, modified_at INTEGER NOT NULL, changed_at INTEGER NOT NULL,
-          address BLOB NOT NULL, used INTEGER NOT NULL,
+          object INTEGER NOT NULL, used INTEGER NOT NULL,
           PRIMARY KEY (inode, device)
         ) WITHOUT ROWID;
         CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;

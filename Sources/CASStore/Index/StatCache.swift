@@ -54,7 +54,7 @@ extension Index {
         var rows = OrderedCursor<CachePlace>(
             try connection.statement(
                 """
-                SELECT inode, device, bytes, modified_at, changed_at, address FROM stat_cache
+                SELECT inode, device, bytes, modified_at, changed_at, object FROM stat_cache
                 WHERE (inode, device) >= (?, ?) ORDER BY inode, device
                 """), bind: { $0.bind(1, $1.inode).bind(2, $1.device) }
         ) { (row) throws(StoreError) in
@@ -65,10 +65,9 @@ extension Index {
         for position in order {
             let key = key(Int(position))
             guard let row = try rows.find(CachePlace(key)), row.integer(2) == key.byteCount,
-                row.integer(3) == key.modifiedAt, row.integer(4) == key.changedAt,
-                let address = row.address(5)
+                row.integer(3) == key.modifiedAt, row.integer(4) == key.changedAt
             else { continue }
-            hits.append(Hit(position: position, address: address))
+            hits.append(Hit(position: position, object: row.integer(5)))
             guard hits.count == Hit.countMax else { continue }
             try report(&hits, connection, found)
         }
@@ -99,17 +98,24 @@ extension Index {
         /// How many are looked up among the objects at once.
         static let countMax = 16_384
         var position: UInt32
-        var address: ObjectID
+        var object: Int64
     }
 
     private func report(
         _ hits: inout [Hit], _ connection: Connection, _ found: (Int, ObjectID) -> Void
     ) throws(StoreError) {
-        hits.sort { $0.address < $1.address }
-        var objects = try ObjectCursor(connection)
+        hits.sort { $0.object < $1.object }
+        var objects = OrderedCursor<Int64>(
+            try connection.statement(
+                "SELECT id, state, address FROM object WHERE id >= ? ORDER BY id"),
+            bind: { $0.bind(1, $1) }
+        ) { (row) throws(StoreError) in row.integer(0) }
         defer { objects.end() }
-        for hit in hits where try objects.find(hit.address)?.state == .present {
-            found(Int(hit.position), hit.address)
+        for hit in hits {
+            guard let row = try objects.find(hit.object),
+                row.integer(1) == ObjectState.present.rawValue, let address = row.address(2)
+            else { continue }
+            found(Int(hit.position), address)
         }
         hits.removeAll(keepingCapacity: true)
     }
@@ -118,18 +124,45 @@ extension Index {
     func cache(
         _ key: StatKey, _ address: ObjectID, ordinal: Int64, _ connection: Connection
     ) throws(StoreError) {
-        try connection.statement("INSERT OR REPLACE INTO stat_cache VALUES (?,?,?,?,?,?,?)")
-            .bind(1, Int64(bitPattern: key.inode)).bind(2, Int64(bitPattern: key.device))
-            .bind(3, key.byteCount).bind(4, key.modifiedAt).bind(5, key.changedAt)
-            .bind(6, address).bind(7, ordinal).run()
+        // By the id, which is never used again: an address would double the row.
+        try connection.statement(
+            """
+            INSERT OR REPLACE INTO stat_cache
+            SELECT ?1, ?2, ?3, ?4, ?5, id, ?7 FROM object WHERE address = ?6
+            """
+        )
+        .bind(1, Int64(bitPattern: key.inode)).bind(2, Int64(bitPattern: key.device))
+        .bind(3, key.byteCount).bind(4, key.modifiedAt).bind(5, key.changedAt)
+        .bind(6, address).bind(7, ordinal).run()
     }
 
     /// Drops, now and then, what no import has used for long: rebuilt source trees get new inodes,
     /// and the cache would grow by one tree for each.
-    func trimCache(ordinal: Int64, _ connection: Connection) throws(StoreError) {
+    ///
+    /// Goes on where it ended last time, and no further than is due for an import of so many files:
+    /// a cache of millions is not read for the sake of ten.
+    func trimCache(
+        ordinal: Int64, files: Int64, _ connection: Connection
+    ) throws(StoreError) {
         guard ordinal % 8 == 0 else { return }
-        try connection.statement("DELETE FROM stat_cache WHERE used < ?")
-            .bind(1, ordinal - Self.lifetime).run()
+        let place = try connection.statement("SELECT value FROM meta WHERE key = 'trimmed_to'")
+        defer { place.reset() }
+        let start = try place.step() ? place.integer(0) : Int64.min
+        place.reset()
+        let behind = try connection.statement(
+            "SELECT inode FROM stat_cache WHERE inode >= ? ORDER BY inode LIMIT 1 OFFSET ?"
+        ).bind(1, start).bind(2, 4096 + 32 * files)
+        defer { behind.reset() }
+        let end: Int64? = try behind.step() ? behind.integer(0) : nil
+        behind.reset()
+        try connection.statement(
+            "DELETE FROM stat_cache WHERE inode >= ? AND inode < ? AND used < ?"
+        )
+        .bind(1, start).bind(2, end ?? Int64.max).bind(3, ordinal - Self.lifetime).run()
+        try connection.statement(
+            "INSERT INTO meta VALUES ('trimmed_to', ?1) "
+                + "ON CONFLICT (key) DO UPDATE SET value = ?1"
+        ).bind(1, end ?? Int64.min).run()
     }
 
     /// Whether a row was used so long ago that a hit must renew it.

@@ -78,10 +78,13 @@ extension Store {
     func claim(
         count: Int, _ address: (Int) -> ObjectID, lease: borrowing Lease
     ) throws(StoreError) {
+        // Never grown: a growing array is for a moment there twice.
+        let capacity = 32 * 1024
         var buffer: [UInt8] = []
+        buffer.reserveCapacity(min(capacity, count * 32))
         for position in 0..<count {
             address(position).withBytes { buffer.append(contentsOf: $0) }
-            if buffer.count >= 64 * 1024 || position == count - 1 {
+            if buffer.count >= capacity || position == count - 1 {
                 try fileSystem.write(lease.file.raw, buffer)
                 buffer.removeAll(keepingCapacity: true)
             }

@@ -59,6 +59,17 @@ package final class Connection {
         return statement
     }
 
+    /// Whether the rollback journal is a file.
+    private(set) var journalIsOnDisk = false
+
+    /// Where the rollback journal of the next transactions is kept
+    /// (sqlite.org/pragma.html#pragma_journal_mode); in memory to begin with.
+    func keepJournal(onDisk: Bool) throws(StoreError) {
+        guard onDisk != journalIsOnDisk else { return }
+        try execute("PRAGMA journal_mode = \(onDisk ? "TRUNCATE" : "MEMORY")")
+        journalIsOnDisk = onDisk
+    }
+
     /// Runs `body` in one transaction; rolls back if it throws.
     ///
     /// `BEGIN IMMEDIATE` takes the write lock at once, so a transaction never fails half-way because

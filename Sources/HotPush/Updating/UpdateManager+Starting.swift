@@ -198,13 +198,8 @@ extension UpdateManager {
     /// Retires what the plan of retention says, and collects.
     private func tidy() {
         do throws(StoreError) {
-            let plan = RetentionPlan(
-                try versions.versions(), try versions.lifecycle(),
-                pinned: try versions.pinnedVersions(), goodCount: options.keptGoodCount)
-            var retired: [String] = []
-            for verdict in plan.retired where try retire(verdict.version) {
-                retired.append(verdict.version)
-            }
+            let plan = try versions.planRetention(.generations(options.keptGoodCount))
+            let retired = try versions.retire(plan)
             let collected = try versions.collect()
             if !retired.isEmpty || collected.objectCount > 0 {
                 tell(.tidied(versions: retired, bytes: collected.byteCount))
@@ -212,17 +207,6 @@ extension UpdateManager {
         } catch {
             journal.record(error, during: "tidy")
             tell(error, during: "tidy")
-        }
-    }
-
-    private func retire(_ version: String) throws(StoreError) -> Bool {
-        do throws(StoreError) {
-            try versions.retire(version)
-            return true
-        } catch {
-            // A page has got it meanwhile, or another process has retired it.
-            guard error.code == .versionInUse || error.code == .noVersion else { throw error }
-            return false
         }
     }
 }

@@ -26,8 +26,7 @@ struct Import {
 
     mutating func run(_ lease: borrowing Lease) throws(StoreError) -> AddReport {
         let batch = try store.makeBatch(lease)
-        let ordinal = try store.nextOrdinal()
-        try lookUp(ordinal)
+        let ordinal = try lookUp()
         try readFiles(batch)
         let twins = try stageTwins(lease, canWait: true)
         if !twins.staged.isEmpty || found.marks.contains(where: \.isStaged) {
@@ -79,15 +78,26 @@ struct Import {
     ) throws(StoreError) -> [String]? {
         try writing.write()
         guard let tree = try buildTree(manifest, lease) else { return nil }
-        // Links, tree and manifest in one step; what follows only renames.
-        try store.syncAll()
+        let name = version.description
+        // Somebody's tree makes room, which may wait for others: not while nobody can write.
+        let isFree = try !versions.hasSomething(inPlaceOf: name)
         var isNew = false
-        do throws(StoreError) {
+        // Links, tree and manifest are durable, and from then on only renamed; their names become
+        // durable together with the record.
+        let publish = { () throws(StoreError) -> Registration? in
             let published = try writing.publish()
             isNew = published.isNew
-            try versions.publishTree(tree, of: manifest)
-            // Makes their names durable together with the record.
-            switch try settle(published.kept ?? registration) {
+            if !isFree {
+                try versions.publishTree(tree, of: manifest)
+            } else if try !versions.publishNew(tree, as: name) {
+                if isNew { try writing.unpublish() }
+                isNew = false
+                return nil
+            }
+            return published.kept ?? registration
+        }
+        do throws(StoreError) {
+            switch try isFree ? settle(registration, publishing: publish) : settleSlowly(publish) {
             case .settled(let completed): return completed
             case .lost: return nil
             }
@@ -101,6 +111,15 @@ struct Import {
             }
             throw error
         }
+    }
+
+    /// Gives the names first, with a sync of its own.
+    private func settleSlowly(
+        _ publish: () throws(StoreError) -> Registration?
+    ) throws(StoreError) -> Settlement {
+        try store.syncAll()
+        guard let registration = try publish() else { return .lost }
+        return try settle(registration)
     }
 
     /// - Returns: `nil` if an object is gone that was there when it was looked at.
@@ -132,11 +151,11 @@ struct Import {
         return twins
     }
 
-    /// Asks the stat cache.
-    private mutating func lookUp(_ ordinal: Int64) throws(StoreError) {
-        guard options.usesCache else { return }
-        let (renews, moment) = try store.lookUpSources(
-            count: found.count, ordinal: ordinal, key: { found.key($0) },
+    /// Asks the stat cache, and which ordinal the version gets.
+    private mutating func lookUp() throws(StoreError) -> Int64 {
+        guard options.usesCache else { return try store.nextOrdinal() }
+        let (ordinal, renews, moment) = try store.lookUpSources(
+            count: found.count, key: { found.key($0) },
             found: { found.records[$0].address = $1 })
         if renews {
             for position in 0..<found.count where found.records[position].address != .zero {
@@ -144,6 +163,7 @@ struct Import {
             }
         }
         self.moment = moment
+        return ordinal
     }
 
     private mutating func readFiles(_ batch: ObjectBatch) throws(StoreError) {
@@ -246,14 +266,17 @@ struct Import {
         try batch.publish(count: positions.count) { records[Int(positions[$0])].address }
     }
 
-    private func settle(_ registration: Registration) throws(StoreError) -> Settlement {
+    private func settle(
+        _ registration: Registration,
+        publishing: (() throws(StoreError) -> Registration?)? = nil
+    ) throws(StoreError) -> Settlement {
         let found = found
         let cached = (0..<found.count).lazy.filter { found.marks[$0].isCacheable }
             .map { (found.key($0), found.records[$0].address) }
         return try store.settle(
             registration, allowsMissing: false,
             stored: { found.marks[$0].isHashed ? found.states[$0].fingerprint : nil },
-            cached: cached)
+            cached: cached, publishing: publishing)
     }
 
     private func dropStagedNames(_ batch: ObjectBatch) -> (count: Int, bytes: Int64) {

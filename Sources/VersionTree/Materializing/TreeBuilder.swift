@@ -18,10 +18,7 @@ struct TreeBuilder: Sendable {
     /// Fills the empty directory `root` with the manifest's files, on all processors.
     func build(_ root: Int32) throws(StoreError) -> TreeReport {
         let plan = TreePlan(manifest)
-        for index in plan.directories.indices.dropFirst() {
-            let parent = try open(plan.path(of: plan.directories[index].parent), below: root)
-            try fileSystem.makeDirectory(parent.raw, plan.name(of: index), mode: 0o755)
-        }
+        try makeDirectories(plan, root)
         let jobs = Self.jobs(plan)
         let total = Mutex(TreeReport())
         let spares = SpareCopies()
@@ -37,15 +34,31 @@ struct TreeBuilder: Sendable {
             }
             total.withLock { $0.add(report) }
         }
-        // Bottom up, and after the last file: a read-only directory takes no entries.
+        // After the last file: a read-only directory takes no entries. Those of one job have their
+        // mode by now.
         if directoryMode != 0o755 {
-            for index in plan.directories.indices.reversed() {
+            let isDone = Self.isDone(jobs, plan)
+            for index in plan.directories.indices.reversed() where !isDone[index] {
                 // Held by a name: a temporary would be closed before the call.
                 let opened = try open(plan.path(of: index), below: root)
                 try fileSystem.setMode(opened.raw, directoryMode)
             }
         }
         return total.withLock { $0 }
+    }
+
+    /// Makes the directories from the top down; neighbours are mostly in one, which is opened once.
+    private func makeDirectories(_ plan: TreePlan, _ root: Int32) throws(StoreError) {
+        var parent = try open("", below: root)
+        var parentIndex = 0
+        for index in plan.directories.indices.dropFirst() {
+            let wanted = plan.directories[index].parent
+            if wanted != parentIndex {
+                parent = try open(plan.path(of: wanted), below: root)
+                parentIndex = wanted
+            }
+            try fileSystem.makeDirectory(parent.raw, plan.name(of: index), mode: 0o755)
+        }
     }
 
     private func open(_ path: String, below root: Int32) throws(StoreError) -> Descriptor {
@@ -58,6 +71,8 @@ struct TreeBuilder: Sendable {
     private struct Job: Sendable {
         var directory: Int
         var files: Range<Int>
+        /// Whether these are all files of the directory.
+        var isWhole: Bool
     }
 
     private static func jobs(_ plan: TreePlan) -> [Job] {
@@ -66,11 +81,20 @@ struct TreeBuilder: Sendable {
             var start = directory.files.lowerBound
             while start < directory.files.upperBound {
                 let end = min(start + 512, directory.files.upperBound)
-                jobs.append(Job(directory: index, files: start..<end))
+                let files = start..<end
+                jobs.append(
+                    Job(directory: index, files: files, isWhole: files == directory.files))
                 start = end
             }
         }
         return jobs
+    }
+
+    /// Which directories have got their mode from the one job that filled them.
+    private static func isDone(_ jobs: [Job], _ plan: TreePlan) -> [Bool] {
+        var isDone = [Bool](repeating: false, count: plan.directories.count)
+        for job in jobs where job.isWhole { isDone[job.directory] = true }
+        return isDone
     }
 
     private func fill(
@@ -84,6 +108,9 @@ struct TreeBuilder: Sendable {
             try withName(position, skipping: skipped) { (name) throws(StoreError) in
                 try place(position, directory.raw, name, root, spares, &report)
             }
+        }
+        if job.isWhole, directoryMode != 0o755 {
+            try fileSystem.setMode(directory.raw, directoryMode)
         }
     }
 

@@ -81,6 +81,25 @@ extension VersionStore {
         }
     }
 
+    /// Whether anything stands where the version's tree is to stand.
+    func hasSomething(inPlaceOf name: String) throws(StoreError) -> Bool {
+        try fileSystem.status(directories.versions.raw, name) != nil
+    }
+
+    /// Puts a built tree in its place if that is free; `false`, and the tree is gone, if it is not.
+    func publishNew(_ tree: HiddenTree, as name: String) throws(StoreError) -> Bool {
+        let parent = directories.versions.raw
+        do throws(StoreError) {
+            try fileSystem.renameNew(parent, tree.name, to: parent, name)
+            return true
+        } catch {
+            // The error to report is the first; a check finds what cannot be removed.
+            try? fileSystem.removeTree(parent, tree.name)
+            guard error.isExisting else { throw error }
+            return false
+        }
+    }
+
     /// Puts a built tree in its place.
     ///
     /// A tree that is there and shows what the manifest says is kept; anything else makes room. The

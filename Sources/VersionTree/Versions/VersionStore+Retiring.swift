@@ -47,7 +47,7 @@ extension VersionStore {
             }
             let references = try self.store.referenceCount(of: version)
             let tree = try self.hideTree(of: version, token: lease)
-            try self.store.forgetVersion(version)
+            try self.store.forgetVersion(version, references: references)
             lifecycle.retire(version)
             return (references, tree)
         }

@@ -123,17 +123,20 @@ extension VersionStore {
         _ registration: Registration, in file: ManifestFile
     ) throws(StoreError) -> Bool {
         try file.write()
-        try store.syncAll()
-        let published = try file.publish()
+        var isNew = false
         do throws(StoreError) {
             let outcome = try store.settle(
-                published.kept ?? registration, allowsMissing: true, stored: { _ in nil },
-                cached: EmptyCollection())
+                registration, allowsMissing: true, stored: { _ in nil }, cached: EmptyCollection()
+            ) { () throws(StoreError) in
+                let published = try file.publish()
+                isNew = published.isNew
+                return published.kept ?? registration
+            }
             if case .settled = outcome { return true }
             return false
         } catch {
             // Not recorded, so not acknowledged. The error to report is the first.
-            if published.isNew { try? file.unpublish() }
+            if isNew { try? file.unpublish() }
             throw error
         }
     }

@@ -27,13 +27,9 @@ extension Command {
             .noWait, .withoutSync,
         ]
     ) { invocation in
-        let text = try invocation.requiredValue("grace")
-        guard let grace = seconds(text) else {
-            throw CommandError.usage(
-                "--grace takes a number and s, m, h or d, as in 24h, not '\(text)'")
-        }
-        let retention = OriginRetention(
-            releaseCount: try invocation.integer("keep") ?? 10, graceSeconds: grace)
+        var retention = OriginRetention()
+        if let count = try invocation.integer("keep") { retention.releaseCount = count }
+        if let grace = try invocation.seconds("grace") { retention.graceSeconds = grace }
         let publisher = try invocation.publisher()
         let isDryRun = invocation.flag("dry-run")
         let plan =
@@ -74,13 +70,4 @@ extension Invocation {
             }
         }
     }
-}
-
-/// Seconds of a time as people write it: `90s`, `30m`, `24h`, `7d`; nil for anything else.
-private func seconds(_ text: String) -> Int64? {
-    let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-    guard let last = text.last, let unit = units[last], let count = UInt32(text.dropLast()) else {
-        return nil
-    }
-    return Int64(count) * unit
 }

@@ -128,6 +128,20 @@ struct CollectDocument: Decodable {
     let dryRun: Bool
 }
 
+struct RetentionDocument: Decodable {
+    struct Verdict: Decodable {
+        let version: String
+        let reason: String
+        let bytes: Int?
+    }
+    let objects: Int
+    let bytes: Int
+    let retired: [Verdict]
+    let kept: [Verdict]
+    let maxBytes: Int?
+    let bytesLeft: Int?
+}
+
 struct CheckDocument: Decodable {
     struct Finding: Decodable {
         let kind: String

@@ -78,9 +78,7 @@ struct PullComplaintTests {
             try versions.activate("\(release)")
             let boot = try versions.boot()
             try versions.confirm(boot.version, token: boot.token)
-            let plan = RetentionPlan(
-                try versions.versions(), try versions.lifecycle(), pinned: [], goodCount: 2)
-            for verdict in plan.retired { try versions.retire(verdict.version) }
+            try versions.retire(versions.planRetention(.generations(2)))
             _ = try versions.store.collect()
             largest = max(largest, try versions.store.usage().objectBytes)
         }

@@ -1,0 +1,131 @@
+// Planning a collection: what would go, and why. Nothing is changed.
+
+extension Store {
+    /// Decides what to collect.
+    ///
+    /// Changes nothing. What writers that died have left is seen as the collection will find it.
+    /// - Parameter retiring: versions that are to be retired before, in this order; names that are not
+    ///   registered count for nothing.
+    /// - Throws: what reading the index throws.
+    public func planCollection(
+        retiring names: [String] = []
+    ) throws(StoreError) -> CollectionPlan {
+        var plan = CollectionPlan()
+        let leases = try leases()
+        let claimed = try claimedAddresses(by: leases.running)
+        var unrecorded = try publishedAlone()
+        for name in leases.dead { unrecorded += try published(by: name).sound }
+        let garbage =
+            leases.dead.isEmpty && unrecorded.isEmpty
+            ? try garbageKnown(names) : try garbage(afterRecording: unrecorded, names)
+        plan.objects = garbage.filter { !claimed.contains($0.address) }
+        plan.quarantined = try leftovers(in: directories.quarantine.raw, .damaged) { _ in true }
+        plan.staged = try unwantedPartials(removing: false)
+        return plan
+    }
+
+    /// What retiring versions one after the other would give back: the bytes of each one's objects
+    /// that neither those before it nor any other version names then; 0 for names not registered.
+    ///
+    /// Costs what these versions name.
+    /// - Returns: these bytes in the order of `names`, and those of all objects on disk that versions
+    ///   name now.
+    package func bytesFreed(
+        retiring names: [String]
+    ) throws(StoreError) -> (freed: [Int64], total: Int64) {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                var freed = [Int64](repeating: 0, count: names.count)
+                let known = try index.ids(of: names, connection)
+                try index.orphans(retiring: known.map(\.id), connection) {
+                    (_, byteCount, position) in freed[known[position].position] += byteCount
+                }
+                return (freed, try index.referencedBytes(connection))
+            }
+        }
+    }
+
+    private func garbageKnown(
+        _ retiring: [String]
+    ) throws(StoreError) -> [CollectionPlan.Garbage] {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.presentGarbage(retiring, connection)
+            }
+        }
+    }
+
+    /// What will be garbage once the collection has recovered what dead writers left: recovered in a
+    /// transaction that is taken back.
+    private func garbage(
+        afterRecording unrecorded: [StoredObject], _ retiring: [String]
+    ) throws(StoreError) -> [CollectionPlan.Garbage] {
+        var found: [CollectionPlan.Garbage] = []
+        do throws(StoreError) {
+            try index { (index) throws(StoreError) in
+                try index.write { (connection) throws(StoreError) in
+                    for object in unrecorded { try index.setPresent(object, connection) }
+                    try index.reconcile(connection, thoroughly: true)
+                    found = try index.presentGarbage(retiring, connection)
+                    throw StoreError(.takenBack, "a plan changes nothing")
+                }
+            }
+        } catch {
+            // Where nothing can be written nothing can be recovered either.
+            if [.readOnly, .permission, .outOfSpace].contains(error.code) {
+                return try garbageKnown(retiring)
+            }
+            guard error.code == .takenBack else { throw error }
+        }
+        return found
+    }
+}
+
+extension StoreError.Code {
+    /// Ends a transaction that was only to be looked at; never leaves this file.
+    fileprivate static let takenBack = Self("takenBack")
+}
+
+extension Index {
+    /// The objects on disk that no version names, and those that none would name any more.
+    fileprivate func presentGarbage(
+        _ retiring: [String], _ connection: Connection
+    ) throws(StoreError) -> [CollectionPlan.Garbage] {
+        var found: [CollectionPlan.Garbage] = []
+        // The latest first: an object that two have left was last that one's.
+        let origins = try garbageOrigins(connection).reversed()
+        var after: Int64 = 0
+        while true {
+            let batch = try garbage(after: after, limit: 4096, connection)
+            guard let last = batch.last else { break }
+            after = last.id
+            for row in batch where row.isPresent {
+                let origin = origins.first { $0.edges.contains(row.id) }?.origin
+                found.append(
+                    .init(
+                        address: row.address, byteCount: row.byteCount,
+                        reason: origin.map { .retired($0) } ?? .neverNamed))
+            }
+        }
+        guard !retiring.isEmpty else { return found }
+        let known = try ids(of: retiring, connection)
+        try orphans(retiring: known.map(\.id), connection) { (address, byteCount, position) in
+            let version = retiring[known[position].position]
+            found.append(
+                .init(
+                    address: address, byteCount: byteCount, reason: .retiring(version: version)))
+        }
+        return found
+    }
+
+    /// The ids of those among `names` that are registered, and where they stand in it.
+    fileprivate func ids(
+        of names: [String], _ connection: Connection
+    ) throws(StoreError) -> [(id: Int64, position: Int)] {
+        var known: [(id: Int64, position: Int)] = []
+        for (position, name) in names.enumerated() {
+            if let row = try version(name, connection) { known.append((row.id, position)) }
+        }
+        return known
+    }
+}

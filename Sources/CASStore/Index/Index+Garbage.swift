@@ -1,0 +1,134 @@
+// Garbage and where it comes from: what retired versions have left, and what others would leave.
+
+extension Index {
+    /// Notes whose the objects were that a version alone named, now that it is removed.
+    ///
+    /// For people only: nothing is decided by it.
+    func noteGarbage(
+        of name: String, _ edges: EdgeRuns, at time: Int64, _ connection: Connection
+    ) throws(StoreError) {
+        var orphans: [Int64] = []
+        let rows = try connection.statement(
+            "SELECT id FROM object WHERE refs = 0 AND state = 1 AND id BETWEEN ? AND ?")
+        for run in edges.runs {
+            rows.bind(1, run.lowerBound).bind(2, run.upperBound)
+            while try rows.step() { orphans.append(rows.integer(0)) }
+        }
+        guard !orphans.isEmpty else { return }
+        try connection.statement(
+            "INSERT INTO retired (name, retired_at, edges) VALUES (?, ?, ?)"
+        )
+        .bind(1, name).bind(2, time).bind(3, EdgeRuns(orphans).encoded).run()
+    }
+
+    /// Forgets whose the garbage was, when there is none any more.
+    func forgetGarbageOrigins(_ connection: Connection) throws(StoreError) {
+        let rest = try connection.statement("SELECT 1 FROM object WHERE refs = 0 LIMIT 1")
+        defer { rest.reset() }
+        guard try !rest.step() else { return }
+        rest.reset()
+        try connection.statement("DELETE FROM retired").run()
+    }
+
+    /// The retired versions that have left something, the oldest first.
+    func garbageOrigins(
+        _ connection: Connection
+    ) throws(StoreError) -> [(origin: RetiredVersion, edges: EdgeRuns)] {
+        var result: [(origin: RetiredVersion, edges: EdgeRuns)] = []
+        let rows = try connection.statement(
+            "SELECT name, retired_at, edges FROM retired ORDER BY id")
+        while try rows.step() {
+            guard let name = rows.text(0), let edges = rows.withBlob(2, { EdgeRuns($0) }) else {
+                throw StoreError(.index, "the index holds damaged references")
+            }
+            result.append((RetiredVersion(name: name, retiredAt: rows.integer(1)), edges))
+        }
+        return result
+    }
+
+    /// How many ids ``orphans(retiring:_:_:)`` counts at once: 6 MiB of counters, however many objects
+    /// the store holds.
+    private static var orphanWindow: Int64 { 1 << 20 }
+
+    /// The objects on disk that nothing would name if versions were retired one after the other.
+    ///
+    /// Costs what these versions name, and memory for a part of the ids.
+    /// - Parameter found: called with the object and the position of the version that was the last to
+    ///   name it.
+    func orphans(
+        retiring versions: [Int64], _ connection: Connection,
+        _ found: (ObjectID, Int64, Int) -> Void
+    ) throws(StoreError) {
+        var edges: [[UInt8]] = []
+        for version in versions { edges.append(try encodedEdges(of: version, connection)) }
+        let end = Int64(try lastObjectID(connection)) + 1
+        var start: Int64 = 1
+        while start < end {
+            let ids = start..<min(end, start + Self.orphanWindow)
+            try orphans(in: ids, edges, connection, found)
+            start = ids.upperBound
+        }
+    }
+
+    private func orphans(
+        in ids: Range<Int64>, _ edges: [[UInt8]], _ connection: Connection,
+        _ found: (ObjectID, Int64, Int) -> Void
+    ) throws(StoreError) {
+        // How many of the versions name an id, and the last that does.
+        var counts = [UInt32](repeating: 0, count: ids.count)
+        var last = [UInt32](repeating: 0, count: ids.count)
+        for (position, bytes) in edges.enumerated() {
+            let isSound = bytes.withUnsafeBytes { bytes -> Bool in
+                var reading = EdgeRuns.Reading(bytes)
+                while let run = reading.next() {
+                    if run.lowerBound >= ids.upperBound { break }
+                    if run.upperBound < ids.lowerBound { continue }
+                    for id in run.clamped(to: ids.lowerBound...(ids.upperBound - 1)) {
+                        counts[Int(id - ids.lowerBound)] += 1
+                        last[Int(id - ids.lowerBound)] = UInt32(position)
+                    }
+                }
+                return !reading.isDamaged
+            }
+            guard isSound else { throw StoreError(.index, "the index holds damaged references") }
+        }
+        let rows = try connection.statement(
+            "SELECT id, refs, bytes, address FROM object WHERE id BETWEEN ? AND ? AND state = 1")
+        var position = 0
+        while position < counts.count {
+            guard counts[position] > 0 else {
+                position += 1
+                continue
+            }
+            let first = position
+            while position < counts.count, counts[position] > 0 { position += 1 }
+            rows.bind(1, ids.lowerBound + Int64(first))
+                .bind(2, ids.lowerBound + Int64(position - 1))
+            while try rows.step() {
+                let place = Int(rows.integer(0) - ids.lowerBound)
+                guard rows.integer(1) == Int64(counts[place]) else { continue }
+                guard let address = rows.address(3) else {
+                    throw StoreError(.index, "the index holds a damaged address")
+                }
+                found(address, rows.integer(2), Int(last[place]))
+            }
+        }
+    }
+
+    private func encodedEdges(
+        of version: Int64, _ connection: Connection
+    ) throws(StoreError) -> [UInt8] {
+        let row = try connection.statement("SELECT edges FROM version WHERE id = ?")
+            .bind(1, version)
+        defer { row.reset() }
+        return try row.step() ? row.withBlob(0) { Array($0) } : []
+    }
+
+    /// The bytes of the objects on disk that versions name.
+    func referencedBytes(_ connection: Connection) throws(StoreError) -> Int64 {
+        let sum = try connection.statement(
+            "SELECT coalesce(sum(bytes), 0) FROM object WHERE refs > 0 AND state = 1")
+        defer { sum.reset() }
+        return try sum.step() ? sum.integer(0) : 0
+    }
+}

@@ -1,0 +1,223 @@
+internal import CASStore
+internal import StrictJSON
+internal import VersionTree
+
+/// How many of the objects to be deleted are shown, the largest first.
+private let shownGarbageCount = 10
+
+extension CollectionPlan {
+    fileprivate var groups: [(name: String, meaning: String, files: [Garbage])] {
+        [
+            ("unreferenced", "in no version", objects),
+            ("quarantined", "damaged, in quarantine", quarantined),
+            ("staged", "partial, waited for by no version", staged),
+        ]
+    }
+
+    fileprivate var largest: [Garbage] {
+        let all = objects + quarantined + staged
+        return Array(all.sorted { $0.byteCount > $1.byteCount }.prefix(shownGarbageCount))
+    }
+
+    /// What a version that is to be retired gives back.
+    fileprivate func byteCounts() -> [String: Int64] {
+        var counts: [String: Int64] = [:]
+        for garbage in objects {
+            guard case .retiring(let version) = garbage.reason else { continue }
+            counts[version, default: 0] += garbage.byteCount
+        }
+        return counts
+    }
+}
+
+extension CollectionPlan.Reason {
+    /// The word for programs.
+    fileprivate var code: String {
+        switch self {
+        case .retired: "retired"
+        case .retiring: "retiring"
+        case .neverNamed: "neverNamed"
+        case .damaged: "damaged"
+        case .partial: "partial"
+        }
+    }
+
+    /// The version that was the last to use it, or is, where that is known.
+    fileprivate var version: String? {
+        switch self {
+        case .retired(let version): version.name
+        case .retiring(let version): version
+        case .neverNamed, .damaged, .partial: nil
+        }
+    }
+
+    /// The end of a line about an object.
+    fileprivate var text: String {
+        switch self {
+        case .retired(let version):
+            "last in version \(version.name), retired \(timestamp(version.retiredAt))"
+        case .retiring(let version): "last in version \(version), which would be retired"
+        case .neverNamed: "stored for no version that is remembered"
+        case .damaged: "damaged"
+        case .partial: "a part that no version waits for"
+        }
+    }
+}
+
+extension Invocation {
+    func report(
+        _ collected: Collected, retired: [String], _ retention: RetentionPlan?,
+        _ policy: RetentionPolicy?
+    ) throws {
+        try report { writer in
+            writer.object { writer in
+                writer.member("objects", collected.objectCount)
+                writer.member("bytes", collected.byteCount)
+                writer.member("dryRun", false)
+                if let retention, let policy {
+                    let gone = retention.retired.filter { retired.contains($0.version) }
+                    writer.member("retired", gone) { writer, verdict in
+                        writer.object { verdict.write(to: &$0) }
+                    }
+                    writer.member("kept", retention.kept) { writer, verdict in
+                        writer.object { verdict.write(to: &$0) }
+                    }
+                    writeLimit(policy, of: retention, to: &writer)
+                }
+            }
+        } text: { output in
+            if let retention {
+                if retired.isEmpty { output.print("No version may go.") }
+                for verdict in retention.retired where retired.contains(verdict.version) {
+                    output.print("Retired version \(verdict.version): \(verdict.reason).")
+                }
+            }
+            if collected.objectCount == 0 {
+                output.print("There was nothing to delete.")
+            } else {
+                let size = sizes.text(collected.byteCount)
+                output.print("Deleted \(counted(collected.objectCount, "object")), \(size).")
+            }
+            warn(of: retention, policy, to: output)
+        }
+    }
+
+    func report(
+        _ plan: CollectionPlan, _ retention: RetentionPlan?, _ policy: RetentionPolicy?
+    ) throws {
+        try report { writer in
+            writer.object { writer in
+                writer.member("objects", plan.objectCount)
+                writer.member("bytes", plan.byteCount)
+                writer.member("dryRun", true)
+                for group in plan.groups {
+                    writer.member(group.name) { writer in
+                        writer.member("objects", group.files.count)
+                        writer.member("bytes", group.files.reduce(0) { $0 + $1.byteCount })
+                    }
+                }
+                writer.member("largest", plan.largest) { writer, garbage in
+                    writer.object { writer in
+                        writer.member("address", garbage.address.description)
+                        writer.member("bytes", garbage.byteCount)
+                        writer.member("reason", garbage.reason.code)
+                        writer.member("lastVersion", garbage.reason.version)
+                    }
+                }
+                guard let retention, let policy else { return }
+                let freed = plan.byteCounts()
+                writer.member("retired", retention.retired) { writer, verdict in
+                    writer.object { writer in
+                        verdict.write(to: &writer)
+                        writer.member("bytes", freed[verdict.version] ?? 0)
+                    }
+                }
+                writer.member("kept", retention.kept) { writer, verdict in
+                    writer.object { verdict.write(to: &$0) }
+                }
+                writeLimit(policy, of: retention, to: &writer)
+            }
+        } text: { output in
+            if let retention { print(retention, plan.byteCounts(), to: output) }
+            print(plan, to: output)
+            warn(of: retention, policy, to: output)
+        }
+    }
+
+    private func writeLimit(
+        _ policy: RetentionPolicy, of retention: RetentionPlan, to writer: inout JSONWriter
+    ) {
+        guard let limit = policy.byteCountMax, let byteCount = retention.byteCount else { return }
+        writer.member("maxBytes", limit)
+        writer.member("bytesLeft", byteCount)
+    }
+
+    private func warn(
+        of retention: RetentionPlan?, _ policy: RetentionPolicy?, to output: Output
+    ) {
+        guard let limit = policy?.byteCountMax, let byteCount = retention?.byteCount,
+            byteCount > limit
+        else { return }
+        output.print(
+            "What is left holds \(sizes.text(byteCount)), more than \(sizes.text(limit)): "
+                + "nothing else may go.")
+    }
+
+    private func print(
+        _ retention: RetentionPlan, _ freed: [String: Int64], to output: Output
+    ) {
+        if retention.retired.isEmpty {
+            output.print("No version may go.")
+        } else {
+            output.print("Would retire \(counted(retention.retired.count, "version")):")
+        }
+        var retired = TextTable([.left(""), .left(""), .right(""), .left("")])
+        for verdict in retention.retired {
+            retired.add([
+                "", "\(verdict.version)", "\(sizes.text(freed[verdict.version] ?? 0))",
+                "\(verdict.reason)",
+            ])
+        }
+        retired.print(to: output)
+        if !retention.kept.isEmpty {
+            output.print("Would keep \(counted(retention.kept.count, "version")):")
+        }
+        var kept = TextTable([.left(""), .left(""), .left("")])
+        for verdict in retention.kept { kept.add(["", "\(verdict.version)", "\(verdict.reason)"]) }
+        kept.print(to: output)
+    }
+
+    private func print(_ plan: CollectionPlan, to output: Output) {
+        guard plan.objectCount > 0 else {
+            output.print("There is nothing to delete.")
+            return
+        }
+        let size = sizes.text(plan.byteCount)
+        output.print("Would delete \(counted(plan.objectCount, "object")), \(size):")
+        var groups = TextTable([.left(""), .right(""), .right(""), .left("")])
+        for group in plan.groups where !group.files.isEmpty {
+            let bytes = group.files.reduce(0) { $0 + $1.byteCount }
+            groups.add([
+                "", "\(groupedCount(group.files.count))", "\(sizes.text(bytes))",
+                "\(group.meaning)",
+            ])
+        }
+        groups.print(to: output)
+        output.print(plan.objectCount > shownGarbageCount ? "The largest of them:" : "They are:")
+        var largest = TextTable([.left(""), .right(""), .left(""), .left("")])
+        for garbage in plan.largest {
+            largest.add([
+                "", "\(sizes.text(garbage.byteCount))", "\(garbage.address)",
+                "\(garbage.reason.text)",
+            ])
+        }
+        largest.print(to: output)
+    }
+}
+
+extension RetentionPlan.Verdict {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.member("version", version)
+        writer.member("reason", reason)
+    }
+}

@@ -1,0 +1,180 @@
+/// Which versions a store can do without: a value, decided without changing anything.
+public struct RetentionPlan: Sendable, Hashable {
+    /// What is decided about a version, and why.
+    public struct Verdict: Sendable, Hashable {
+        /// The version.
+        public var version: String
+        /// Why it is kept or retired, as people say it.
+        public var reason: String
+
+        /// Makes a verdict.
+        public init(_ version: String, _ reason: String) {
+            self.version = version
+            self.reason = reason
+        }
+    }
+
+    /// What is kept, newest first.
+    public private(set) var kept: [Verdict] = []
+    /// What can be retired, newest first.
+    public private(set) var retired: [Verdict] = []
+    /// What the objects of the store hold afterwards, in bytes, once collected; `nil` if the policy sets
+    /// no limit.
+    public private(set) var byteCount: Int64?
+
+    /// Decides what may go.
+    ///
+    /// A limit of bytes is not looked at: ``reach(_:from:freeing:)`` does that.
+    /// - Parameters:
+    ///   - versions: all that are registered, newest first, as ``VersionStore/versions()`` lists them.
+    ///   - pinned: what some process shows to a page.
+    ///   - now: seconds since 1970.
+    public init(
+        _ versions: [VersionSummary], _ lifecycle: Lifecycle, pinned: Set<String>,
+        policy: RetentionPolicy, now: Int64
+    ) {
+        var deciding = Deciding(versions, lifecycle, pinned, policy, now)
+        for version in versions {
+            if let need = deciding.need(of: version) {
+                kept.append(Verdict(version.version, need))
+            } else {
+                retired.append(Verdict(version.version, deciding.excuse(version)))
+            }
+        }
+    }
+
+    /// Keeps of what may go whatever need not go for the store to hold no more than `limit` bytes.
+    ///
+    /// - Parameters:
+    ///   - total: what the objects that versions name hold now.
+    ///   - freed: what each version in `retired` gives back, from the last, the oldest, to the first, if
+    ///     those before it are retired.
+    public mutating func reach(_ limit: Int64, from total: Int64, freeing freed: [Int64]) {
+        precondition(freed.count == retired.count, "each version gives back something")
+        var total = total
+        var going = 0
+        for bytes in freed where total > limit {
+            total -= bytes
+            going += 1
+        }
+        let spared = retired.prefix(retired.count - going)
+        retired.removeFirst(spared.count)
+        byteCount = total
+        guard !spared.isEmpty else { return }
+        kept += spared.map { Verdict($0.version, "the store is within its limit with it") }
+        hasSpared = true
+    }
+
+    /// Whether a limit has moved versions from `retired` to the end of `kept`.
+    private var hasSpared = false
+
+    /// Puts what is kept into the order of `versions` again.
+    mutating func sortKept(like versions: [VersionSummary]) {
+        guard hasSpared else { return }
+        var places: [String: Int] = [:]
+        for (place, version) in versions.enumerated() { places[version.version] = place }
+        kept.sort { places[$0.version, default: 0] < places[$1.version, default: 0] }
+    }
+}
+
+/// The rules, and what they have met on the way from the newest version to the oldest.
+private struct Deciding {
+    let lifecycle: Lifecycle
+    let pinned: Set<String>
+    let policy: RetentionPolicy
+    let now: Int64
+    let good: Set<String>
+    let newestCount: Int
+    /// Whether the current version, which is registered, is still to come.
+    var isNewer: Bool
+    /// Whole versions so far, and those of them that are kept for being new.
+    var wholeCount = 0
+    var newestTaken = 0
+
+    init(
+        _ versions: [VersionSummary], _ lifecycle: Lifecycle, _ pinned: Set<String>,
+        _ policy: RetentionPolicy, _ now: Int64
+    ) {
+        self.lifecycle = lifecycle
+        self.pinned = pinned
+        self.policy = policy
+        self.now = now
+        let usable = Set(versions.filter { $0.state != .incomplete && !$0.isBad }.map(\.version))
+        // One that cannot be shown is nothing to go back to, and takes no place.
+        let candidates = lifecycle.knownGood.filter { usable.contains($0) }
+        good = Set(candidates.prefix(policy.goodCount.map { max(1, $0) } ?? candidates.count))
+        newestCount = max(policy.newestCount, lifecycle.current == nil ? 1 : 0)
+        isNewer = versions.contains { $0.version == lifecycle.current }
+    }
+
+    /// Why a version stays; `nil` if it may go.
+    mutating func need(of version: VersionSummary) -> String? {
+        let name = version.version
+        if name == lifecycle.current { isNewer = false }
+        let isWhole = version.state != .incomplete && !version.isBad
+        defer { if isWhole { wholeCount += 1 } }
+        if policy.keepsNewer, lifecycle.current == nil { return "no version is current" }
+        if name == lifecycle.current { return "it is current" }
+        if name == lifecycle.pending { return "it waits for the next start" }
+        if name == lifecycle.embedded { return "it was shipped with the app" }
+        if pinned.contains(name) { return "a page still has it" }
+        if good.contains(name) {
+            guard let count = policy.goodCount else { return "it is known good" }
+            return "it is one of the last \(max(1, count)) good versions"
+        }
+        if policy.keepsNewer {
+            if isNewer, !version.isBad { return "it is newer than the current version" }
+        } else if let newness = newness(of: version, isWhole) {
+            return newness
+        }
+        if let age = policy.minimumAge, now - version.createdAt < age {
+            return "it was registered \(Self.words(now - version.createdAt)) ago"
+        }
+        return nil
+    }
+
+    private mutating func newness(of version: VersionSummary, _ isWhole: Bool) -> String? {
+        let hasRoom = newestTaken < newestCount
+        if isWhole, hasRoom {
+            newestTaken += 1
+            return newestCount == 1 ? "it is the newest" : "it is one of the newest \(newestCount)"
+        }
+        // Somebody may be fetching it just now.
+        if version.state == .incomplete, !version.isBad, hasRoom || wholeCount == 0 {
+            return "it is incomplete, and may still be arriving"
+        }
+        return nil
+    }
+
+    /// Why a version goes.
+    func excuse(_ version: VersionSummary) -> String {
+        if version.isBad { return "it is banned" }
+        let age = policy.minimumAge == nil ? "" : ", \(Self.words(now - version.createdAt)) old"
+        if policy.keepsNewer {
+            if version.state == .incomplete {
+                return "it is incomplete, and older than the current version\(age)"
+            }
+            if version.isKnownGood, let count = policy.goodCount {
+                return "\(max(1, count)) newer versions are good\(age)"
+            }
+            return "it is older than the current version\(age)"
+        }
+        if version.state == .incomplete { return "it is incomplete\(age)" }
+        if newestCount > 0 {
+            return newestCount == 1
+                ? "a newer version is kept\(age)" : "\(newestCount) newer versions are kept\(age)"
+        }
+        return "nothing needs it\(age)"
+    }
+
+    /// A time in words, in its largest unit.
+    private static func words(_ seconds: Int64) -> String {
+        let seconds = max(0, seconds)
+        for (unit, name) in [(Int64(86_400), "day"), (3600, "hour"), (60, "minute")]
+        where seconds >= unit {
+            let count = seconds / unit
+            return "\(count) \(name)\(count == 1 ? "" : "s")"
+        }
+        return "\(seconds) second\(seconds == 1 ? "" : "s")"
+    }
+}
