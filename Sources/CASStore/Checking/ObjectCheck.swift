@@ -197,16 +197,13 @@ struct FinishedRange: Sendable {
 final class CheckedRows: Sendable {
     private let store: Store
     private let blocks: [Block]
-    private let isScanned: Bool
 
     private final class Block: Sendable {
         let shards = Mutex<[[CheckedRow]]?>(nil)
     }
 
-    /// About so many rows of 64 bytes are held at once.
-    private static let rowCountMax = 1 << 18
-    /// So often the whole table is read; with more blocks than this each block is looked up.
-    private static let scanCountMax = 8
+    /// About so many rows of 64 bytes are held for each worker.
+    private static let rowCountMax = 2048
 
     init(_ store: Store) throws(StoreError) {
         let objectCount = try store.index { (index) throws(StoreError) in
@@ -216,8 +213,6 @@ final class CheckedRows: Sendable {
         }
         var count = 1
         while count < 256, objectCount / count > Self.rowCountMax { count *= 2 }
-        isScanned = count <= Self.scanCountMax
-        if !isScanned { count = 256 }
         blocks = (0..<count).map { _ in Block() }
         self.store = store
     }
@@ -247,7 +242,7 @@ final class CheckedRows: Sendable {
         try store.index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 try index.checkedRows(
-                    from: first, through: last, scanning: self.isScanned, connection)
+                    from: first, through: last, connection)
             }
         }
     }
