@@ -13,11 +13,14 @@ enum CheckingProgram {
 
                 castree-fsck /srv/app-store
                 castree-fsck repair /srv/app-store
+                castree-fsck repair /srv/app-store --from https://example.org/app
                 castree-fsck gc --dry-run /srv/app-store
             """,
         options: [.json, .quiet, .bytes],
-        commands: (Command.checks() + [.collect(from: .operand), .usage(from: .operand)])
-            .map(\.reportingStoreErrors),
+        commands: (Command.checks(fetching: FetchingProgram.objectSource) + [
+            .collect(from: .operand), .usage(from: .operand),
+        ])
+        .map(\.reportingStoreErrors),
         defaultCommand: "check", exitStatusHelp: ExitStatus.checkHelp, statuses: .check)
 
     static func main() {

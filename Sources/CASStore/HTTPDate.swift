@@ -75,7 +75,7 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
 
     /// Days since 1970-01-01 of a day in the Gregorian calendar; the year begins in March here, so
     /// that the leap day is its last.
-    static func days(year: Int, month: Int, day: Int) -> Int {
+    package static func days(year: Int, month: Int, day: Int) -> Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400
         let yearOfEra = shifted - era * 400

@@ -14,6 +14,7 @@
 ///   versions/<version>/…   trees;  versions/.<version>.<lease>  trees under construction or removal
 ///   current -> versions/…
 ///   index.sqlite           derived;  stamp  what the index must agree with
+///   verified               when checks last found objects sound; derived
 ///   leases/<lease>         lock files of running writers
 ///   reserve                space set aside for collecting on a full disk
 ///   server.json            what a server remembers: its port and its token
@@ -31,6 +32,7 @@ package enum StoreLayout {
     package static let current = "current"
     package static let index = "index.sqlite"
     package static let stamp = "stamp"
+    package static let verified = "verified"
     package static let reserve = "reserve"
     package static let server = "server.json"
     package static let channels = "channels.json"
@@ -48,7 +50,8 @@ package enum StoreLayout {
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
-            format, lifecycle, current, index, stamp, reserve, server, events, olderEvents,
+            format, lifecycle, current, index, stamp, verified, reserve, server, events,
+            olderEvents,
             "index.sqlite-journal",
         ])
 

@@ -103,6 +103,13 @@ public struct Invocation: Sendable {
         }
     }
 
+    /// The options that were given, spelled again for another program.
+    var givenWords: [String] {
+        given.sorted { $0.key < $1.key }.flatMap { name, values in
+            option(name).takesValue ? values.map { "--\(name)=\($0)" } : ["--\(name)"]
+        }
+    }
+
     private func option(_ name: String) -> Option {
         guard let option = (command.options + program.options).first(where: { $0.name == name })
         else { preconditionFailure("\(command.name) has no option --\(name)") }

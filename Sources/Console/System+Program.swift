@@ -27,12 +27,18 @@ extension System {
     }
 
     /// Replaces the running program by another, with the same arguments (execv(3)).
-    static func become(_ path: String) throws(SystemError) -> Never {
-        guard let called = strdup(path) else { throw SystemError(number: ENOMEM) }
-        defer { free(called) }
-        var arguments: [UnsafeMutablePointer<CChar>?] = [called]
-        for index in 1..<max(1, Int(CommandLine.argc)) {
-            arguments.append(CommandLine.unsafeArgv[index])
+    ///
+    /// - Parameter words: its arguments; nil for those of this program, as they were given.
+    static func become(_ path: String, _ words: [String]? = nil) throws(SystemError) -> Never {
+        var made: [UnsafeMutablePointer<CChar>?] = [strdup(path)]
+        for word in words ?? [] { made.append(strdup(word)) }
+        defer { for word in made { free(word) } }
+        guard !made.contains(nil) else { throw SystemError(number: ENOMEM) }
+        var arguments = made
+        if words == nil {
+            for index in 1..<max(1, Int(CommandLine.argc)) {
+                arguments.append(CommandLine.unsafeArgv[index])
+            }
         }
         arguments.append(nil)
         execv(path, &arguments)

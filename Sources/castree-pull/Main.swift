@@ -1,6 +1,7 @@
 import Console
+import HotPush
 
-/// The program that fetches: `castree pull` runs it.
+/// The program that fetches: `castree pull` runs it, and `castree fsck --from URL`.
 ///
 /// Alone in using libcurl, so that every other command starts without it.
 @main
@@ -9,7 +10,10 @@ enum PullProgram {
         "castree", version: castreeVersion,
         summary: "fetches versions of an app's content from where they are published",
         options: [.store, .json, .quiet, .bytes],
-        commands: [Command.pull { try $0.pull() }.reportingStoreErrors],
+        commands: [
+            Command.pull { try $0.pull() },
+            .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
+        ].map(\.reportingStoreErrors),
         exitStatusHelp: ExitStatus.standardHelp)
 
     static func main() {

@@ -31,7 +31,8 @@ enum CastreeProgram {
             .pull { _ in try FetchingProgram.become() }, .serve,
             .publish, .withdraw, .prune,
             .collect(from: .option, observed: { $0.recordingEvents() }),
-            .fsck(observed: { $0.recordingEvents() }), .usage(from: .option), .report,
+            .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
+            .usage(from: .option), .report,
         ]
     }
 

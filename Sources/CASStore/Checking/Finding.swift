@@ -78,35 +78,3 @@ public struct Finding: Sendable, Hashable {
         self.isRepaired = isRepaired
     }
 }
-
-/// How far to look.
-public struct CheckOptions: Sendable {
-    /// Hash every object with SHA-256; otherwise compare sizes and XXH3 fingerprints.
-    public var isDeep: Bool
-    /// Called now and then, from any thread, with what is done so far.
-    public var progress: @Sendable (_ objects: Int, _ bytes: Int64) -> Void
-
-    /// Fingerprints, silent.
-    public init(
-        isDeep: Bool = false,
-        progress: @escaping @Sendable (_ objects: Int, _ bytes: Int64) -> Void = { _, _ in }
-    ) {
-        self.isDeep = isDeep
-        self.progress = progress
-    }
-}
-
-/// What a check has looked at and found.
-public struct CheckReport: Sendable {
-    /// Objects whose bytes were read.
-    public var checkedObjects = 0
-    /// Bytes that were read.
-    public var checkedBytes: Int64 = 0
-    /// Trees that were compared with their manifests.
-    public var checkedTrees = 0
-    /// What is wrong.
-    public var findings: [Finding] = []
-
-    /// An empty report.
-    public init() {}
-}

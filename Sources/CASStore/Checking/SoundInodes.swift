@@ -9,8 +9,34 @@ package struct SoundInodes: Sendable {
         var inode: UInt64
     }
 
-    var objects: [Entry] = []
-    var twins: [Entry] = []
+    private var objects: [Entry] = []
+    private var twins: [Entry] = []
+    /// When each of `objects` was found sound, as in ``VerifiedTimes``; 0 for never.
+    private var times: [UInt32] = []
+
+    mutating func append(_ address: ObjectID, inode: UInt64, time: UInt32) {
+        objects.append(Entry(prefix: address.w0, inode: inode))
+        times.append(time)
+    }
+
+    mutating func appendTwin(_ address: ObjectID, inode: UInt64) {
+        twins.append(Entry(prefix: address.w0, inode: inode))
+    }
+
+    /// Forgets when the object that came last was found sound, if it is this one.
+    mutating func forgetTime(of address: ObjectID) {
+        guard let last = objects.last, last.prefix == address.w0 else { return }
+        times[times.count - 1] = 0
+    }
+
+    /// Adds when each object up to a place was found sound.
+    func appendTimes(through last: UInt64, to verified: inout VerifiedTimes) {
+        for position in objects.indices
+        where times[position] > 0 && objects[position].prefix <= last {
+            verified.entries.append(
+                .init(prefix: objects[position].prefix, time: times[position]))
+        }
+    }
 
     /// Whether an inode is that of a sound object.
     package func contains(_ address: ObjectID, executable: Bool, inode: UInt64) -> Bool {
@@ -27,12 +53,12 @@ package struct SoundInodes: Sendable {
 
     package init() {}
 
-    /// Joins what chunks of the address space have found, each sorted, by their place.
-    init(sorted chunks: [Int: SoundInodes]) {
-        for place in chunks.keys.sorted() {
-            guard let chunk = chunks[place] else { continue }
-            objects += chunk.objects
-            twins += chunk.twins
+    /// Joins what was found in parts of the address space, each sorted, in their order.
+    init(sorted parts: [SoundInodes]) {
+        objects.reserveCapacity(parts.reduce(0) { $0 + $1.objects.count })
+        for part in parts {
+            objects += part.objects
+            twins += part.twins
         }
     }
 }

@@ -18,21 +18,35 @@ extension Store {
         _ options: CheckOptions, _ report: inout CheckReport, _ sound: inout SoundInodes,
         beside: () throws(StoreError) -> Void = { () throws(StoreError) in }
     ) throws(StoreError) -> [ConfirmedFinding] {
-        let suspicions = try suspectObjects(options, &report, &sound, beside: beside)
-        guard !suspicions.isEmpty else { return [] }
-        var checker = try ObjectChecker()
+        let pass = try ObjectPass(self, options)
+        try pass.run(beside: beside)
+        let progress = pass.progress
+        report.checkedObjects = progress.objects
+        report.checkedBytes = progress.bytes
+        report.skippedObjects = progress.skippedObjects
+        report.skippedBytes = progress.skippedBytes
+        // An inode number says nothing across file systems.
+        let device = try fileSystem.status(directories.objects.raw).device
+        if device == (try fileSystem.status(directories.versions.raw).device) {
+            sound = pass.sound
+        }
+        return pass.confirmed
+    }
+
+    /// Those of the suspicions that hold while neither writers nor collectors can move.
+    func confirmed(
+        _ suspicions: [Suspicion], _ checker: inout ObjectChecker
+    ) throws(StoreError) -> [ConfirmedFinding] {
         var confirmed: [ConfirmedFinding] = []
         try excludingWriters { (index, connection) throws(StoreError) in
+            confirmed = []
             for suspicion in suspicions {
                 guard try self.holds(suspicion, index, connection, &checker) else { continue }
                 confirmed.append(
                     ConfirmedFinding(finding: Self.describe(suspicion), suspicion: suspicion))
             }
         }
-        return confirmed.sorted {
-            ($0.suspicion.path ?? $0.suspicion.address?.description ?? "")
-                < ($1.suspicion.path ?? $1.suspicion.address?.description ?? "")
-        }
+        return confirmed
     }
 
     // A store that cannot be written has no writers to exclude.

@@ -45,8 +45,11 @@ extension POSIXFileSystem {
                     guard count >= 0 else { throw failure("getdents64", directory) }
                     if count == 0 { return }
                     var start = 0
+                    var position: Int64 = 0
                     while start < count {
                         let inode = buffer.loadUnaligned(fromByteOffset: start, as: UInt64.self)
+                        position = buffer.loadUnaligned(
+                            fromByteOffset: start + 8, as: Int64.self)
                         let length = buffer.loadUnaligned(
                             fromByteOffset: start + 16, as: UInt16.self)
                         let kind = Self.kind(ofEntry: buffer[start + 18])
@@ -56,6 +59,9 @@ extension POSIXFileSystem {
                         guard let name = name.baseAddress, !Self.isDots(name) else { continue }
                         if try !body(name, kind, inode) { return }
                     }
+                    // Nothing can stand behind the last position there is: ext4 and others say so
+                    // with the last entry, and need not be asked once more.
+                    if position == .max { return }
                 }
             }
         }

@@ -36,30 +36,6 @@ extension Index {
         return try row.step() ? Int(row.integer(0)) : 0
     }
 
-    /// The objects whose address begins with a byte from `first` through `last`, sorted by address.
-    func objects(
-        from first: [UInt8], through last: [UInt8], _ connection: Connection
-    ) throws(StoreError) -> [ObjectRow] {
-        var result: [ObjectRow] = []
-        let rows = try connection.statement(
-            "SELECT id, address, bytes, fingerprint, state, refs FROM object "
-                + "WHERE address >= ? AND address <= ? ORDER BY address")
-        rows.bind(1, first).bind(2, last + [UInt8](repeating: 255, count: 32))
-        while try rows.step() {
-            guard let address = rows.address(1) else {
-                throw StoreError(.index, "the index holds a damaged address")
-            }
-            result.append(
-                ObjectRow(
-                    id: rows.integer(0), address: address, byteCount: rows.integer(2),
-                    fingerprint: rows.fingerprint(3),
-                    isPresent: rows.integer(4) == ObjectState.present.rawValue,
-                    isDying: rows.integer(4) == ObjectState.dying.rawValue,
-                    references: rows.integer(5)))
-        }
-        return result
-    }
-
     /// Notes that an object is on disk, verified and durable.
     ///
     /// Inserts it, named by nothing, if the index does not know it.

@@ -5,6 +5,8 @@ package struct ObjectChecker: ~Copyable {
     private var hasher: ObjectHasher
     private var fingerprinter: Fingerprinter
     package let buffer: UnsafeMutableRawBufferPointer
+    /// Keeps reading slow, if it shall be.
+    var pace: ReadPace?
 
     /// Bytes read at a time: large enough that the call costs nothing, small enough for the cache.
     package static let bufferByteCount = 256 * 1024
@@ -27,6 +29,7 @@ package struct ObjectChecker: ~Copyable {
         while true {
             let count = try fileSystem.read(file, into: buffer, at: offset)
             if count == 0 { break }
+            if let pace { try pace.spend(count) }
             hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             offset += Int64(count)
         }
@@ -39,6 +42,7 @@ package struct ObjectChecker: ~Copyable {
         _ file: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> (fingerprint: Fingerprint, byteCount: Int64) {
         var count = try fileSystem.read(file, into: buffer, at: 0)
+        if let pace { try pace.spend(count) }
         let first = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         if count < buffer.count {
             // pread(2) of a regular file is short at its end only.
@@ -49,6 +53,7 @@ package struct ObjectChecker: ~Copyable {
         while true {
             count = try fileSystem.read(file, into: buffer, at: offset)
             if count == 0 { break }
+            if let pace { try pace.spend(count) }
             fingerprinter.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             offset += Int64(count)
         }

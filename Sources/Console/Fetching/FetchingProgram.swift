@@ -6,15 +6,17 @@ public enum FetchingProgram {
     /// Its file name.
     public static let name = "castree-pull"
 
-    /// Replaces the running program by it, with the same arguments.
+    /// Replaces the running program by it.
+    ///
+    /// - Parameter words: its arguments; nil for those of this program.
     /// - Throws: `noFetchingProgram` if it is not installed beside this one.
-    public static func become() throws(CommandError) -> Never {
+    public static func become(_ words: [String]? = nil) throws(CommandError) -> Never {
         let places = directories()
         for directory in places {
             let path = directory + "/" + name
             guard System.isProgram(path) else { continue }
             do throws(SystemError) {
-                try System.become(path)
+                try System.become(path, words)
             } catch {
                 throw CommandError(
                     code: "noFetchingProgram", message: "\(path) could not be run: \(error.text)")
@@ -25,6 +27,12 @@ public enum FetchingProgram {
             message:
                 "the program \(name), which speaks to networks, is not installed: it is looked "
                 + "for in \(places.joined(separator: " and "))")
+    }
+
+    /// Where `--from` of castree-fsck leads: the same repair by this program.
+    package static let objectSource: ObjectSource = { invocation, _ in
+        let store = invocation.argument("STORE")
+        try become(["--store=\(store)", "fsck", "--repair"] + invocation.givenWords)
     }
 
     private static func directories() -> [String] {

@@ -1,74 +1,131 @@
 internal import CASStore
 package import VersionTree
 
+/// Finds the way to an origin before the store is opened: what then fetches objects from it.
+///
+/// It may replace the program by one that speaks to networks.
+package typealias ObjectSource =
+    @Sendable (_ invocation: Invocation, _ origin: String) throws ->
+    (_ versions: VersionStore) throws -> ObjectFetching
+
 extension Command {
     /// `fsck` of castree: checks, and repairs with `--repair`.
     ///
-    /// - Parameter observed: makes somebody notice what is found.
+    /// - Parameters:
+    ///   - observed: makes somebody notice what is found.
+    ///   - fetching: where `--from` leads.
     package static func fsck(
-        observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 }
+        observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
+        fetching: @escaping ObjectSource
     ) -> Command {
         check(
             "fsck", summary: "checks everything, and repairs what can be repaired",
-            example: StoreSource.option.example("fsck --deep"), source: .option,
-            more: [.flag("repair", "repair what can be repaired without guessing")],
-            observed: observed
+            examples: [
+                StoreSource.option.example("fsck --deep"),
+                StoreSource.option.example("fsck --since 30d --limit-rate 20M"),
+                StoreSource.option.example("fsck --repair --dry-run"),
+                StoreSource.option.example("fsck --from https://example.org/app"),
+            ], source: .option,
+            more: [.flag("repair", "repair what can be repaired without guessing")]
+                + Option.repairing,
+            observed: observed, fetching: fetching
         ) { $0.flag("repair") }
     }
 
     /// `check` and `repair` of castree-fsck.
-    package static func checks() -> [Command] {
+    package static func checks(fetching: @escaping ObjectSource) -> [Command] {
         [
             check(
                 "check", summary: "checks everything and changes nothing",
-                example: StoreSource.operand.example("check --deep"), source: .operand
+                examples: [StoreSource.operand.example("check --deep")], source: .operand
             ) { _ in false },
             check(
                 "repair", summary: "checks everything and repairs what can be repaired",
-                example: StoreSource.operand.example("repair"), source: .operand
+                examples: [
+                    StoreSource.operand.example("repair --dry-run"),
+                    StoreSource.operand.example("repair"),
+                ], source: .operand, more: Option.repairing, fetching: fetching
             ) { _ in true },
         ]
     }
 
     private static func check(
-        _ name: String, summary: String, example: String, source: StoreSource,
+        _ name: String, summary: String, examples: [String], source: StoreSource,
         more: [Option] = [],
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
+        fetching: ObjectSource? = nil,
         repairs: @escaping @Sendable (Invocation) -> Bool
     ) -> Command {
         Command(
             name, summary: summary,
-            discussion: """
-                Compares objects with their addresses, the index with the manifests, trees with both, \
-                the lifecycle with what is there, and finds what writers that died have left. It runs \
-                safely beside everything else.
-
-                Without --deep, every object is read and compared with its size and its XXH3 \
-                fingerprint, which finds what disks do; --deep computes every SHA-256 anew, which \
-                finds forgery too.
-
-                A repair guesses nothing: a damaged object goes to quarantine, and the versions that \
-                show it are incomplete until the same content is added or pulled again.
-
-                    \(example)
-                """,
-            arguments: source.arguments,
-            options: [.flag("deep", "compute the SHA-256 of every object")] + more,
+            discussion: discussion(repairs: !more.isEmpty) + "\n\n"
+                + examples.map { "    \($0)" }.joined(separator: "\n"),
+            arguments: source.arguments, options: Option.checking + more,
             exitStatusHelp: ExitStatus.checkHelp, statuses: .check
         ) { invocation in
-            let isRepairing = repairs(invocation)
-            let versions = observed(try invocation.openStore(from: source))
-            let tracker = ProgressTracker(
-                invocation.progress("Checking", total: invocation.expectedBytes(in: versions)))
-            defer { tracker.finish() }
-            let options = CheckOptions(isDeep: invocation.flag("deep")) { _, bytes in
-                tracker.report(bytes)
+            var options = try invocation.checkOptions()
+            let origin = try fetching == nil ? nil : invocation.value("from")
+            let isRepairing = origin != nil || repairs(invocation)
+            if fetching != nil, invocation.flag("dry-run"), !isRepairing {
+                throw CommandError.usage("--dry-run shows what a repair would do: add --repair")
             }
-            let report = try versions.check(options, repairing: isRepairing)
+            let remote = try origin.flatMap { try fetching?(invocation, $0) }
+            let versions = observed(try invocation.openStore(from: source))
+            let total = invocation.expectedBytes(in: versions, options)
+            let tracker = ProgressTracker(
+                invocation.progress("Checking", total: total.map { Int(clamping: $0) }))
+            defer { tracker.finish() }
+            let isSampled = options.sample != nil
+            options.progress = { done in
+                // What is left out is not read; of a sample the total is an estimate already.
+                let left = isSampled ? nil : total.map { max($0 - done.skippedBytes, done.bytes) }
+                tracker.report(done.bytes, of: left)
+            }
+            if invocation.flag("json-lines") { options.found = { invocation.stream($0) } }
+            let dryRun = isRepairing && invocation.flag("dry-run")
+            var told: RepairPlan?
+            let report =
+                isRepairing
+                ? try versions.repair(options, fetching: try remote?(versions)) { plan in
+                    tracker.finish()
+                    told = plan
+                    invocation.show(plan, isDryRun: dryRun)
+                    return !dryRun
+                } : try versions.check(options)
             tracker.finish()
-            try invocation.report(report, isRepairing: isRepairing)
+            try invocation.report(
+                CheckOutcome(
+                    report: report, options: options, plan: told, isRepairing: isRepairing,
+                    isDryRun: dryRun))
             return report.status
         }
+    }
+
+    private static func discussion(repairs: Bool) -> String {
+        let looking = """
+            Compares objects with their addresses, the index with the manifests, trees with both, \
+            the lifecycle with what is there, and finds what writers that died have left. It runs \
+            safely beside everything else, on all processors.
+
+            Without --deep, every object is read and compared with its size and its XXH3 \
+            fingerprint, which finds what disks do; --deep computes every SHA-256 anew, which \
+            finds forgery too.
+
+            The store remembers when each object was last found sound. With --since only objects \
+            that were not since then are read, so a check that is interrupted goes on where it \
+            stopped, and a part of the night is enough for a large store. --sample reads a part \
+            of the objects, the same one for the same --seed. Of all others name, size and mode \
+            are looked at.
+            """
+        guard repairs else { return looking }
+        return looking + """
+
+
+            A repair says what it will do, then does it, and guesses nothing: a damaged object goes \
+            to quarantine, and the versions that show it are incomplete until the same content is \
+            added or pulled again. With --from it is fetched, with what is missing, from an origin \
+            and put in place of what is there; --from repairs everything else, too.
+            """
     }
 }
 
@@ -100,17 +157,4 @@ extension ExitStatus {
         (.checkUsage, "the command line was wrong"),
         (.interrupted, "interrupted"),
     ]
-}
-
-extension Invocation {
-    /// How many bytes a check will read, if somebody watches; nil if nobody does or nobody knows.
-    fileprivate func expectedBytes(in versions: VersionStore) -> Int? {
-        guard showsProgress else { return nil }
-        // The bar can do without, and the check says what is wrong.
-        return (try? versions.store.usage()).map { Int(clamping: $0.objectBytes) }
-    }
-
-    private var showsProgress: Bool {
-        diagnostics.errors.isTerminal && !diagnostics.isQuiet && !diagnostics.isJSON
-    }
 }

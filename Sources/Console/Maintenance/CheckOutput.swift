@@ -1,5 +1,16 @@
 internal import CASStore
+internal import StrictJSON
 internal import VersionTree
+
+/// What a check came to, and how it was asked for.
+struct CheckOutcome {
+    var report: CheckReport
+    var options: CheckOptions
+    /// What a repair meant to do; nil for a check that changes nothing.
+    var plan: RepairPlan?
+    var isRepairing: Bool
+    var isDryRun: Bool
+}
 
 extension Finding {
     /// Where to look, unless the message says so itself.
@@ -7,34 +18,135 @@ extension Finding {
         guard let path, !message.contains(path) else { return "" }
         return "\(path): "
     }
+
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("kind", kind.rawValue)
+            writer.member("object", object?.description)
+            writer.member("version", version)
+            writer.member("path", path)
+            writer.member("message", message)
+            writer.member("repaired", isRepaired)
+        }
+    }
 }
 
-extension Invocation {
-    /// Prints what a check has found.
-    func report(_ report: CheckReport, isRepairing: Bool) throws {
-        try self.report { writer in
+extension RepairPlan {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.array(steps) { writer, step in
             writer.object { writer in
-                writer.member("checkedObjects", report.checkedObjects)
-                writer.member("checkedBytes", report.checkedBytes)
-                writer.member("checkedTrees", report.checkedTrees)
-                writer.member("findings", report.findings) { writer, finding in
-                    writer.object { writer in
-                        writer.member("kind", finding.kind.rawValue)
-                        writer.member("object", finding.object?.description)
-                        writer.member("version", finding.version)
-                        writer.member("path", finding.path)
-                        writer.member("message", finding.message)
-                        writer.member("repaired", finding.isRepaired)
-                    }
-                }
+                writer.member("action", step.deed.rawValue)
+                writer.member("object", step.object?.description)
+                writer.member("version", step.version)
+                writer.member("path", step.path)
             }
-        } text: { output in
-            print(report, isRepairing: isRepairing, to: output)
+        }
+    }
+}
+
+extension CheckOutcome {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("checkedObjects", report.checkedObjects)
+            writer.member("checkedBytes", report.checkedBytes)
+            writer.member("checkedTrees", report.checkedTrees)
+            writer.member("skippedObjects", report.skippedObjects)
+            writer.member("skippedBytes", report.skippedBytes)
+            writer.key("sample")
+            if let sample = options.sample {
+                writer.object { writer in
+                    writer.key("percent")
+                    writer.value(.number("\(sample.share * 100)"))
+                    writer.member("seed", sample.seed)
+                }
+            } else {
+                writer.null()
+            }
+            writer.member("since", options.since.map(timestamp))
+            writer.key("plan")
+            if let plan { plan.write(to: &writer) } else { writer.null() }
+            writer.member("dryRun", isDryRun)
+            writer.member("findings", report.findings) { writer, finding in
+                finding.write(to: &writer)
+            }
+        }
+    }
+}
+
+// MARK: As it happens
+
+extension Invocation {
+    /// Prints a finding at once, as a line of JSON.
+    func stream(_ finding: Finding) {
+        line { writer in
+            writer.object { writer in
+                writer.key("finding")
+                finding.write(to: &writer)
+            }
         }
     }
 
-    private func print(_ report: CheckReport, isRepairing: Bool, to output: Output) {
-        for finding in report.findings {
+    /// Says what a repair will do, before it does it.
+    func show(_ plan: RepairPlan, isDryRun: Bool) {
+        if flag("json-lines") {
+            line { writer in
+                writer.object { writer in
+                    writer.key("plan")
+                    plan.write(to: &writer)
+                }
+            }
+        } else if !isJSON {
+            print(plan, isDryRun: isDryRun)
+        }
+    }
+
+    private func print(_ plan: RepairPlan, isDryRun: Bool) {
+        guard !plan.steps.isEmpty || !plan.fetches.isEmpty else { return }
+        output.print(isDryRun ? "A repair would:" : "The repair will:")
+        for step in plan.steps { output.print("  \(step.sentence)") }
+        if !plan.fetches.isEmpty {
+            let bytes = plan.fetches.reduce(0) { $0 + $1.byteCount }
+            output.print(
+                "  fetch \(counted(plan.fetches.count, "object")) in all, \(sizes.text(bytes))")
+        }
+        // A failure is kept, and reported when the program flushes at its end.
+        try? output.flush()
+    }
+
+    private func line(_ write: (inout JSONWriter) -> Void) {
+        var writer = JSONWriter()
+        write(&writer)
+        // A failure is kept, and reported when the program flushes at its end.
+        try? output.write(json: writer.drain())
+        try? output.flush()
+    }
+}
+
+// MARK: In the end
+
+extension Invocation {
+    /// Prints what a check has found.
+    func report(_ outcome: CheckOutcome) throws {
+        if flag("json-lines") {
+            line { writer in
+                writer.object { writer in
+                    writer.key("report")
+                    outcome.write(to: &writer)
+                }
+            }
+            return
+        }
+        try self.report { writer in
+            outcome.write(to: &writer)
+        } text: { output in
+            print(outcome, to: output)
+        }
+    }
+
+    private func print(_ outcome: CheckOutcome, to output: Output) {
+        let report = outcome.report
+        // A plan has told them already, with what is to be done.
+        for finding in report.findings where !outcome.isDryRun {
             let style: DisplayText.Style = finding.isRepaired ? .yellow : .red
             let suffix: DisplayText = finding.isRepaired ? " (repaired)" : ""
             output.print(
@@ -44,9 +156,34 @@ extension Invocation {
         let trees = counted(report.checkedTrees, "tree")
         let size = sizes.text(report.checkedBytes)
         output.print("Checked \(objects) (\(size)) and \(trees): \(verdict(on: report.findings)).")
-        if let advice = advice(on: report.findings, isRepairing: isRepairing) {
+        if report.skippedObjects > 0 || outcome.options.sample != nil {
+            output.print("\(share(of: outcome))")
+        }
+        if outcome.isDryRun {
+            output.print("Nothing was changed.")
+        } else if let advice = advice(on: report.findings, isRepairing: outcome.isRepairing) {
             output.print("\(advice)")
         }
+    }
+
+    /// Which share of the store was read.
+    private func share(of outcome: CheckOutcome) -> String {
+        let report = outcome.report
+        let objects = report.checkedObjects + report.skippedObjects
+        let bytes = report.checkedBytes + report.skippedBytes
+        var text =
+            "These are \(percentage(report.checkedObjects, of: objects)) of the objects and "
+            + "\(percentage(report.checkedBytes, of: bytes)) of their bytes"
+        if let sample = outcome.options.sample {
+            text += ", chosen by --seed \(sample.seed)"
+        }
+        return text + "; of the others name, size and mode were looked at."
+    }
+
+    private func percentage(_ part: some BinaryInteger, of whole: some BinaryInteger) -> String {
+        guard whole > 0 else { return "100 %" }
+        let perMille = Int((Double(part) / Double(whole) * 1000).rounded())
+        return "\(perMille / 10).\(perMille % 10) %"
     }
 
     private func verdict(on findings: [Finding]) -> DisplayText {

@@ -189,7 +189,13 @@ extension Download {
         work.wrongCount += 1
         work.validator = nil
         work.highWater = 0
-        guard work.wrongCount <= Self.wrongCountMax else { throw trouble }
+        guard work.wrongCount <= Self.wrongCountMax else {
+            let file = file(of: work.content)
+            guard leavesOutWrongContent, file.isOptional else { throw trouble }
+            tally.absent.insert(work.content.name)
+            tally.skipped.append(file.path.description)
+            return
+        }
         let delay = budget.policy.delay(failureCount: work.wrongCount, using: &generator)
         work.due = .now + delay
         waiting.append(work)

@@ -61,6 +61,8 @@ final class Download: TransferClient {
     let isInterrupted: () -> Bool
     let report: (PullProgress) -> Void
     private let unknownByteCountMax: Int64
+    /// Whether optional content that keeps coming with other bytes is left out, as if it were absent.
+    var leavesOutWrongContent = false
 
     private var queue: [Work]
     private var position = 0

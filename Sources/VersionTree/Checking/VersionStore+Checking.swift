@@ -11,6 +11,20 @@ extension VersionStore {
     public func check(
         _ options: CheckOptions = CheckOptions(), repairing: Bool = false
     ) throws(StoreError) -> CheckReport {
+        let report = try look(options, repairing: repairing)
+        noteFindings(report, repairing: repairing)
+        return report
+    }
+
+    func noteFindings(_ report: CheckReport, repairing: Bool) {
+        guard !report.findings.isEmpty else { return }
+        note(.checked(findings: report.findings, repairing: repairing))
+    }
+
+    /// As ``check(_:repairing:)``, telling nobody.
+    func look(
+        _ options: CheckOptions, repairing: Bool
+    ) throws(StoreError) -> CheckReport {
         var report = CheckReport()
         report.findings += try store.checkLeftovers(repairing: repairing)
         let manifests = try readManifests(&report)
@@ -26,14 +40,20 @@ extension VersionStore {
             disagreements = try self.checkIndex(manifests, &parsed, options, repairing: false)
         }
         report.findings += disagreements
+        // Those of objects have been told; the versions that show one come with the report.
+        for finding in report.findings where !Self.isAboutObject(finding) { options.found(finding) }
+        let told = report.findings.count
         try checkTrees(manifests, parsed, sound, repairing: repairing, &report)
         report.findings += try checkLifecycle(manifests, repairing: repairing)
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
         if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
-        if !report.findings.isEmpty {
-            note(.checked(findings: report.findings, repairing: repairing))
-        }
+        for finding in report.findings[told...] { options.found(finding) }
         return report
+    }
+
+    /// Whether a finding is one that the pass over the objects makes.
+    private static func isAboutObject(_ finding: Finding) -> Bool {
+        finding.object != nil || finding.kind == .strayFile
     }
 
     /// Names of the readable manifests.
@@ -236,7 +256,7 @@ extension VersionStore {
             "the tree \(printable(name)) belongs to no registered version")
     }
 
-    private func isName(_ name: String) -> Bool {
+    func isName(_ name: String) -> Bool {
         // Only asked whether it is one; why not does not matter.
         (try? VersionName(name)) != nil
     }

@@ -1,3 +1,4 @@
+import CASStore
 import Testing
 
 @testable import CurlTransport

@@ -1,27 +1,27 @@
-/// Says how many bytes may come now, over all transfers together.
+/// Says how many bytes may come now: over all transfers of a network, or all reads of a check.
 ///
 /// A bucket that fills with time. A chunk is taken whole while there is anything in it and may leave
 /// a debt, so the rate holds whatever size the chunks have.
-struct RateLimit {
+package struct RateLimit: Sendable {
     /// The bucket holds what may come in a fifth of a second: after a pause no flood follows.
     private static let capacityMilliseconds: Int64 = 200
 
     /// Bytes a second; nil for as many as come.
-    let byteRate: Int64?
+    package let byteRate: Int64?
     /// In thousandths of a byte, so that no fraction is lost between two looks at the clock.
     private var level: Int64 = 0
     private var lastFill: Int64 = 0
 
-    init(byteRate: Int64?) {
+    package init(byteRate: Int64?) {
         // Larger rates would overflow the product with time, and limit nothing.
         self.byteRate = byteRate.map { min(max($0, 1), 1 << 40) }
     }
 
     /// Whether nothing may come now.
-    var isEmpty: Bool { byteRate != nil && level <= 0 }
+    package var isEmpty: Bool { byteRate != nil && level <= 0 }
 
     /// Adds what the time since the last call is worth.
-    mutating func fill(at now: Int64) {
+    package mutating func fill(at now: Int64) {
         guard let byteRate else { return }
         let elapsed = min(max(now - lastFill, 0), 3_600_000)
         lastFill = now
@@ -29,18 +29,18 @@ struct RateLimit {
     }
 
     /// Notes that bytes came.
-    mutating func take(_ count: Int) {
+    package mutating func take(_ count: Int) {
         if byteRate != nil { level -= Int64(count) * 1000 }
     }
 
     /// Milliseconds until something may come.
-    var wait: Int64 {
+    package var wait: Int64 {
         guard let byteRate, level <= 0 else { return 0 }
         return -level / byteRate + 1
     }
 
     /// How large a read should be at most: a tenth of a second's worth, so that slow rates are smooth.
-    var chunkByteCountMax: Int {
+    package var chunkByteCountMax: Int {
         guard let byteRate else { return .max }
         return Int(max(byteRate / 10, 1024))
     }

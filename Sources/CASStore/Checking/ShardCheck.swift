@@ -1,0 +1,325 @@
+/// One worker's look at shards.
+struct ShardCheck: ~Copyable {
+    private let pass: ObjectPass
+    private let store: Store
+    private let isDeep: Bool
+    private let now: UInt32
+    private var checker: ObjectChecker
+    private var suspicions: [Suspicion] = []
+    private var computed: [(address: ObjectID, fingerprint: Fingerprint)] = []
+    private var sound = SoundInodes()
+    private var progress = CheckProgress()
+    /// Where the part of the address space begins that is not reported yet, and how far it goes.
+    private var beginning: UInt64 = 0
+    private var reached: UInt64?
+    private var sinceClock = 0
+    private var reportsAt = ContinuousClock.now + ShardCheck.reportingInterval
+
+    /// A range is reported after so long at the latest, also in the middle of a large shard.
+    private static let reportingInterval = Duration.seconds(10)
+
+    init(_ pass: ObjectPass) throws(StoreError) {
+        var checker = try ObjectChecker()
+        checker.pace = pass.pace
+        self.pass = pass
+        store = pass.store
+        isDeep = pass.options.isDeep
+        now = VerifiedTimes.time(pass.startedAt, isDeep: pass.options.isDeep)
+        self.checker = checker
+    }
+
+    /// Begins a part of the address space.
+    mutating func begin(at prefix: UInt64) {
+        beginning = prefix
+        reached = nil
+    }
+
+    /// Reports what was found up to an address, or up to the last one that was looked at.
+    mutating func finish(through prefix: UInt64?) throws(StoreError) {
+        pass.note(progress)
+        progress = CheckProgress()
+        let found = suspicions
+        suspicions = []
+        try pass.confirm(found, &checker)
+        guard let end = prefix ?? reached else { return }
+        pass.note(FinishedRange(bounds: beginning...end, sound: sound), computed)
+        beginning = end &+ 1
+        reached = nil
+        computed = []
+        sound = SoundInodes()
+        reportsAt = .now + Self.reportingInterval
+    }
+
+    mutating func check(_ number: Int, _ rows: [CheckedRow]) throws(StoreError) {
+        try store.checkInterruption()
+        let shard = StoreLayout.shards[number]
+        guard let directory = try open(shard) else {
+            for row in rows { suspectMissing(row) }
+            return
+        }
+        let listing = try list(directory.raw, shard)
+        var row = 0
+        var twin = 0
+        for address in listing.objects {
+            while row < rows.count, rows[row].address < address {
+                suspectMissing(rows[row])
+                row += 1
+            }
+            while twin < listing.twins.count, listing.twins[twin] < address {
+                try checkTwin(listing.twins[twin], directory.raw, nil)
+                twin += 1
+            }
+            var known: CheckedRow?
+            if row < rows.count, rows[row].address == address {
+                known = rows[row]
+                row += 1
+            }
+            let hasTwin = twin < listing.twins.count && listing.twins[twin] == address
+            if hasTwin { twin += 1 }
+            try check(address, directory.raw, known, hasTwin: hasTwin)
+            reached = address.w0
+            try reportIfDue()
+        }
+        while row < rows.count {
+            suspectMissing(rows[row])
+            row += 1
+        }
+        while twin < listing.twins.count {
+            try checkTwin(listing.twins[twin], directory.raw, nil)
+            twin += 1
+        }
+    }
+
+    private mutating func reportIfDue() throws(StoreError) {
+        sinceClock += 1
+        // The clock is asked seldom, unless each object may take long.
+        guard sinceClock >= 64 || pass.pace != nil else { return }
+        sinceClock = 0
+        try store.checkInterruption()
+        pass.note(progress)
+        progress = CheckProgress()
+        if reportsAt <= .now { try finish(through: nil) }
+    }
+
+    // Addresses instead of names: sorted they meet the rows, and none needs an allocation.
+    private mutating func list(
+        _ directory: Int32, _ shard: String
+    ) throws(StoreError) -> (objects: [ObjectID], twins: [ObjectID]) {
+        var objects: [ObjectID] = []
+        var twins: [ObjectID] = []
+        var strays: [String] = []
+        try store.fileSystem.listOnce(directory) { (name, _, _) throws(StoreError) in
+            if let address = StoreLayout.address(shard, name) {
+                objects.append(address)
+            } else if let address = StoreLayout.address(shard, name, executable: true) {
+                twins.append(address)
+            } else {
+                strays.append(String(cString: name))
+            }
+            return true
+        }
+        for name in strays.sorted() {
+            suspicions.append(Suspicion(kind: .strayFile, path: "objects/\(shard)/\(name)"))
+        }
+        objects.sort()
+        twins.sort()
+        return (objects, twins)
+    }
+
+    // Something else in place of a shard is named as a stray; its objects are missing.
+    private func open(_ shard: String) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            return try store.fileSystem.openIfPresent(
+                store.directories.objects.raw, shard, .directory)
+        } catch {
+            guard error.isNotDirectory else { throw error }
+            return nil
+        }
+    }
+
+    private mutating func suspectMissing(_ row: CheckedRow) {
+        guard row.isPresent else { return }
+        suspicions.append(Suspicion(kind: .missingObject, address: row.address))
+    }
+
+    // MARK: One object
+
+    private mutating func check(
+        _ address: ObjectID, _ directory: Int32, _ row: CheckedRow?, hasTwin: Bool
+    ) throws(StoreError) {
+        let count = suspicions.count
+        let isRead = try StoreLayout.withShardName(address) { (name) throws(StoreError) in
+            try checkObject(address, directory, name, row)
+        }
+        guard hasTwin else { return }
+        var isEnough = false
+        if !isRead { isEnough = try skipTwin(address, directory, row) }
+        if !isEnough { try checkTwin(address, directory, row) }
+        // A sound object whose twin is not is looked at again by whoever goes by the times.
+        if suspicions.count > count { sound.forgetTime(of: address) }
+    }
+
+    /// When an object that need not be read was last found sound, 0 for never; `nil` if it is to be
+    /// read.
+    private func timeToSkip(_ address: ObjectID) -> UInt32? {
+        let options = pass.options
+        guard options.isPartial else { return nil }
+        // A time to come says that the clock went back: nothing is known then.
+        var earlier = pass.earlier.time(of: address, isDeep: isDeep) ?? 0
+        if earlier > now | 1 { earlier = 0 }
+        if let revisits = options.revisits, !revisits.contains(address) { return earlier }
+        if let sample = options.sample, !sample.contains(address) { return earlier }
+        guard let since = options.since, earlier > 0, Int64(earlier) >= since else { return nil }
+        return earlier
+    }
+
+    /// - Returns: whether its bytes were read.
+    private mutating func checkObject(
+        _ address: ObjectID, _ directory: Int32, _ name: UnsafePointer<CChar>, _ row: CheckedRow?
+    ) throws(StoreError) -> Bool {
+        if let time = timeToSkip(address), let row,
+            try skipObject(row, time, directory, name)
+        {
+            return false
+        }
+        let fileSystem = store.fileSystem
+        let status: FileStatus
+        let found: (kind: Finding.Kind?, fingerprint: Fingerprint?)
+        do throws(StoreError) {
+            guard let file = try fileSystem.openIfPresent(directory, name, .reading) else {
+                return true  // collected meanwhile
+            }
+            status = try fileSystem.status(file.raw)
+            guard status.kind == .regular else {
+                suspicions.append(Suspicion(kind: .notAFile, address: address))
+                return true
+            }
+            found = try judge(address, file.raw, status, row)
+        } catch {
+            guard error.isNotDirectory || error.code == .permission || error.code == .io else {
+                throw error
+            }
+            let kind: Finding.Kind = error.isNotDirectory ? .notAFile : .damagedObject
+            suspicions.append(Suspicion(kind: kind, address: address))
+            return true
+        }
+        progress.objects += 1
+        progress.bytes += status.byteCount
+        if let kind = found.kind {
+            suspicions.append(
+                Suspicion(
+                    kind: kind, address: address, fingerprint: found.fingerprint,
+                    byteCount: status.byteCount))
+        } else if status.mode != 0o444 {
+            suspicions.append(Suspicion(kind: .wrongMode, address: address))
+        } else {
+            sound.append(address, inode: status.inode, time: now)
+        }
+        return true
+    }
+
+    /// Looks at an object from outside only.
+    /// - Returns: whether that is enough.
+    private mutating func skipObject(
+        _ row: CheckedRow, _ time: UInt32, _ directory: Int32, _ name: UnsafePointer<CChar>
+    ) throws(StoreError) -> Bool {
+        guard row.isPresent, let status = try store.fileSystem.status(directory, name),
+            status.kind == .regular, status.mode == 0o444, status.byteCount == row.byteCount
+        else { return false }
+        progress.skippedObjects += 1
+        progress.skippedBytes += status.byteCount
+        sound.append(row.address, inode: status.inode, time: time)
+        return true
+    }
+
+    private mutating func judge(
+        _ address: ObjectID, _ file: Int32, _ status: FileStatus, _ row: CheckedRow?
+    ) throws(StoreError) -> (kind: Finding.Kind?, fingerprint: Fingerprint?) {
+        var row = row
+        // It may have been recorded since the rows were read.
+        if row?.isPresent != true { row = try store.checkedRow(address) }
+        if !isDeep, let row, row.isPresent, let expected = row.fingerprint,
+            row.byteCount == status.byteCount
+        {
+            let found = try checker.fingerprint(file, store.fileSystem)
+            if found.fingerprint == expected, found.byteCount == status.byteCount {
+                return (nil, expected)
+            }
+        }
+        // The address decides: the index may be wrong, the address cannot.
+        let found = try checker.hash(file, store.fileSystem)
+        guard found.address == address else { return (.damagedObject, nil) }
+        if let row, row.isDying { return (nil, nil) }
+        guard let row, row.isPresent else { return (.unindexedObject, found.fingerprint) }
+        if row.fingerprint == nil, row.byteCount == found.byteCount {
+            computed.append((address, found.fingerprint))
+            return (nil, found.fingerprint)
+        }
+        let agrees = row.fingerprint == found.fingerprint && row.byteCount == found.byteCount
+        return (agrees ? nil : .wrongFingerprint, found.fingerprint)
+    }
+
+    // MARK: Its twin
+
+    private mutating func checkTwin(
+        _ address: ObjectID, _ directory: Int32, _ row: CheckedRow?
+    ) throws(StoreError) {
+        try StoreLayout.withShardName(address, executable: true) { (name) throws(StoreError) in
+            guard let status = try store.fileSystem.status(directory, name) else { return }
+            if try !isTwin(of: address, directory, name, status, row) {
+                suspicions.append(Suspicion(kind: .damagedTwin, address: address))
+            } else {
+                judgeMode(of: address, status)
+            }
+        }
+    }
+
+    private mutating func judgeMode(of address: ObjectID, _ status: FileStatus) {
+        if status.mode != 0o555 {
+            suspicions.append(
+                Suspicion(kind: .wrongMode, address: address, path: StoreLayout.twinSuffix))
+        } else {
+            sound.appendTwin(address, inode: status.inode)
+        }
+    }
+
+    /// Looks at a twin from outside only.
+    /// - Returns: whether that is enough.
+    private mutating func skipTwin(
+        _ address: ObjectID, _ directory: Int32, _ row: CheckedRow?
+    ) throws(StoreError) -> Bool {
+        try StoreLayout.withShardName(address, executable: true) { (name) throws(StoreError) in
+            guard let status = try store.fileSystem.status(directory, name) else { return true }
+            guard status.kind == .regular, status.byteCount == row?.byteCount else { return false }
+            judgeMode(of: address, status)
+            return true
+        }
+    }
+
+    private mutating func isTwin(
+        of address: ObjectID, _ directory: Int32, _ name: UnsafePointer<CChar>,
+        _ status: FileStatus, _ row: CheckedRow?
+    ) throws(StoreError) -> Bool {
+        guard status.kind == .regular,
+            let file = try store.fileSystem.openIfPresent(directory, name, .reading)
+        else { return false }
+        // `nil`: its bytes are the object's.
+        return try judge(address, file.raw, status, row).kind != .damagedObject
+    }
+}
+
+extension Store {
+    /// What the index says of one object now.
+    fileprivate func checkedRow(_ address: ObjectID) throws(StoreError) -> CheckedRow? {
+        let row = try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.object(address, connection)
+            }
+        }
+        return row.map {
+            CheckedRow(
+                address: address, byteCount: $0.byteCount, fingerprint: $0.fingerprint,
+                state: $0.isPresent ? .present : $0.isDying ? .dying : .absent)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+/// When a check last found each object sound: the memory that lets a scrub go on where it stopped.
+///
+/// Kept in the file `verified`, derived and never synced: without it objects are read again, and that
+/// is all. Twelve bytes an object: the first eight of the address, and a time in seconds since 1970 of
+/// which the lowest bit says that the SHA-256 was computed. Whoever makes two objects whose addresses
+/// begin alike gets the earlier time for both.
+///
+/// ```
+/// "castree-verified 1\n"   padded with NUL to 32 bytes
+/// address  8 bytes, time  4 bytes, little-endian, sorted by address; and so on
+/// XXH3-128 of all that      16 bytes
+/// ```
+struct VerifiedTimes: Sendable {
+    /// When one object was found sound.
+    struct Entry: Sendable, Equatable {
+        var prefix: UInt64
+        var time: UInt32
+    }
+
+    /// Sorted by prefix.
+    var entries: [Entry] = []
+
+    private static let heading: [UInt8] = {
+        let text = Array("castree-verified 1\n".utf8)
+        return text + [UInt8](repeating: 0, count: 32 - text.count)
+    }()
+    private static let entryByteCount = 12
+    private static let sumByteCount = 16
+
+    /// A time as it is kept.
+    static func time(_ seconds: Int64, isDeep: Bool) -> UInt32 {
+        UInt32(clamping: seconds) & ~1 | (isDeep ? 1 : 0)
+    }
+
+    /// When an object was last found sound; `nil` for never, or for not deeply where that is asked.
+    func time(of address: ObjectID, isDeep: Bool) -> UInt32? {
+        var (low, high) = (0, entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].prefix < address.w0 { low = middle + 1 } else { high = middle }
+        }
+        var time: UInt32?
+        while low < entries.count, entries[low].prefix == address.w0 {
+            time = min(time ?? .max, entries[low].time)
+            low += 1
+        }
+        guard let time, !isDeep || time & 1 == 1 else { return nil }
+        return time
+    }
+
+    // MARK: The file
+
+    /// The file's bytes.
+    var encoded: [UInt8] {
+        let count =
+            Self.heading.count + entries.count * Self.entryByteCount + Self.sumByteCount
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            let raw = UnsafeMutableRawBufferPointer(buffer)
+            raw.copyBytes(from: Self.heading)
+            var offset = Self.heading.count
+            for entry in entries {
+                raw.storeBytes(
+                    of: entry.prefix.littleEndian, toByteOffset: offset, as: UInt64.self)
+                raw.storeBytes(
+                    of: entry.time.littleEndian, toByteOffset: offset + 8, as: UInt32.self)
+                offset += Self.entryByteCount
+            }
+            Fingerprinter.fingerprint(UnsafeRawBufferPointer(rebasing: raw[..<offset])).withBytes {
+                UnsafeMutableRawBufferPointer(rebasing: raw[offset...]).copyMemory(from: $0)
+            }
+            filled = count
+        }
+    }
+
+    init() {}
+
+    /// Reads the file's bytes; `nil` if they are not whole.
+    init?(_ bytes: [UInt8]) {
+        let end = bytes.count - Self.sumByteCount
+        guard end >= Self.heading.count, bytes.starts(with: Self.heading),
+            (end - Self.heading.count) % Self.entryByteCount == 0
+        else { return nil }
+        let entries: [Entry]? = bytes.withUnsafeBytes { raw in
+            let body = UnsafeRawBufferPointer(rebasing: raw[..<end])
+            let sum = Fingerprint(bytes: UnsafeRawBufferPointer(rebasing: raw[end...]))
+            guard Fingerprinter.fingerprint(body) == sum else { return nil }
+            var entries: [Entry] = []
+            entries.reserveCapacity((end - Self.heading.count) / Self.entryByteCount)
+            for offset in stride(
+                from: Self.heading.count, to: end, by: Self.entryByteCount)
+            {
+                let prefix = body.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                let time = body.loadUnaligned(fromByteOffset: offset + 8, as: UInt32.self)
+                entries.append(
+                    Entry(prefix: UInt64(littleEndian: prefix), time: UInt32(littleEndian: time)))
+            }
+            return entries
+        }
+        guard let entries else { return nil }
+        self.entries = entries
+    }
+}
+
+extension Store {
+    /// What earlier checks remember; nothing if the file is not there or not whole.
+    func verifiedTimes() -> VerifiedTimes {
+        // A memory: whatever is wrong with it, objects are read again.
+        let bytes = try? fileSystem.contents(
+            directories.root.raw, StoreLayout.verified, limit: 1 << 32)
+        return bytes.flatMap { VerifiedTimes($0) } ?? VerifiedTimes()
+    }
+
+    /// Keeps what a check remembers, if it can: a store that cannot be written is checked all the same.
+    func keep(_ times: VerifiedTimes) {
+        // Without the memory objects are read again, and nothing else is lost.
+        guard let token = try? randomToken() else { return }
+        // As above.
+        try? fileSystem.replaceFile(
+            directories.root.raw, StoreLayout.verified, with: times.encoded, token: token,
+            durably: false)
+    }
+}

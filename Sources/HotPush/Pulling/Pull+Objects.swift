@@ -1,0 +1,73 @@
+public import CASStore
+public import VersionTree
+
+// Single objects, by their addresses: what a repair needs.
+
+extension Pull {
+    /// Fetches objects from a castree origin: verified, durable, in place of what stands there.
+    ///
+    /// No pointer and no manifest is asked for: objects stand under their addresses.
+    /// - Returns: the addresses of those that came. What the origin does not have, or has with other
+    ///   bytes, is left out.
+    /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`.
+    ///   What has come is kept.
+    public func fetch(
+        _ lost: [LostObject], from location: OriginLocation
+    ) throws(StoreError) -> Set<ObjectID> {
+        guard !lost.isEmpty else { return [] }
+        let base: String
+        switch location {
+        case .web(let url): base = url
+        case .directory(let path):
+            let status = try versions.fileSystem.status(POSIXFileSystem.workingDirectory, path)
+            guard status != nil else {
+                throw StoreError(.noOrigin, "there is no origin at \(printable(path))")
+            }
+            base = "file:///"
+        }
+        let release = try Self.release(of: lost)
+        let plan = try DownloadPlan(
+            release, origin: base, addresses: release.files.map(\.address)
+        ) { _ in false }
+        try versions.store.checkSpace(for: plan.byteCount)
+        var arrived: Set<ObjectID> = []
+        let download = Download(
+            plan, from: try OriginURL(base), format: CastreeFormat(),
+            arrivals: try Arrivals(versions.store), options: options,
+            isInterrupted: isInterrupted, inspect: { (_, _) throws(StoreError) in }
+        ) { (files) throws(StoreError) in
+            for file in files { arrived.insert(file.content.name) }
+        }
+        // One object that the origin has lost too must not keep the others away.
+        download.leavesOutWrongContent = true
+        var failure: StoreError?
+        do throws(StoreError) {
+            try transport(to: location).run(download)
+        } catch {
+            failure = error
+        }
+        failure = download.failure ?? failure
+        try versions.store.uninterrupted { () throws(StoreError) in try download.settle() }
+        requestCount += download.tally.requestCount
+        download.report(download.progress)
+        if let failure { throw failure }
+        return arrived
+    }
+
+    /// The objects as a release of which any file may be absent.
+    private static func release(of lost: [LostObject]) throws(StoreError) -> Release {
+        var release = Release(
+            family: CastreeFormat().family, version: try VersionName("objects"), trust: .digest,
+            received: [])
+        release.files.reserveCapacity(lost.count)
+        for one in lost {
+            let source = CastreeFormat.source(of: one.address)
+            var file = ReleaseFile(path: try TreePath(source), source: source)
+            file.address = one.address
+            file.byteCount = one.byteCount
+            file.isOptional = true
+            release.files.append(file)
+        }
+        return release
+    }
+}

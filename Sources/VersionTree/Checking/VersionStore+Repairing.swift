@@ -1,0 +1,121 @@
+public import CASStore
+
+/// Brings objects into a store from somewhere else, verified and durable.
+///
+/// Returns the addresses of those that are there now; what cannot be had is left out.
+public typealias ObjectFetching = ([LostObject]) throws(StoreError) -> Set<ObjectID>
+
+extension VersionStore {
+    /// Checks everything, says what a repair would do, and does it.
+    ///
+    /// Objects that are fetched take the place of damaged ones in one step each, so that versions stay
+    /// whole. Everything else is repaired as by ``check(_:repairing:)``; objects that were sound are not
+    /// read a second time.
+    /// - Parameters:
+    ///   - fetching: brings what is damaged or missing; `nil` for nobody.
+    ///   - proceeds: told the plan before anything is changed; `false` ends it there.
+    /// - Throws: what keeps the check or the repair from being made, and what `fetching` throws; what
+    ///   has been fetched by then is kept.
+    public func repair(
+        _ options: CheckOptions = CheckOptions(), fetching: ObjectFetching? = nil,
+        proceeds: (RepairPlan) -> Bool
+    ) throws(StoreError) -> CheckReport {
+        var report = try look(options, repairing: false)
+        let lost = fetching == nil ? [] : try lostObjects(report.findings)
+        let plan = RepairPlan(report.findings, fetching: lost)
+        guard proceeds(plan), !report.findings.isEmpty || !lost.isEmpty else {
+            noteFindings(report, repairing: false)
+            return report
+        }
+        var fetched: Set<ObjectID> = []
+        if let fetching, !lost.isEmpty { fetched = try fetch(lost, report.findings, fetching) }
+        var again = CheckOptions(isDeep: options.isDeep, byteRateMax: options.byteRateMax)
+        again.revisits = fetched.union(report.findings.compactMap(\.object))
+        let repaired = try look(again, repairing: true)
+        report.findings =
+            try settled(report.findings, fetched)
+            + repaired.findings.filter {
+                // What follows from an object that is back has been told with it.
+                !($0.isRepaired && $0.kind == .wrongInTree
+                    && $0.object.map(fetched.contains) == true)
+            }
+        noteFindings(report, repairing: true)
+        return report
+    }
+
+    /// Objects that a manifest names, by address.
+    private static let lostKinds: Set<Finding.Kind> = [.damagedObject, .missingObject, .notAFile]
+
+    /// What is damaged or missing, and named by a version; and what an earlier repair took away.
+    private func lostObjects(_ findings: [Finding]) throws(StoreError) -> [LostObject] {
+        var lost: Set<ObjectID> = []
+        for finding in findings {
+            if Self.lostKinds.contains(finding.kind), let object = finding.object {
+                lost.insert(object)
+            }
+            if finding.kind == .incompleteVersion, let version = finding.version {
+                for one in try store.missingObjects(of: version) ?? [] { lost.insert(one.address) }
+            }
+        }
+        try fileSystem.list(directories.quarantine.raw) { (name, _) throws(StoreError) in
+            guard let address = ObjectID(String(cString: name)),
+                try store.objects.status(address) == nil
+            else { return true }
+            lost.insert(address)
+            return true
+        }
+        guard !lost.isEmpty else { return [] }
+        // The manifests say who needs them, and how large they are: the index may be wrong.
+        var sizes: [ObjectID: Int64] = [:]
+        for name in try store.manifestNames() {
+            guard isName(name), let manifest = try readable(name) else { continue }
+            for record in manifest.records where lost.contains(record.address) {
+                sizes[record.address] = record.byteCount
+            }
+            if let received = manifest.received, lost.contains(received.address) {
+                sizes[received.address] = received.byteCount
+            }
+        }
+        return sizes.map { LostObject(address: $0.key, byteCount: $0.value) }
+            .sorted { $0.address < $1.address }
+    }
+
+    private func fetch(
+        _ lost: [LostObject], _ findings: [Finding], _ fetching: ObjectFetching
+    ) throws(StoreError) -> Set<ObjectID> {
+        let incomplete = try store.versionRows().filter { !$0.row.isComplete }.map(\.row.name)
+        // A directory cannot be replaced by a file in one step.
+        let wanted = Set(lost.map(\.address))
+        for finding in findings where finding.kind == .notAFile {
+            guard let object = finding.object, wanted.contains(object) else { continue }
+            try store.objects.quarantine(object)
+        }
+        let fetched = try fetching(lost)
+        for name in incomplete where try store.versionRow(name)?.isComplete == true {
+            try materialize(name)
+        }
+        return fetched
+    }
+
+    /// The findings that are settled because content is back.
+    private func settled(
+        _ findings: [Finding], _ fetched: Set<ObjectID>
+    ) throws(StoreError) -> [Finding] {
+        var result: [Finding] = []
+        for finding in findings {
+            var finding = finding
+            if Self.lostKinds.contains(finding.kind) {
+                guard let object = finding.object, fetched.contains(object) else { continue }
+                finding.message += "; it was fetched again"
+            } else if finding.kind == .incompleteVersion, let version = finding.version {
+                guard try store.versionRow(version)?.isComplete == true else { continue }
+                finding.message += "; what it lacked was fetched"
+            } else {
+                continue
+            }
+            finding.isRepaired = true
+            result.append(finding)
+        }
+        return result
+    }
+}

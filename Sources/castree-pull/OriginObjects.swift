@@ -1,0 +1,28 @@
+import CASStore
+import Console
+import CurlTransport
+import HotPush
+import VersionTree
+
+/// Where `fsck --from` leads: a web server, or a directory.
+///
+/// - Throws: `.badOrigin`; what keeps libcurl from working.
+@Sendable func originObjects(
+    _ invocation: Invocation, _ origin: String
+) throws -> (VersionStore) throws -> ObjectFetching {
+    let location = try OriginReference(parsing: origin).location
+    var transportOptions = TransportOptions()
+    transportOptions.byteRateMax = try invocation.byteCount("limit-rate")
+    transportOptions.userAgent = "castree/\(invocation.program.version)"
+    let transport = try CurlTransport(transportOptions)
+    return { versions in
+        let tracker = ProgressTracker(invocation.progress("Fetching", total: nil))
+        var options = PullOptions()
+        options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        let pull = Pull(into: versions, over: transport, options)
+        return { (lost) throws(StoreError) in
+            defer { tracker.finish() }
+            return try pull.fetch(lost, from: location)
+        }
+    }
+}

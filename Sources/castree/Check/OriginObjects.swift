@@ -1,0 +1,18 @@
+import CASStore
+import Console
+import HotPush
+import VersionTree
+
+/// Where `fsck --from` leads: a directory is read here, a URL by the program that speaks to networks.
+///
+/// - Throws: `.badOrigin`; that the program is not installed.
+@Sendable func originObjects(
+    _ invocation: Invocation, _ origin: String
+) throws -> (VersionStore) throws -> ObjectFetching {
+    let location = try OriginReference(parsing: origin).location
+    guard case .directory(let path) = location else { try FetchingProgram.become() }
+    return { versions in
+        let pull = Pull(into: versions, over: DirectoryTransport(path))
+        return { (lost) throws(StoreError) in try pull.fetch(lost, from: location) }
+    }
+}

@@ -1,0 +1,256 @@
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import CASStore
+
+/// A store of any size is checked in parts: what was found sound lately is left out, a sample is the
+/// same for the same seed, and whatever is left out is looked at from outside.
+@Suite struct ScrubTests {
+    static let count = 300
+
+    static func content(_ number: Int) -> String { "content \(number)" }
+
+    func makeStore() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        var files: [String: String] = [:]
+        for number in 0..<Self.count { files["file-\(number)"] = Self.content(number) }
+        try temporary.add("1", files)
+        return temporary
+    }
+
+    func path(_ temporary: TemporaryStore, _ number: Int) throws -> String {
+        temporary.objectPath(try address(of: Self.content(number)))
+    }
+
+    /// Long before any check of these tests.
+    static let longAgo: Int64 = 1_000_000_000
+
+    @Test func `what was found sound since then is not read again`() throws {
+        let temporary = try makeStore()
+        let before = secondsNow() - 2
+        #expect(try temporary.reopened().check().checkedObjects == Self.count)
+        let again = try temporary.reopened().check(CheckOptions(since: before))
+        #expect(again.checkedObjects == 0)
+        #expect(again.checkedBytes == 0)
+        #expect(again.skippedObjects == Self.count)
+        #expect(again.findings == [])
+        // Nobody can have found it sound later than now.
+        let later = try temporary.reopened().check(CheckOptions(since: secondsNow() + 100))
+        #expect(later.checkedObjects == Self.count)
+    }
+
+    @Test func `what came since is read, and nothing else`() throws {
+        let temporary = try makeStore()
+        _ = try temporary.reopened().check()
+        try temporary.add("2", ["new": "brand new", "old": Self.content(1)])
+        let report = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
+        #expect(report.checkedObjects == 1)
+        #expect(report.checkedBytes == 9)
+        #expect(report.skippedObjects == Self.count)
+    }
+
+    @Test func `damage that was found is found again until it is repaired`() throws {
+        let temporary = try makeStore()
+        _ = try temporary.reopened().check()
+        try Damage.flip(try path(temporary, 7), at: 2)
+        // The memory says that it was sound: that is what --since asks for.
+        #expect(try temporary.reopened().check(CheckOptions(since: Self.longAgo)).findings == [])
+        for _ in 0..<2 {
+            #expect(
+                try temporary.reopened().check().findings.map(\.kind) == [.damagedObject])
+            let scrub = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
+            #expect(scrub.findings.map(\.kind) == [.damagedObject])
+            #expect(scrub.checkedObjects == 1)
+        }
+    }
+
+    @Test func `a damaged twin keeps its object from being left out`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["run": "#! /bin/sh"])
+        let twin = temporary.objectPath(try address(of: "#! /bin/sh")) + ".x"
+        try Damage.flip(twin, at: 3)
+        for options in [CheckOptions(), CheckOptions(since: Self.longAgo)] {
+            let kinds = try temporary.reopened().check(options).findings.map(\.kind)
+            #expect(kinds == [.damagedTwin])
+        }
+    }
+
+    @Test func `what is left out is looked at from outside`() throws {
+        let damages: [(Finding.Kind, (String) throws -> Void)] = [
+            (.missingObject, { Damage.remove($0) }),
+            (.damagedObject, { try Damage.truncate($0, to: 3) }),
+            (.damagedObject, { try Damage.extend($0, by: [1]) }),
+            (.notAFile, { try Damage.replace($0, by: .directory) }),
+            (.notAFile, { try Damage.replace($0, by: .symbolicLink("/etc/hostname")) }),
+            (.wrongMode, { try Damage.setMode($0, 0o644) }),
+        ]
+        let temporary = try makeStore()
+        _ = try temporary.reopened().check()
+        for (number, (_, damage)) in damages.enumerated() {
+            try damage(try path(temporary, number))
+        }
+        let report = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
+        for (number, (kind, _)) in damages.enumerated() {
+            let address = try address(of: Self.content(number))
+            #expect(report.findings.first { $0.object == address }?.kind == kind)
+        }
+        #expect(report.skippedObjects == Self.count - damages.count)
+    }
+
+    @Test func `fingerprints do not stand for a deep check`() throws {
+        let temporary = try makeStore()
+        _ = try temporary.reopened().check()
+        let deep = CheckOptions(isDeep: true, since: Self.longAgo)
+        #expect(try temporary.reopened().check(deep).checkedObjects == Self.count)
+        #expect(try temporary.reopened().check(deep).checkedObjects == 0)
+        let shallow = CheckOptions(since: Self.longAgo)
+        #expect(try temporary.reopened().check(shallow).checkedObjects == 0)
+    }
+
+    @Test func `an interrupted check goes on where it stopped`() throws {
+        let temporary = try makeStore()
+        let asked = Atomic<Int>(0)
+        let read = Atomic<Int>(0)
+        let versions = try VersionStore.open(
+            temporary.path,
+            options: StoreOptions(
+                isDurable: false,
+                isInterrupted: { asked.add(1, ordering: .relaxed).newValue > 200 }))
+        // Slow enough in name that it asks at every object; in fact the rate is never reached.
+        let options = CheckOptions(
+            since: Self.longAgo, byteRateMax: 1 << 40,
+            progress: { read.store($0.objects, ordering: .relaxed) })
+        #expect(code { _ = try versions.check(options) } == .interrupted)
+        let first = read.load(ordering: .relaxed)
+        #expect(first > 0 && first < Self.count)
+        let rest = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
+        // Nothing is left out that was not read, and not much is read twice.
+        #expect(rest.checkedObjects >= Self.count - first)
+        #expect(rest.checkedObjects <= Self.count - first + 2)
+        #expect(rest.checkedObjects + rest.skippedObjects == Self.count)
+        #expect(
+            try temporary.reopened().check(CheckOptions(since: Self.longAgo)).checkedObjects == 0)
+    }
+
+    @Test func `a check that waits for its rate can be interrupted`() throws {
+        let temporary = try makeStore()
+        let asked = Atomic<Int>(0)
+        let versions = try VersionStore.open(
+            temporary.path,
+            options: StoreOptions(
+                isDurable: false,
+                isInterrupted: { asked.add(1, ordering: .relaxed).newValue > 20 }))
+        // At one byte a second it would take the better part of an hour.
+        #expect(code { _ = try versions.check(CheckOptions(byteRateMax: 1)) } == .interrupted)
+    }
+
+    @Test func `a memory that is lost, torn or forged costs only reading`() throws {
+        let temporary = try makeStore()
+        let memory = temporary.path + "/verified"
+        let scrub = CheckOptions(since: Self.longAgo)
+        let damages: [() throws -> Void] = [
+            { Damage.remove(memory) },
+            { try Damage.flip(memory, at: 100) },
+            { try Damage.truncate(memory, to: 100) },
+            { try Damage.replace(memory, by: .directory) },
+            { try Damage.replace(memory, by: .symbolicLink("/etc/hostname")) },
+        ]
+        for damage in damages {
+            try damage()
+            #expect(try temporary.reopened().check(scrub).checkedObjects == Self.count)
+            if Damage.names(temporary.path).contains("verified"),
+                (try? Damage.contents(memory)) == nil
+            {
+                Damage.remove(memory)
+            }
+            #expect(try temporary.reopened().check().findings == [])
+            #expect(try temporary.reopened().check(scrub).checkedObjects == 0)
+        }
+    }
+
+    @Test func `times to come are not believed`() throws {
+        let temporary = try makeStore()
+        _ = try temporary.reopened().check()
+        var times = temporary.store.verifiedTimes()
+        #expect(times.entries.count == Self.count)
+        for position in times.entries.indices { times.entries[position].time = .max - 2 }
+        temporary.store.keep(times)
+        let report = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
+        #expect(report.checkedObjects == Self.count)
+    }
+
+    @Test func `only whole memories are read`() throws {
+        var times = VerifiedTimes()
+        #expect(VerifiedTimes(times.encoded)?.entries == [])
+        for number in 0..<20 {
+            times.entries.append(.init(prefix: UInt64(number) << 40, time: UInt32(number * 2)))
+        }
+        let bytes = times.encoded
+        #expect(VerifiedTimes(bytes)?.entries == times.entries)
+        // 12 bytes an object.
+        #expect(bytes.count == 48 + 20 * 12)
+        for count in 0..<bytes.count { #expect(VerifiedTimes(Array(bytes[..<count])) == nil) }
+        for position in bytes.indices {
+            var wrong = bytes
+            wrong[position] ^= 0x10
+            #expect(VerifiedTimes(wrong) == nil)
+        }
+    }
+
+    // MARK: Samples
+
+    @Test func `a sample is the same for the same seed, and another one for another`() throws {
+        let temporary = try makeStore()
+        var read: [Int] = []
+        for number in 0..<Self.count { try Damage.flip(try path(temporary, number), at: 1) }
+        var found: [Set<ObjectID>] = []
+        for seed: UInt64 in [1, 1, 2] {
+            let options = CheckOptions(sample: .init(share: 0.3, seed: seed))
+            let report = try temporary.reopened().check(options)
+            #expect(report.checkedObjects + report.skippedObjects == Self.count)
+            read.append(report.checkedObjects)
+            found.append(Set(report.findings.compactMap(\.object)))
+        }
+        // 90 of 300 are expected; seven standard deviations.
+        #expect(read.allSatisfy { (35...145).contains($0) })
+        #expect(found[0] == found[1])
+        #expect(found[0] != found[2])
+        #expect(found[0].count == read[0])
+    }
+
+    @Test func `a sample of everything is everything, and every object is in some sample`() throws {
+        let temporary = try makeStore()
+        let all = CheckOptions(sample: .init(share: 1, seed: 5))
+        #expect(try temporary.reopened().check(all).checkedObjects == Self.count)
+        let address = try address(of: "any")
+        let seeds = (0..<1000).filter {
+            CheckOptions.Sample(share: 0.1, seed: $0).contains(address)
+        }
+        #expect((30...200).contains(seeds.count))
+    }
+
+    @Test func `what a sample has read is remembered`() throws {
+        let temporary = try makeStore()
+        let sampled = try temporary.reopened().check(
+            CheckOptions(sample: .init(share: 0.5, seed: 3)))
+        let rest = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
+        #expect(rest.skippedObjects == sampled.checkedObjects)
+        #expect(rest.checkedObjects == sampled.skippedObjects)
+    }
+
+    // MARK: As it happens
+
+    @Test func `every finding is told once, as soon as it is certain`() throws {
+        let temporary = try makeStore()
+        for number in 0..<5 { try Damage.flip(try path(temporary, number), at: 1) }
+        try writeTree(temporary.path + "/versions", ["stray": "by hand"])
+        let told = Mutex<[Finding]>([])
+        let report = try temporary.reopened().check(
+            CheckOptions(found: { finding in told.withLock { $0.append(finding) } }))
+        let kinds = told.withLock { $0.map(\.kind.rawValue) }
+        #expect(kinds.sorted() == report.findings.map(\.kind.rawValue).sorted())
+        #expect(report.findings.count == 6)
+    }
+}

@@ -1,0 +1,232 @@
+import Foundation
+import Testing
+
+/// `fsck --from`, its plan, its parts and its lines of JSON, as a user has them.
+@Suite struct OriginRepairTests {
+    let place: Workplace
+
+    init() throws {
+        place = try Workplace()
+        try place.add("1", Release.first, "--activate")
+        let published = try place.run(.castree, ["publish", "1", "site", "--no-sync"])
+        #expect(published.status == 0, "\(published)")
+    }
+
+    struct Step: Decodable, Equatable {
+        let action: String
+        let object: String?
+        let version: String?
+        let path: String?
+    }
+
+    struct RepairDocument: Decodable {
+        struct Sample: Decodable {
+            let percent: Double
+            let seed: Int
+        }
+
+        let checkedObjects: Int
+        let skippedObjects: Int
+        let skippedBytes: Int
+        let sample: Sample?
+        let since: String?
+        let plan: [Step]?
+        let dryRun: Bool
+        let findings: [CheckDocument.Finding]
+    }
+
+    struct Line: Decodable {
+        let finding: CheckDocument.Finding?
+        let plan: [Step]?
+        let report: RepairDocument?
+    }
+
+    private func damage(_ path: String = "index.html") throws -> String {
+        let address = try place.address(of: path, in: "1")
+        // As long as it was: a tree that shows another size is a finding of its own.
+        try place.damage(place.object(address), with: "damage")
+        return address
+    }
+
+    private func expectWhole(sourceLocation: SourceLocation = #_sourceLocation) throws {
+        #expect(try place.castree("fsck", "--deep").status == 0, sourceLocation: sourceLocation)
+        for (path, content) in Release.first {
+            #expect(
+                try place.contents(".castree/current/\(path)") == content,
+                sourceLocation: sourceLocation)
+        }
+    }
+
+    @Test(arguments: ["site", "file:", "http:"], [false, true])
+    func `what is damaged or missing is fetched, and nothing else`(
+        origin: String, isMissing: Bool
+    ) throws {
+        var lost = [try damage("index.html")]
+        if isMissing {
+            lost.append(try place.address(of: "js/app.js", in: "1"))
+            try FileManager.default.removeItem(
+                at: place.directory.appending(path: place.object(lost[1])))
+        } else {
+            lost.append(try damage("js/app.js"))
+        }
+        let server =
+            try origin == "http:"
+            ? WebOrigin(place.directory.appending(path: "site")) : nil
+        let from =
+            server?.url ?? (origin == "file:" ? "file://\(place.directory.path)/site" : origin)
+        let repaired = try place.castree("fsck", "--from", from, "--json")
+        #expect(repaired.status == 1, "\(repaired)")
+        let report = try repaired.document(RepairDocument.self)
+        #expect(report.plan?.map(\.action) == ["fetchObject", "fetchObject"])
+        #expect(Set(report.findings.compactMap(\.object)) == Set(lost))
+        #expect(report.findings.allSatisfy { $0.repaired && $0.version == "1" })
+        if let server {
+            let paths = try server.requests().map { $0.split(separator: " ")[0] }
+            #expect(
+                Set(paths) == Set(lost.map { "/objects/\($0.prefix(2))/\($0.dropFirst(2))" }))
+        }
+        try expectWhole()
+    }
+
+    @Test(arguments: ["site", "http:"])
+    func `castree-fsck repairs from an origin, too`(origin: String) throws {
+        _ = try damage()
+        let server =
+            try origin == "http:"
+            ? WebOrigin(place.directory.appending(path: "site")) : nil
+        let repaired = try place.checker(
+            "repair", ".castree", "--from", server?.url ?? origin, "--json")
+        #expect(repaired.status == 1, "\(repaired)")
+        #expect(
+            try repaired.document(RepairDocument.self).plan?.map(\.action) == ["fetchObject"])
+        try expectWhole()
+    }
+
+    @Test func `what the origin does not have is quarantined, and status 4`() throws {
+        let kept = try damage("index.html")
+        let lost = try damage("js/app.js")
+        let there = "site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))"
+        try FileManager.default.removeItem(at: place.directory.appending(path: there))
+        let repaired = try place.castree("fsck", "--from", "site", "--json")
+        #expect(repaired.status == 4)
+        let findings = try repaired.document(RepairDocument.self).findings
+        #expect(findings.first { $0.object == kept }?.repaired == true)
+        #expect(findings.contains { $0.kind == "incompleteVersion" && !$0.repaired })
+        #expect(place.exists(".castree/quarantine/\(lost)"))
+    }
+
+    @Test func `content that the origin has lost as well is not taken`() throws {
+        let kept = try damage("index.html")
+        let lost = try damage("js/app.js")
+        try place.damage("site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))", with: "run(2)")
+        let repaired = try place.castree("fsck", "--from", "site", "--json")
+        #expect(repaired.status == 4, "\(repaired)")
+        #expect(
+            try repaired.document(RepairDocument.self).findings.first { $0.object == kept }?
+                .repaired == true)
+        #expect(!place.exists(place.object(lost)))
+    }
+
+    @Test(arguments: ["nowhere", "ftp://host/", "http://host/?query"])
+    func `an origin that cannot be asked is status 8, and changes nothing`(
+        origin: String
+    ) throws {
+        let address = try damage()
+        let refused = try place.castree("fsck", "--from", origin, "--json")
+        #expect(refused.status == 8, "\(refused)")
+        #expect(place.exists(place.object(address)))
+        #expect(try place.castree("fsck").status == 4)
+    }
+
+    @Test func `a sound store is not asked about at all`() throws {
+        let server = try WebOrigin(place.directory.appending(path: "site"))
+        #expect(try place.castree("fsck", "--from", server.url).status == 0)
+        #expect(try server.requests() == [])
+    }
+
+    @Test func `the plan comes first, and alone with --dry-run`() throws {
+        let address = try damage()
+        let before = try place.castree("fsck", "--json")
+        let planned = try place.castree("fsck", "--repair", "--dry-run", "--json")
+        #expect(planned.status == 4)
+        let document = try planned.document(RepairDocument.self)
+        #expect(document.dryRun)
+        #expect(
+            document.plan == [
+                Step(action: "quarantineObject", object: address, version: nil, path: nil)
+            ])
+        #expect(try place.castree("fsck", "--json").text == before.text)
+        let told = try place.castree("fsck", "--repair", "--dry-run").text
+        #expect(told.contains("A repair would:") && told.contains("Nothing was changed."))
+        #expect(told.contains(address))
+        let done = try place.castree("fsck", "--repair").text
+        let plan = try #require(done.range(of: "The repair will:"))
+        let deed = try #require(done.range(of: "(repaired)"))
+        #expect(plan.lowerBound < deed.lowerBound)
+        #expect(try place.checker("repair", "--dry-run", ".castree").status == 4)
+    }
+
+    @Test func `findings come as lines of JSON, the report last`() throws {
+        let address = try damage()
+        let answer = try place.castree("fsck", "--repair", "--json-lines")
+        let lines = try answer.text.split(separator: "\n").map {
+            try JSONDecoder().decode(Line.self, from: Data($0.utf8))
+        }
+        #expect(lines.count == 3)
+        #expect(lines.first?.finding?.object == address)
+        #expect(lines.first?.finding?.repaired == false)
+        #expect(lines[1].plan?.map(\.action) == ["quarantineObject"])
+        #expect(lines.last?.report?.findings.first?.repaired == true)
+        let clean = try place.checker("check", "--json-lines", ".castree").text
+        #expect(clean.split(separator: "\n").count == 2)
+    }
+
+    @Test func `a sample says what it looked at, and how to look at the same again`() throws {
+        let one = try place.castree("fsck", "--sample", "50", "--seed", "7", "--json")
+        let document = try one.document(RepairDocument.self)
+        #expect(document.sample?.percent == 50 && document.sample?.seed == 7)
+        #expect(document.checkedObjects + document.skippedObjects == Release.first.count)
+        #expect(
+            try place.castree("fsck", "--sample=50%", "--seed", "7", "--json").text == one.text)
+        let told = try place.castree("fsck", "--sample", "0.5").text
+        #expect(told.contains("--seed") && told.contains("of the objects"))
+    }
+
+    @Test func `since leaves out what was found sound`() throws {
+        #expect(try place.castree("fsck").status == 0)
+        for since in ["1d", "2w", "600m", "86400s", "2001-09-09", "2001-09-09T01:46:40Z"] {
+            let document = try place.castree("fsck", "--since", since, "--json")
+                .document(RepairDocument.self)
+            #expect(document.checkedObjects == 0 && document.since != nil)
+            #expect(document.skippedObjects == Release.first.count)
+        }
+        let checker = try place.checker("--since", "1d", "--limit-rate", "1G", ".castree", "--json")
+        #expect(try checker.document(RepairDocument.self).skippedObjects == Release.first.count)
+    }
+
+    @Test(arguments: [
+        ["--sample", "0"], ["--sample", "101"], ["--sample", "-1"], ["--sample", "x"],
+        ["--sample", "nan"], ["--sample", ""], ["--seed", "1"], ["--since", "yesterday"],
+        ["--since", "2026-02-30"], ["--since", "1y"], ["--since", "-1d"], ["--since", ""],
+        ["--since", "d"], ["--limit-rate", "0"], ["--limit-rate", "fast"], ["--dry-run"],
+        ["--json", "--json-lines"], ["--sample", "5", "--seed", "-1"],
+    ])
+    func `a wrong option is status 16`(options: [String]) throws {
+        let refused = try place.run(.castree, ["fsck"] + options)
+        #expect(refused.status == 16, "\(refused)")
+    }
+
+    @Test func `a server goes on serving while its content is fetched again`() throws {
+        let served = try Served(place)
+        #expect(try served.get().body == Release.first["index.html"])
+        _ = try damage("index.html")
+        let running = try Running(
+            .castree, ["fsck", "--from", "site", "--quiet"], in: place.directory)
+        #expect(try served.get(until: { try place.castree("fsck").status == 0 }))
+        #expect(try running.finished().status == 1)
+        let answer = try served.get()
+        #expect(answer.status == 200 && answer.body == Release.first["index.html"])
+        _ = try served.end()
+        try expectWhole()
+    }
+}

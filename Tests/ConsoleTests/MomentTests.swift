@@ -1,0 +1,26 @@
+import Testing
+
+@testable import Console
+
+/// Moments on the command line: so long ago, or a date in UTC (ISO 8601).
+@Suite struct MomentTests {
+    @Test(arguments: [
+        ("0s", 1_000_000_000), ("90s", 999_999_910), ("2m", 999_999_880), ("1h", 999_996_400),
+        ("1d", 999_913_600), ("1w", 999_395_200), ("1970-01-01", 0), ("1970-01-02", 86_400),
+        ("2001-09-09T01:46:40Z", 1_000_000_000), ("2000-02-29", 951_782_400),
+        ("2026-11-22T03:00:00Z", 1_795_316_400),
+    ])
+    func `a moment is read`(text: String, seconds: Int64) {
+        #expect(Invocation.moment(text, now: 1_000_000_000) == seconds)
+    }
+
+    @Test(arguments: [
+        "", "s", "d", "-1d", "+1d", " 1d", "1.5d", "1y", "1D", "99999999999999999999s",
+        "1000000001s", "2026", "2026-1-1", "2026-02-30", "2026-13-01", "2026-00-10", "2100-02-29",
+        "2026-01-01T", "2026-01-01T10:00Z", "2026-01-01T24:00:00Z", "2026-01-01T10:00:00",
+        "2026-01-01T10:00:00+01:00", "2026-01-01 10:00:00Z", "1969-12-31", "२०२६-01-01",
+    ])
+    func `what is no moment is refused`(text: String) {
+        #expect(Invocation.moment(text, now: 1_000_000_000) == nil)
+    }
+}

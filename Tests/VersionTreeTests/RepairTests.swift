@@ -1,0 +1,215 @@
+import CASStore
+import StorageTestSupport
+import Testing
+
+@testable import VersionTree
+
+/// A repair says what it will do before it does it, and content that can be had from elsewhere takes
+/// the place of what is lost without a version being incomplete for a moment longer than before.
+@Suite struct RepairTests {
+    static let files = ["a": "first content", "b": "second content", "run": "#! /bin/sh"]
+
+    func makeStore() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", Self.files)
+        try temporary.add("2", ["a": "second content", "c": "third content"])
+        try temporary.versions.activate("1")
+        return temporary
+    }
+
+    static func address(of text: String) throws -> ObjectID {
+        var hasher = try ObjectHasher()
+        hasher.update(Array(text.utf8).span.bytes)
+        return hasher.finish().address
+    }
+
+    static func path(_ temporary: TemporaryStore, _ text: String) throws -> String {
+        let digits = try address(of: text).description
+        return temporary.path + "/objects/" + digits.prefix(2) + "/" + digits.dropFirst(2)
+    }
+
+    /// Brings what it has, and notes what it was asked for.
+    final class Elsewhere {
+        let texts: [String]
+        private(set) var asked: [LostObject] = []
+        init(_ texts: [String]) { self.texts = texts }
+
+        func fetching(_ versions: VersionStore) -> ObjectFetching {
+            { (lost) throws(StoreError) in
+                self.asked += lost
+                var came: Set<ObjectID> = []
+                let arrivals = try Arrivals(versions.store)
+                for one in lost {
+                    for text in self.texts {
+                        var hasher = try ObjectHasher()
+                        hasher.update(Array(text.utf8).span.bytes)
+                        guard hasher.finish().address == one.address else { continue }
+                        var arrival = try arrivals.begin(one.address, byteCount: one.byteCount)
+                        try arrival.append(Array(text.utf8).span.bytes)
+                        _ = try arrival.finish()
+                        came.insert(one.address)
+                    }
+                }
+                _ = try arrivals.settle()
+                return came
+            }
+        }
+    }
+
+    struct Loss: Sendable, CustomStringConvertible {
+        var description: String
+        var kind: Finding.Kind
+        var happen: @Sendable (String) throws -> Void
+    }
+
+    static let losses: [Loss] = [
+        .init(description: "flipped bit", kind: .damagedObject) { try Damage.flip($0, at: 1) },
+        .init(description: "cut short", kind: .damagedObject) { try Damage.truncate($0, to: 2) },
+        .init(description: "grown", kind: .damagedObject) { try Damage.extend($0, by: [1, 2]) },
+        .init(description: "deleted", kind: .missingObject) { Damage.remove($0) },
+        .init(description: "a directory", kind: .notAFile) {
+            try Damage.replace($0, by: .directory)
+        },
+        .init(description: "a fifo", kind: .notAFile) { try Damage.replace($0, by: .fifo) },
+        .init(description: "a link", kind: .notAFile) {
+            try Damage.replace($0, by: .symbolicLink("/etc/hostname"))
+        },
+    ]
+
+    @Test(arguments: losses, ["first content", "second content", "#! /bin/sh"])
+    func `content that is fetched makes every version whole again`(
+        loss: Loss, text: String
+    ) throws {
+        let temporary = try makeStore()
+        let elsewhere = Elsewhere(Array(Self.files.values))
+        try loss.happen(try Self.path(temporary, text))
+        let versions = try temporary.reopened()
+        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { plan in
+            #expect(plan.steps.contains { $0.deed == .fetchObject })
+            return true
+        }
+        let address = try Self.address(of: text)
+        #expect(elsewhere.asked.map(\.address) == [address])
+        #expect(elsewhere.asked.map(\.byteCount) == [Int64(text.utf8.count)])
+        #expect(!report.findings.isEmpty)
+        #expect(report.findings.allSatisfy { $0.isRepaired && $0.kind == loss.kind })
+        #expect(report.findings.allSatisfy { $0.object == address && $0.path != nil })
+        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
+        #expect(try readTree(temporary.path + "/versions/1") == Self.files)
+        #expect(
+            try temporary.reopened().versions().allSatisfy { $0.state == .materialized })
+    }
+
+    @Test(arguments: losses)
+    func `a plan that is not followed changes nothing`(loss: Loss) throws {
+        let temporary = try makeStore()
+        let elsewhere = Elsewhere(Array(Self.files.values))
+        try loss.happen(try Self.path(temporary, "first content"))
+        _ = try temporary.reopened().check()
+        let names = Damage.names(temporary.path)
+        let findings = try temporary.reopened().check().findings
+        let versions = try temporary.reopened()
+        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { _ in false }
+        #expect(report.findings == findings)
+        #expect(elsewhere.asked == [])
+        #expect(Damage.names(temporary.path) == names)
+        #expect(try temporary.reopened().check().findings == findings)
+    }
+
+    @Test func `what cannot be had is repaired as without an origin`() throws {
+        let temporary = try makeStore()
+        let elsewhere = Elsewhere(["second content"])
+        for text in ["first content", "second content"] {
+            try Damage.flip(try Self.path(temporary, text), at: 3)
+        }
+        let versions = try temporary.reopened()
+        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { _ in true }
+        #expect(elsewhere.asked.count == 2)
+        let left = report.findings.filter { !$0.isRepaired }
+        #expect(left.map(\.kind) == [.incompleteVersion])
+        #expect(try temporary.reopened().missing(of: "1").map(\.paths) == [["a"]])
+        #expect(
+            try readTree(temporary.path + "/versions/2")
+                == ["a": "second content", "c": "third content"])
+    }
+
+    @Test func `what an earlier repair took away is fetched, too`() throws {
+        let temporary = try makeStore()
+        for text in ["first content", "third content"] {
+            try Damage.flip(try Self.path(temporary, text), at: 3)
+        }
+        _ = try temporary.reopened().check(repairing: true)
+        #expect(
+            try temporary.reopened().versions().map(\.state) == [.incomplete, .incomplete])
+        let elsewhere = Elsewhere(["first content", "third content"])
+        let versions = try temporary.reopened()
+        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { _ in true }
+        #expect(elsewhere.asked.count == 2)
+        #expect(report.findings.map(\.kind) == [.incompleteVersion])
+        #expect(report.findings.allSatisfy { $0.isRepaired })
+        #expect(
+            try temporary.reopened().versions().allSatisfy { $0.state == .materialized })
+        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
+    }
+
+    @Test func `what no version names is not asked for`() throws {
+        let temporary = try makeStore()
+        try temporary.versions.retire("2")
+        try Damage.flip(try Self.path(temporary, "third content"), at: 3)
+        let elsewhere = Elsewhere(["third content"])
+        let versions = try temporary.reopened()
+        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { _ in true }
+        #expect(elsewhere.asked == [])
+        #expect(report.findings.map(\.kind) == [.damagedObject])
+        #expect(report.findings.allSatisfy { $0.isRepaired })
+    }
+
+    @Test func `a sound store needs no plan and asks nobody`() throws {
+        let temporary = try makeStore()
+        let elsewhere = Elsewhere([])
+        let versions = try temporary.reopened()
+        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { plan in
+            #expect(plan.isEmpty)
+            return true
+        }
+        #expect(report.findings == [])
+        #expect(report.checkedObjects == 4)
+        #expect(elsewhere.asked == [])
+    }
+
+    @Test func `a fetch that fails leaves everything as it was`() throws {
+        let temporary = try makeStore()
+        try Damage.flip(try Self.path(temporary, "first content"), at: 3)
+        let versions = try temporary.reopened()
+        expectRefusal(.io) {
+            try versions.repair(
+                fetching: { (_) throws(StoreError) in throw StoreError(.io, "no way there") },
+                proceeds: { _ in true })
+        }
+        #expect(
+            try temporary.reopened().versions().allSatisfy { $0.state == .materialized })
+        #expect(try temporary.reopened().check().findings.map(\.kind) == [.damagedObject])
+    }
+
+    @Test func `each deed is in the plan once, with what it is done to`() throws {
+        let temporary = try makeStore()
+        try Damage.flip(try Self.path(temporary, "second content"), at: 3)
+        try Damage.setMode(try Self.path(temporary, "first content"), 0o600)
+        Damage.remove(temporary.path + "/current")
+        var plan: RepairPlan?
+        let report = try temporary.reopened().repair {
+            plan = $0
+            return false
+        }
+        // Two versions show the damaged object.
+        #expect(report.findings.filter { $0.kind == .damagedObject }.count == 2)
+        let steps = try #require(plan).steps
+        #expect(
+            steps.map(\.deed).sorted { $0.rawValue < $1.rawValue } == [
+                .quarantineObject, .setCurrentLink, .setMode,
+            ])
+        let writable = try Self.address(of: "first content")
+        #expect(steps.first { $0.deed == .setMode }?.object == writable)
+        #expect(steps.allSatisfy { !$0.sentence.isEmpty })
+    }
+}
