@@ -21,7 +21,9 @@ struct SecureUpstreamTests {
     ) throws -> TestServer {
         let table = try ProxyTable(
             [ProxyRoute("/api=https://\(host):\(upstream.port)")], options: options)
-        return try TestServer.answering { _, head, _ in table.answer(head) }
+        let server = try TestServer.answering { _, head, _ in table.answer(head) }
+        upstream.servers.append(server)
+        return server
     }
 
     @Test("names the host, asks for http/1.1 by TLS 1.2 or newer, and keeps the connection")

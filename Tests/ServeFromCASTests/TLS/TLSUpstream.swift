@@ -4,6 +4,8 @@ import Testing
 /// An https server of Python's ssl, which does by the last part of the path what its script says.
 final class TLSUpstream {
     let port: UInt16
+    /// The proxies before it; they run as long as it does.
+    var servers: [TestServer] = []
     private let process = Process()
 
     enum Manner: String {
