@@ -48,6 +48,9 @@ let package = Package(
             name: "CCrypto", pkgConfig: "libcrypto",
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
         .systemLibrary(
+            name: "CTLS", pkgConfig: "libssl",
+            providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+        .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
         .systemLibrary(name: "CSystem"),
@@ -65,7 +68,7 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "ServeFromCAS",
-            dependencies: ["VersionTree", "CASStore", "StrictJSON", "CSystem"],
+            dependencies: ["VersionTree", "CASStore", "StrictJSON", "CSystem", "CTLS"],
             swiftSettings: settings),
         .target(
             name: "Console", dependencies: ["VersionTree", "CASStore", "StrictJSON"],

@@ -51,6 +51,7 @@ import Testing
         ("CXXHash", ["Sources/CASStore/Identity/Fingerprint.swift"]),
         ("CCrypto", ["Sources/CASStore/Identity/DigestAlgorithm.swift"]),
         ("CCurl", ["Sources/CurlTransport/"]),
+        ("CTLS", ["Sources/ServeFromCAS/TLS/"]),
         (
             "CSystem",
             [

@@ -124,8 +124,10 @@ package struct PinCookie: Sendable, Hashable {
     /// The value of Set-Cookie.
     ///
     /// It lasts as long as the browser runs: after that there are no pages.
-    package func setCookie(_ name: String) -> String {
+    /// - Parameter isSecure: whether it is for https alone.
+    package func setCookie(_ name: String, isSecure: Bool = false) -> String {
         let mark = label.map { "-\($0.hints)" } ?? ""
         return "\(name)=\(browser)\(mark).\(version); Path=/; HttpOnly; SameSite=Strict"
+            + (isSecure ? "; Secure" : "")
     }
 }

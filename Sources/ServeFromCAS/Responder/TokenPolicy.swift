@@ -21,12 +21,15 @@ package struct TokenPolicy: Sendable {
     ///   - token: letters and digits; made by the caller from enough randomness.
     ///   - name: of the parameter and the cookie. Cookies do not know ports: two servers on one host
     ///     need two names.
-    package init(token: String, name: String) {
+    ///   - isSecure: whether the cookie is for https alone.
+    package init(token: String, name: String, isSecure: Bool = false) {
         precondition(!token.isEmpty && token.utf8.allSatisfy(CookieText.isPlain))
         precondition(!name.isEmpty && name.utf8.allSatisfy(CookieText.isPlain))
         self.token = Array(token.utf8)
         self.name = Array(name.utf8)
-        cookie = "\(name)=\(token); Path=/; Max-Age=31536000; HttpOnly; SameSite=Strict"
+        cookie =
+            "\(name)=\(token); Path=/; Max-Age=31536000; HttpOnly; SameSite=Strict"
+            + (isSecure ? "; Secure" : "")
     }
 
     /// Looks at a request's cookie, then at its query.

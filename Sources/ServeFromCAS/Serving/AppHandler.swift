@@ -19,6 +19,8 @@ final class AppHandler: RequestHandler {
     let tokenPolicy: TokenPolicy?
     private let proxies: ProxyTable?
     private let cookieName: String
+    /// Whether browsers come by https, so that cookies are for that alone.
+    private let isSecure: Bool
     private let loops: [LoopState]
     /// Whether the server ends: nothing is held any more.
     let isStopping = Atomic<Bool>(false)
@@ -45,6 +47,7 @@ final class AppHandler: RequestHandler {
         var token: String?
         var proxies: ProxyTable?
         var workers: Int
+        var isSecure: Bool
         var notice: @Sendable (String) -> Void
     }
 
@@ -61,10 +64,12 @@ final class AppHandler: RequestHandler {
         hosts = parts.hosts
         hostPolicy = HostPolicy(port: parts.port, names: parts.hosts)
         tokenPolicy = parts.token.map {
-            TokenPolicy(token: $0, name: AppHandler.tokenName(port: parts.port))
+            TokenPolicy(
+                token: $0, name: AppHandler.tokenName(port: parts.port), isSecure: parts.isSecure)
         }
         proxies = parts.proxies
         cookieName = "castree_page_\(parts.port)"
+        isSecure = parts.isSecure
         loops = (0..<parts.workers).map { _ in LoopState() }
     }
 
@@ -202,7 +207,9 @@ final class AppHandler: RequestHandler {
                 // On a 304, too: the stored response may have another.
                 response.head.add("Permissions-Policy", PageLabel.policy(label))
             }
-            if let cookie { response.head.add("Set-Cookie", cookie.setCookie(cookieName)) }
+            if let cookie {
+                response.head.add("Set-Cookie", cookie.setCookie(cookieName, isSecure: isSecure))
+            }
             return response
         case .doubt(let versions):
             let entries = versions.compactMap { open($0) }

@@ -15,6 +15,8 @@ public final class AppServer: Sendable {
     /// The port.
     public let port: UInt16
     /// Where the app is: `http://localhost:PORT/`, with the token if one is required.
+    ///
+    /// With a certificate it is https, by the first name of the server's that the certificate has.
     public let url: String
     /// The app's end of the conversation with its pages.
     public let bridge: Bridge
@@ -28,8 +30,8 @@ public final class AppServer: Sendable {
     ///
     /// Writes the port and the token to the store's `server.json` the first time, so that the web
     /// origin is the same at the next start.
-    /// - Throws: `.portInUse`, naming the port; `.badOption`; `.badServerFile`; `.noVersion` for a shell that is not
-    ///   there; `.unsupported` for an upstream that cannot be had; what reading the store throws. That no version is current is no error.
+    /// - Throws: `.portInUse`, naming the port; `.badOption`; `.badCertificate`; `.badServerFile`; `.noVersion` for a
+    ///   shell that is not there; what reading the store throws. That no version is current is no error.
     public convenience init(
         _ versions: VersionStore, options: AppServerOptions = AppServerOptions()
     ) throws(StoreError) {
@@ -51,8 +53,10 @@ public final class AppServer: Sendable {
             versions, options.site, shell: options.shell, notice: options.notice)
         let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
         let token = options.requiresToken ? try Self.token(memory, versions, notice) : nil
-        let proxies = try options.proxies.isEmpty ? nil : ProxyTable(options.proxies)
+        let proxies = try options.proxies.isEmpty ? nil : Self.proxies(options)
+        let tls = try Self.tls(options)
         var httpOptions = HTTPServer.Options()
+        httpOptions.tls = tls
         httpOptions.loops = options.workers
         httpOptions.connection = connections
         httpOptions.accessLog = options.accessLog.map { log in
@@ -69,7 +73,7 @@ public final class AppServer: Sendable {
                 AppHandler.Parts(
                     shelf: shelf, startup: startup, bridge: bridge, pinGrace: options.pinGrace,
                     port: port, hosts: options.hosts, token: token, proxies: proxies,
-                    workers: loops, notice: options.notice))
+                    workers: loops, isSecure: tls != nil, notice: options.notice))
         }
         try Self.refuseLoops(options.proxies, server.port)
         late.resolve(handler)
@@ -78,12 +82,34 @@ public final class AppServer: Sendable {
         }
         let query = token.map { "?\(AppHandler.tokenName(port: server.port))=\($0)" }
         port = server.port
-        url = "http://localhost:\(server.port)/\(query ?? "")"
+        url =
+            (tls.map { "https://\(Self.name(in: $0, options.hosts))" } ?? "http://localhost")
+            + ":\(server.port)/\(query ?? "")"
         self.bridge = bridge
         self.server = server
         self.handler = handler
         self.late = late
         shelf.refresh()
+    }
+
+    private static func tls(_ options: AppServerOptions) throws(StoreError) -> TLSContext? {
+        guard let certificate = options.certificate else { return nil }
+        let tls = try TLSContext.server(certificate)
+        if let objection = tls.objection { options.notice(objection) }
+        return tls
+    }
+
+    /// The name by which browsers take the certificate for good, if there is one.
+    private static func name(in tls: TLSContext, _ hosts: [String]) -> String {
+        for name in ["localhost"] + hosts where tls.names(name) { return name }
+        return "localhost"
+    }
+
+    private static func proxies(_ options: AppServerOptions) throws(StoreError) -> ProxyTable {
+        var proxyOptions = ProxyOptions()
+        proxyOptions.authorities = options.proxyAuthorities
+        if options.certificate != nil { proxyOptions.scheme = "https" }
+        return try ProxyTable(options.proxies, options: proxyOptions)
     }
 
     /// The token of the store: what is remembered, else a new one, the same for all its servers.

@@ -28,6 +28,11 @@ public struct AppServerOptions: Sendable {
     public var bridge = BridgeLimits()
     /// Routes that are answered by other servers.
     public var proxies: [ProxyRoute] = []
+    /// A file of certificates (PEM) whose holders are trusted as https upstreams, besides the
+    /// authorities of the system.
+    public var proxyAuthorities: String?
+    /// Serves by https with this certificate; `nil` for http, which is enough on one machine.
+    public var certificate: ServerCertificate?
     /// Told of every answered request, on a serving thread.
     public var accessLog: (@Sendable (AccessRecord) -> Void)?
     /// Told, in a sentence, what the app's author or operator should know: objects that could not be

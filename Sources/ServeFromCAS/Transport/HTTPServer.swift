@@ -12,6 +12,8 @@ package final class HTTPServer: Sendable {
         package var loops = 1
         package var loop = LoopOptions()
         package var connection = ConnectionOptions()
+        /// Serves by TLS instead of in the open.
+        package var tls: TLSContext?
         /// Told of every answered request, on the loops' threads; costs nothing when absent.
         package var accessLog: (@Sendable (AccessRecord) -> Void)?
         /// Told of every object that could not be served, on the loops' threads.
@@ -145,7 +147,7 @@ package final class HTTPServer: Sendable {
             handler: handler, objects: objects, options: options.connection,
             log: options.accessLog)
         for listener in listeners {
-            _ = loop.accept(from: listener) { stream in
+            _ = loop.accept(from: listener, tls: options.tls) { stream in
                 stream.handler = HTTPConnection(stream, context)
             }
         }

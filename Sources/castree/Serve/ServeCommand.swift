@@ -16,6 +16,8 @@ extension Command {
                 castree serve --app-id com.example.kiosk --token
                 castree serve --port 8080 --proxy /api=http://127.0.0.1:3000
                 castree serve --proxy '/users/*/avatar=http://127.0.0.1:4000'
+                castree serve --proxy /api=https://api.example
+                castree serve --certificate cert.pem --key key.pem --host kiosk.example
                 castree serve --confirm-within 20s
 
             The port follows from the app's identifier and is remembered in the store, since the web \
@@ -48,8 +50,20 @@ extension Command {
                 repeats: true),
             .text(
                 "proxy", placeholder: "PREFIX=URL",
-                "answer URLs below PREFIX, or like a PATTERN with stars, from another server",
+                "answer URLs below PREFIX, or like a PATTERN with stars, from another server, by "
+                    + "http or https",
                 repeats: true),
+            .text(
+                "proxy-ca", placeholder: "FILE",
+                "trust the certificates in FILE (PEM), too, when another server is asked by https",
+                completion: .files),
+            .text(
+                "certificate", placeholder: "FILE",
+                "serve by https with this certificate (PEM), its authorities' behind it",
+                completion: .files),
+            .text(
+                "key", placeholder: "FILE", "the certificate's private key (PEM), not encrypted",
+                completion: .files),
             .flag("token", "answer only requests that carry this store's token"),
             .text(
                 "host", placeholder: "NAME",
@@ -124,11 +138,23 @@ extension Invocation {
         options.workers = try integer("workers") ?? 1
         options.notice = { diagnostics.warn(code: "notice", $0) }
         for route in values("proxy") { options.proxies.append(try proxy(route)) }
+        try setCertificates(&options)
         if let path = try value("access-log") {
             let log = try AccessLog(path)
             options.accessLog = { log.append($0) }
         }
         return options
+    }
+
+    private func setCertificates(_ options: inout AppServerOptions) throws {
+        options.proxyAuthorities = try value("proxy-ca")
+        switch (try value("certificate"), try value("key")) {
+        case (nil, nil): break
+        case (let certificate?, let key?):
+            options.certificate = ServerCertificate(certificateFile: certificate, keyFile: key)
+        case (_?, nil): throw CommandError.usage("--certificate needs its private key: --key FILE")
+        case (nil, _?): throw CommandError.usage("--key needs its certificate: --certificate FILE")
+        }
     }
 
     private func siteOptions() throws -> SiteOptions {

@@ -85,11 +85,15 @@ struct ProxyRouteTests {
         #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
     }
 
-    @Test("to https is refused with what to do instead")
-    func https() {
-        let error = #expect(throws: StoreError.self) { try ProxyRoute("/api=https://u/") }
-        #expect(error?.code == .unsupported)
-        #expect(error?.message.contains("local forwarder") == true)
+    @Test("to https has the port 443 unless another is written")
+    func https() throws {
+        let usual = try ProxyRoute("/api=https://u.example/v1").origin
+        #expect(usual.isSecure && usual.port == 443 && usual.authority == "u.example")
+        let other = try ProxyRoute("/api=HTTPS://[::1]:80").origin
+        #expect(other.isSecure && other.port == 80 && other.authority == "[::1]:80")
+        #expect(other.description == "https://[::1]:80")
+        let plain = try ProxyRoute("/api=http://u.example:443").origin
+        #expect(!plain.isSecure && plain.authority == "u.example:443")
     }
 
     @Test("with a longer prefix goes before a shorter one, whatever their order")

@@ -150,6 +150,11 @@ final class ProxyExchange: ExchangeStreamHandler {
         switch phase {
         case .connecting:
             hasTimedOut = true
+            if link?.isShaking == true {
+                let origin = pool.upstream.origin
+                fail(504, "The server \(origin) did not complete the TLS handshake in time.")
+                return
+            }
             drop()
             connectNext()
         case .head where waitsToContinue && !isRequestComplete && !isClientPaused:
@@ -179,6 +184,9 @@ final class ProxyExchange: ExchangeStreamHandler {
         case .over: break
         }
     }
+
+    /// The connection was there, but no TLS came of it: another address has the same certificate.
+    func shakingFailed(_ trouble: TLSFailure) { fail(502, trouble.sentence(pool.upstream.origin)) }
 
     private func endedWithoutHead() {
         let origin = pool.upstream.origin

@@ -7,6 +7,10 @@ package struct ProxyOptions: Sendable {
 
     /// Connecting to one address.
     package var connect: Int64 = 5000
+    /// The TLS handshake with an https upstream: beyond it 504.
+    package var handshake: Int64 = 10_000
+    /// A file of certificates (PEM) whose holders are trusted besides the system's authorities.
+    package var authorities: String?
     /// From the end of the request to the head of the answer: beyond it 504.
     package var head: Int64 = 60_000
     /// Between two pieces of a body, of either side.

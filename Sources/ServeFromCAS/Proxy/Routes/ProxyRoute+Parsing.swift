@@ -9,8 +9,7 @@ extension ProxyRoute {
     /// Reads `PREFIX=URL`, as in `/api=http://127.0.0.1:3000/v1`, or `PATTERN=URL`, as in
     /// `/users/*/avatar=http://127.0.0.1:4000`.
     ///
-    /// - Throws: `.malformedRoute` with a sentence that says what to write instead; `.unsupported`
-    ///   for `https`.
+    /// - Throws: `.malformedRoute` with a sentence that says what to write instead.
     public init(_ text: String) throws(StoreError) {
         let bytes = Array(text.utf8)
         guard let equals = bytes.firstIndex(of: 61) else {
@@ -37,20 +36,14 @@ extension ProxyRoute {
         }
         var rest = bytes[(equals + 1)...]
         guard let scheme = Self.takeScheme(&rest) else {
-            throw Self.malformed(text, "the URL must begin with http://")
+            throw Self.malformed(text, "the URL must begin with http:// or https://")
         }
-        if scheme == "https" {
-            throw StoreError(
-                .unsupported,
-                "the proxy route \(printable(text)) asks for https, which is not spoken to upstreams; "
-                    + "run a local forwarder that does (stunnel, nginx, caddy) and route to it by http"
-            )
-        }
-        guard scheme == "http" else {
-            throw Self.malformed(text, "only http:// is possible, not \(printable(scheme))://")
+        guard scheme == "http" || scheme == "https" else {
+            throw Self.malformed(
+                text, "only http:// and https:// are possible, not \(printable(scheme))://")
         }
         let end = rest.firstIndex { $0 == 47 || $0 == 63 || $0 == 35 } ?? rest.endIndex
-        let origin = try Self.origin(rest[..<end], text)
+        let origin = try Self.origin(rest[..<end], isSecure: scheme == "https", text)
         let path = Array(rest[end...])
         guard path.isEmpty || Self.isPath(path) else {
             throw Self.malformed(
@@ -100,13 +93,14 @@ extension ProxyRoute {
     }
 
     private static func origin(
-        _ authority: ArraySlice<UInt8>, _ text: String
+        _ authority: ArraySlice<UInt8>, isSecure: Bool, _ text: String
     ) throws(StoreError) -> UpstreamOrigin {
         guard !authority.contains(64) else {
             throw malformed(text, "leave out user name and password; clients send their own")
         }
         var host = authority
-        var port: UInt16 = 80
+        let usual: UInt16 = isSecure ? 443 : 80
+        var port = usual
         let bracket = authority.lastIndex(of: 93)
         if let colon = authority.lastIndex(of: 58), bracket.map({ $0 < colon }) ?? true {
             host = authority[..<colon]
@@ -128,7 +122,8 @@ extension ProxyRoute {
         guard isSound else { throw malformed(text, "the URL names no host") }
         let written = isBracketed ? "[\(name)]" : name
         return UpstreamOrigin(
-            host: name, port: port, authority: port == 80 ? written : "\(written):\(port)")
+            host: name, port: port, authority: port == usual ? written : "\(written):\(port)",
+            isSecure: isSecure)
     }
 
     private static func isName(_ host: ArraySlice<UInt8>) -> Bool {

@@ -87,13 +87,22 @@ public struct ProxyRoute: Sendable, Hashable {
     var weight: Int { pattern?.weight ?? prefix.count }
 }
 
-/// Where an upstream server listens: host and port of an `http` URL.
+/// Where an upstream server listens, and how it is spoken to: what a URL says before its path.
 package struct UpstreamOrigin: Sendable, Hashable, CustomStringConvertible {
     /// A name in lower case or an address, without brackets.
     package let host: String
     package let port: UInt16
-    /// As it stands in a Host field: without port 80, with the brackets of IPv6.
+    /// As it stands in a Host field: without the scheme's own port, with the brackets of IPv6.
     package let authority: String
+    /// Whether it is spoken to by TLS.
+    package let isSecure: Bool
 
-    package var description: String { "http://\(authority)" }
+    package init(host: String, port: UInt16, authority: String, isSecure: Bool = false) {
+        self.host = host
+        self.port = port
+        self.authority = authority
+        self.isSecure = isSecure
+    }
+
+    package var description: String { "\(isSecure ? "https" : "http")://\(authority)" }
 }

@@ -15,11 +15,14 @@ package final class ProxyTable: Sendable {
 
     /// Makes a table; of the routes that fit the one with the most characters decides, stars not
     /// counted, and of equals the first.
-    /// - Throws: `.malformedRoute` when two routes have one prefix, or one pattern.
+    /// - Throws: `.malformedRoute` when two routes have one prefix, or one pattern;
+    ///   `.badCertificate` when an https upstream could not be trusted by anything.
     package init(
         _ routes: [ProxyRoute], options: ProxyOptions = ProxyOptions()
     ) throws(StoreError) {
         self.options = options
+        let isAnySecure = routes.contains { $0.origin.isSecure }
+        let tls = isAnySecure ? try TLSContext.client(authorities: options.authorities) : nil
         var upstreams: [UpstreamOrigin: Upstream] = [:]
         var table: [(route: ProxyRoute, upstream: Upstream)] = []
         var keys: Set<Key> = []
@@ -30,7 +33,7 @@ package final class ProxyTable: Sendable {
                     .malformedRoute,
                     "two proxy routes of one prefix or pattern begin with \(name); leave one out")
             }
-            let upstream = upstreams[route.origin] ?? Upstream(route.origin)
+            let upstream = upstreams[route.origin] ?? Upstream(route.origin, tls: tls)
             upstreams[route.origin] = upstream
             table.append((route, upstream))
         }

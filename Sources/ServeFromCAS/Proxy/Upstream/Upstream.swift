@@ -4,6 +4,8 @@ import Synchronization
 /// A server that requests are passed on to: its name and, once they are known, its addresses.
 final class Upstream: Sendable {
     let origin: UpstreamOrigin
+    /// How it is spoken to; `nil` for plain http.
+    let secure: (TLSContext, UpstreamOrigin)?
     private let isFixed: Bool
     private let state: Mutex<State>
 
@@ -19,8 +21,9 @@ final class Upstream: Sendable {
         case pending
     }
 
-    init(_ origin: UpstreamOrigin) {
+    init(_ origin: UpstreamOrigin, tls: TLSContext?) {
         self.origin = origin
+        secure = origin.isSecure ? tls.map { ($0, origin) } : nil
         var addresses: [SocketAddress] = []
         if let literal = SocketAddress(literal: origin.host, port: origin.port) {
             addresses = [literal]

@@ -14,6 +14,8 @@ final class UpstreamLink: StreamHandler {
     var hasAnswered = false
     /// Whether it has served before, so that the upstream may have had enough of it.
     private(set) var isUsed = false
+    /// Whether the connection is there, and its TLS is being made.
+    private(set) var isShaking = false
     private(set) var idleSince: Int64 = 0
     private(set) var stream: Stream?
     private let address: SocketAddress
@@ -25,7 +27,7 @@ final class UpstreamLink: StreamHandler {
     }
 
     func connect(on loop: EventLoop) throws(StoreError) {
-        let stream = try loop.connect(to: address, handler: self)
+        let stream = try loop.connect(to: address, handler: self, secure: pool.upstream.secure)
         stream.readsAfterFailedSend = true
         self.stream = stream
     }
@@ -47,7 +49,13 @@ final class UpstreamLink: StreamHandler {
 
     // MARK: What the stream tells
 
+    func shaking(_ stream: Stream) {
+        isShaking = true
+        stream.setDeadline(pool.options.handshake)
+    }
+
     func connected(_ stream: Stream) {
+        isShaking = false
         pool.upstream.prefer(address)
         exchange?.connected()
     }
@@ -92,6 +100,10 @@ final class UpstreamLink: StreamHandler {
             return
         }
         self.exchange = nil
-        exchange.upstreamEnded(failure: failure)
+        if isShaking, let trouble = stream.tls?.failure {
+            exchange.shakingFailed(trouble)
+        } else {
+            exchange.upstreamEnded(failure: failure)
+        }
     }
 }

@@ -104,8 +104,10 @@ extension EventLoop {
     static let listenerGeneration = UInt32.max
 
     /// Accepts connections of `listener`, which stays its owner's; `begin` gives each a handler.
-    func accept(from listener: Int32, begin: @escaping (Stream) -> Void) -> Bool {
-        acceptors.append(Acceptor(listener: listener, begin: begin))
+    func accept(
+        from listener: Int32, tls: TLSContext? = nil, begin: @escaping (Stream) -> Void
+    ) -> Bool {
+        acceptors.append(Acceptor(listener: listener, tls: tls, begin: begin))
         return poller.add(listener: listener, token: Self.token(acceptors.count - 1))
     }
 
@@ -124,7 +126,12 @@ extension EventLoop {
             switch Socket.accept(acceptors[index].listener) {
             case nil: return
             case .success(let socket):
-                if let stream = adopt(socket) { acceptors[index].begin(stream) }
+                guard let stream = adopt(socket) else { continue }
+                guard acceptors[index].tls == nil || seal(stream, acceptors[index].tls) else {
+                    stream.close()
+                    continue
+                }
+                acceptors[index].begin(stream)
             case .failure:
                 // Too many open files, or no memory: what waits keeps waiting.
                 pauseAccepting()

@@ -16,6 +16,8 @@ package final class EventLoop: @unchecked Sendable {
     var dateSecond: Int64 = -1
     let receiveBuffer: UnsafeMutableRawBufferPointer
     @exclusivity(unchecked) var sendBuffer = SendBuffer(capacity: 128 << 10)
+    /// Where pieces are gathered that are sealed together; empty without TLS.
+    @exclusivity(unchecked) var sealBuffer: [UInt8] = []
 
     let poller: Poller
     @exclusivity(unchecked) var streams: [Stream?] = []
@@ -49,6 +51,8 @@ package final class EventLoop: @unchecked Sendable {
     /// A listening socket and what becomes of its connections.
     struct Acceptor {
         let listener: Int32
+        /// What its connections are served with; `nil` for plain ones.
+        let tls: TLSContext?
         let begin: (Stream) -> Void
     }
 
@@ -133,9 +137,23 @@ package final class EventLoop: @unchecked Sendable {
     package func connect(
         to address: SocketAddress, handler: any StreamHandler
     ) throws(StoreError) -> Stream {
+        try connect(to: address, handler: handler, secure: nil)
+    }
+
+    /// As `connect(to:handler:)`, by TLS with the host that is named beside its context.
+    func connect(
+        to address: SocketAddress, handler: any StreamHandler, secure: (TLSContext, UpstreamOrigin)?
+    ) throws(StoreError) -> Stream {
         let socket = try Socket.connect(address)
         guard let stream = adopt(socket, isConnecting: true) else {
             throw StoreError(.io, "unable to watch a connection to \(address)")
+        }
+        if let (context, peer) = secure {
+            guard let tls = TLSSession(context, socket, peer: peer) else {
+                stream.close()
+                throw StoreError(.io, "unable to set up TLS for a connection to \(address)")
+            }
+            stream.tls = tls
         }
         stream.handler = handler
         return stream

@@ -50,6 +50,51 @@ struct OutputQueue {
         }
     }
 
+    /// Counts `count` bytes as sent that may reach over several segments.
+    mutating func advance(across count: Int) {
+        var rest = count
+        while rest > 0, let head {
+            let length: Int
+            switch head {
+            case .bytes(let bytes, let from): length = bytes.count - from
+            case .file(_, let range): length = range.count
+            }
+            advance(min(rest, length))
+            rest -= min(rest, length)
+        }
+    }
+
+    /// Copies what comes next, as much as there is room for.
+    /// - Returns: how many bytes, or the object whose file has become shorter.
+    func gather(into buffer: UnsafeMutableRawBufferPointer) -> Gathered {
+        var count = 0
+        for segment in segments[first...] {
+            let room = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+            guard !room.isEmpty else { break }
+            switch segment {
+            case .bytes(let bytes, let from):
+                let length = min(bytes.count - from, room.count)
+                bytes.withUnsafeBytes {
+                    room.copyMemory(
+                        from: UnsafeRawBufferPointer(rebasing: $0[from..<from + length]))
+                }
+                count += length
+            case .file(let object, let range):
+                let wanted = UnsafeMutableRawBufferPointer(rebasing: room.prefix(range.count))
+                guard Socket.readFile(object.raw, at: range.lowerBound, into: wanted) else {
+                    return .shortened(object)
+                }
+                count += wanted.count
+            }
+        }
+        return .bytes(count)
+    }
+
+    enum Gathered {
+        case bytes(Int)
+        case shortened(OpenObject)
+    }
+
     mutating func removeAll() {
         segments.removeAll()
         first = 0

@@ -4,7 +4,7 @@ extension Stream {
         if isConnecting {
             guard finishConnecting(event) else { return }
         }
-        if event.isWritable, isBlocked { isBlocked = false }
+        if event.isWritable, isBlocked { unblock() }
         if event.isReadable { mayRead = true }
         if event.isClosing {
             mayRead = true
@@ -15,12 +15,15 @@ extension Stream {
     }
 
     private func finishConnecting(_ event: Poller.Event) -> Bool {
-        guard event.isWritable || event.isClosing else { return false }
-        let number = Socket.connectResult(socket)
-        guard number == 0 else {
-            end(failure: number)
-            return false
+        guard event.isWritable || event.isClosing || isShaking else { return false }
+        if !isShaking {
+            let number = Socket.connectResult(socket)
+            guard number == 0 else {
+                end(failure: number)
+                return false
+            }
         }
+        guard tls == nil || shake() else { return false }
         isConnecting = false
         handler?.connected(self)
         return !isClosed
@@ -46,7 +49,18 @@ extension Stream {
         }
     }
 
+    /// There is room in the socket again.
+    private func unblock() {
+        isBlocked = false
+        // Reading may have had to write (a change of keys).
+        if tls != nil { mayRead = true }
+    }
+
     private func read() {
+        guard tls == nil else {
+            readSealed()
+            return
+        }
         var rounds = 0
         while mayRead, !isClosed, !isReadPaused, !hasEnded {
             guard rounds < 4 else {
@@ -84,7 +98,7 @@ extension Stream {
     }
 
     /// While it lingers: so much is read for the sake of the last answer, and no more.
-    private func drop(_ count: Int) {
+    func drop(_ count: Int) {
         lingered += count
         if lingered > loop.options.lingerByteCount { close() }
     }

@@ -5,14 +5,14 @@ extension Stream {
     /// Sends bytes, or queues what the system does not take.
     package func send(_ bytes: [UInt8]) {
         guard takesBytes else { return }
-        if output.isEmpty, !isConnecting, !isBlocked {
+        if output.isEmpty, isDirect, !isBlocked {
             let sent = bytes.withUnsafeBytes { push($0, more: false) }
             guard sent < bytes.count else { return }
             output.append(.bytes(bytes, from: sent))
+            owesDrained = true
         } else {
-            output.append(.bytes(bytes, from: 0))
+            queue(.bytes(bytes, from: 0))
         }
-        owesDrained = true
     }
 
     /// As `send(_:)`, for bytes that are only borrowed.
@@ -21,17 +21,27 @@ extension Stream {
     func send(_ bytes: UnsafeRawBufferPointer, more: Bool) {
         guard takesBytes else { return }
         var sent = 0
-        if output.isEmpty, !isConnecting, !isBlocked { sent = push(bytes, more: more) }
+        if output.isEmpty, isDirect, !isBlocked { sent = push(bytes, more: more) }
         guard sent < bytes.count, !isClosed else { return }
-        output.append(.bytes(Array(bytes[sent...]), from: 0))
+        queue(.bytes(Array(bytes[sent...]), from: 0), more: more)
+    }
+
+    /// Puts a piece behind what waits; seals and sends it where that is to be done.
+    private func queue(_ segment: OutputQueue.Segment, more: Bool = false) {
+        let owed = owesDrained
+        output.append(segment)
         owesDrained = true
+        guard tls != nil, !more, !isBlocked, !isConnecting else { return }
+        flushSealed()
+        // Nobody has seen it wait.
+        if output.isEmpty { owesDrained = owed }
     }
 
     /// As `send(_:more:)`, for two stretches of memory with one call.
     func send(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) {
         guard takesBytes else { return }
         var sent = 0
-        if output.isEmpty, !isConnecting, !isBlocked {
+        if output.isEmpty, isDirect, !isBlocked {
             switch Socket.send(socket, first, second) {
             case .bytes(let count):
                 sent = count
@@ -43,7 +53,7 @@ extension Stream {
             }
         }
         if sent < first.count {
-            send(UnsafeRawBufferPointer(rebasing: first[sent...]), more: false)
+            send(UnsafeRawBufferPointer(rebasing: first[sent...]), more: tls != nil)
             send(second, more: false)
         } else if sent < first.count + second.count {
             send(UnsafeRawBufferPointer(rebasing: second[(sent - first.count)...]), more: false)
@@ -54,10 +64,10 @@ extension Stream {
     ///
     /// When the file has become shorter meanwhile, the stream is cut: nothing is made up.
     package func send(_ object: OpenObject, _ range: Range<Int64>) {
-        guard takesBytes, !range.isEmpty else { return }
+        guard takesBytes, !range.isEmpty || tls != nil else { return }
         var start = range.lowerBound
         // Most often the system takes all of it, and nothing is queued.
-        if output.isEmpty, !isBlocked, !isConnecting {
+        if output.isEmpty, !isBlocked, isDirect {
             let count = min(Int64(loop.options.sliceByteCount), Int64(range.count))
             let sent = Socket.sendFile(socket, object.raw, at: start, count: Int(count))
             if case .bytes(let sent) = sent {
@@ -67,10 +77,9 @@ extension Stream {
                 isBlocked = true
             }
         }
-        guard start < range.upperBound else { return }
-        output.append(.file(object, range: start..<range.upperBound))
-        owesDrained = true
-        if !isBlocked, !isConnecting { flush() }
+        guard start < range.upperBound || tls != nil else { return }
+        queue(.file(object, range: start..<range.upperBound))
+        if !isBlocked, isDirect { flush() }
     }
 
     /// - Returns: how many bytes the system took.
@@ -97,6 +106,10 @@ extension Stream {
     /// Sends what is queued until it is empty, the system would have to wait, or others should have
     /// their turn.
     func flush() {
+        guard tls == nil else {
+            flushSealed()
+            return
+        }
         var budget = loop.options.turnByteCount
         while let segment = output.head {
             guard budget > 0 else {

@@ -1,6 +1,8 @@
 /// What happens to a stream; every call comes on its loop's thread.
 package protocol StreamHandler: AnyObject {
-    /// An outbound connection has been made, and takes bytes.
+    /// An outbound connection has been made, and begins its TLS handshake.
+    func shaking(_ stream: Stream)
+    /// An outbound connection has been made, with TLS where it is wanted, and takes bytes.
     func connected(_ stream: Stream)
     /// Bytes have come; they are gone after the call.
     func received(_ bytes: Span<UInt8>, on stream: Stream)
@@ -21,6 +23,7 @@ package protocol StreamHandler: AnyObject {
 }
 
 extension StreamHandler {
+    package func shaking(_ stream: Stream) {}
     package func connected(_ stream: Stream) {}
     package func endNoticed(on stream: Stream) {}
     package func drained(_ stream: Stream) {}
@@ -58,7 +61,16 @@ package final class Stream {
 
     var socket: Int32
     @exclusivity(unchecked) var output = OutputQueue()
-    var isConnecting: Bool
+    /// No bytes may leave yet: the connection or its TLS is still being made.
+    var isConnecting: Bool { didSet { isDirect = !isConnecting && tls == nil } }
+    /// Whether an outbound connection is there and its TLS handshake has begun.
+    var hasBegunShaking = false
+    /// What seals the bytes; `nil` for a plain connection.
+    @exclusivity(unchecked) var tls: TLSSession? {
+        didSet { isDirect = !isConnecting && tls == nil }
+    }
+    /// Whether bytes go to the socket as they are, now.
+    private(set) var isDirect: Bool
     /// The system said that it would have to wait; it will tell when there is room.
     var isBlocked = false
     /// Bytes or an end may wait in the socket.
@@ -86,6 +98,7 @@ package final class Stream {
         self.token = token
         self.loop = loop
         self.isConnecting = isConnecting
+        isDirect = !isConnecting
     }
 
     /// Bytes in memory that wait to be sent.
@@ -139,6 +152,7 @@ package final class Stream {
     }
 
     func halfClose() {
+        guard tls == nil || saidClosing() else { return }
         halfClosing = .done
         Socket.finishSending(socket)
     }
@@ -159,6 +173,7 @@ package final class Stream {
     func end(failure: Int32?) {
         guard !isClosed else { return }
         isClosed = true
+        if let tls { end(tls, failure) }
         output.removeAll()
         loop.remove(self)
         let told = handler
@@ -180,6 +195,7 @@ package final class Stream {
 
     func finishIfSent() {
         guard finishing == .afterOutput, output.isEmpty else { return }
+        guard tls == nil || unsealed() else { return }
         finishing = .lingering
         if hasEnded {
             close()

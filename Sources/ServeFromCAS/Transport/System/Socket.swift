@@ -58,6 +58,27 @@ enum Socket {
         transfer { castree_sendfile(socket, file, offset, count) }
     }
 
+    /// Reads a stretch of a file; `false` if it cannot be had whole.
+    static func readFile(
+        _ file: Int32, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) -> Bool {
+        var done = 0
+        while done < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            switch transfer({
+                pread(file, rest.baseAddress, rest.count, off_t(offset) + off_t(done))
+            })
+            {
+            case .bytes(let count): done += count
+            case .end, .blocked, .failed: return false
+            }
+        }
+        return true
+    }
+
+    /// The errno of a peer that breaks the rules of TLS.
+    static var protocolFailure: Int32 { EPROTO }
+
     /// Accepts a connection, ready for use; `nil` if none waits.
     static func accept(_ listener: Int32) -> Result<Int32, SystemFailure>? {
         while true {

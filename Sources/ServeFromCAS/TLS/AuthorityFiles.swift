@@ -1,0 +1,39 @@
+import CASStore
+import CTLS
+
+/// Where systems keep the certificates of the authorities that they trust.
+///
+/// A program that brings its own libssl cannot rely on the places which that was built for.
+enum AuthorityFiles {
+    private static let places = [
+        "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Arch, Gentoo
+        "/etc/pki/tls/certs/ca-bundle.crt",  // Fedora, RHEL
+        "/etc/ssl/ca-bundle.pem",  // openSUSE
+        "/etc/ssl/cert.pem",  // Alpine, the BSDs, macOS
+    ]
+
+    /// Adds the system's authorities, those of `SSL_CERT_FILE` instead if it is set.
+    /// - Returns: whether there are any.
+    static func load(into context: OpaquePointer) -> Bool {
+        if let named = castree_tls_named_authorities() {
+            return SSL_CTX_load_verify_file(context, named) == 1
+        }
+        for place in places where SSL_CTX_load_verify_file(context, place) == 1 { return true }
+        return false
+    }
+}
+
+/// The files that users name.
+enum CertificateFile {
+    /// Refuses a file that cannot be read, with the system's reason.
+    static func check(_ path: String, _ what: String) throws(StoreError) {
+        do throws(StoreError) {
+            _ = try POSIXFileSystem().openRegular(
+                POSIXFileSystem.workingDirectory, path, limit: 16 << 20)
+        } catch {
+            throw StoreError(
+                .badCertificate, "\(what) \(printable(path)) cannot be read: \(error.message)",
+                cause: error.cause)
+        }
+    }
+}

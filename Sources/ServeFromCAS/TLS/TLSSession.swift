@@ -1,0 +1,77 @@
+import CTLS
+
+/// TLS on one connected socket, either side of it; belongs to its loop's thread.
+///
+/// The socket stays its stream's: it is not closed here.
+final class TLSSession {
+    enum Step { case done, blocked, failed }
+
+    private let session: OpaquePointer
+    // The context must outlive what was made from it.
+    private let context: TLSContext
+    let isClient: Bool
+    private(set) var isReady = false
+    /// Set when a call has failed.
+    private(set) var failure: TLSFailure?
+
+    /// - Parameter peer: the host that the peer must prove to be; `nil` on the serving side.
+    /// - Returns: `nil` without memory.
+    init?(_ context: TLSContext, _ socket: Int32, peer: UpstreamOrigin?) {
+        guard let session = SSL_new(context.raw) else { return nil }
+        self.session = session
+        self.context = context
+        isClient = peer != nil
+        if let peer {
+            let isAddress = SocketAddress(literal: peer.host, port: peer.port) != nil
+            guard castree_tls_expect(session, peer.host, isAddress ? 1 : 0) == 1 else { return nil }
+            SSL_set_connect_state(session)
+        } else {
+            SSL_set_accept_state(session)
+        }
+        guard SSL_set_fd(session, socket) == 1 else { return nil }
+    }
+
+    deinit { SSL_free(session) }
+
+    /// Goes on with the handshake as far as the socket lets it.
+    func shake() -> Step {
+        switch castree_tls_shake(session) {
+        case 1...:
+            isReady = true
+            return .done
+        case Int(CASTREE_TLS_BLOCKED): return .blocked
+        default:
+            failure = TLSFailure(session, isShaking: true)
+            return .failed
+        }
+    }
+
+    /// Receives what was sealed; `.end` is an orderly end (close_notify), a connection that just ends
+    /// is `.failed`: somebody may have cut it.
+    func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Socket.Transfer {
+        transfer(castree_tls_read(session, buffer.baseAddress, buffer.count))
+    }
+
+    /// Seals and sends up to a record; after `.blocked` the same bytes must come again.
+    func send(_ bytes: UnsafeRawBufferPointer) -> Socket.Transfer {
+        transfer(castree_tls_write(session, bytes.baseAddress, bytes.count))
+    }
+
+    private func transfer(_ result: Int) -> Socket.Transfer {
+        switch result {
+        case 1...: return .bytes(result)
+        case 0: return .end
+        case Int(CASTREE_TLS_BLOCKED): return .blocked
+        default:
+            failure = failure ?? TLSFailure(session, isShaking: false)
+            return .failed(Socket.protocolFailure)
+        }
+    }
+
+    /// Says that nothing more will be sent (close_notify).
+    /// - Returns: `false` if the system would have to wait.
+    func sayClosing() -> Bool {
+        guard isReady, failure == nil else { return true }
+        return castree_tls_close(session) == 1
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import Testing
+
+@Suite struct ServeTLSTests {
+    let place: Workplace
+
+    init() throws {
+        place = try Workplace()
+        try place.add("1", Release.first)
+        try place.castree("activate", "1")
+        try Self.makeCertificate("cert", in: place)
+        try Self.makeCertificate("other", in: place)
+    }
+
+    private static func makeCertificate(_ name: String, in place: Workplace) throws {
+        let openssl = Process()
+        openssl.executableURL = URL(filePath: "/usr/bin/env")
+        openssl.arguments =
+            [
+                "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+            ]
+            + ["-nodes", "-days", "30", "-keyout", "\(name).key", "-out", "\(name).pem", "-subj"]
+            + ["/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+        openssl.currentDirectoryURL = place.directory
+        openssl.standardError = FileHandle.nullDevice
+        try openssl.run()
+        openssl.waitUntilExit()
+        try #require(openssl.terminationStatus == 0, "openssl is needed for this test")
+    }
+
+    @Test func `the ready line has an https address, and one server reads another through it`()
+        throws
+    {
+        let secure = try Served(place, ["--certificate", "cert.pem", "--key", "cert.key"])
+        let marker = "Serving version 1 at https://localhost:"
+        #expect(secure.ready.hasPrefix(marker))
+        let port = secure.ready.dropFirst(marker.count).prefix { $0.isNumber }
+        let before = try Served(
+            place, ["--proxy", "/api=https://localhost:\(port)/", "--proxy-ca", "cert.pem"])
+        #expect(try before.get("/api/css/site.css", [:]).body == Release.first["css/site.css"])
+        let route = ["--proxy", "/api=https://localhost:\(port)/"]
+        let bySystem = try Served(place, route, environment: ["SSL_CERT_FILE": "cert.pem"])
+        #expect(try bySystem.get("/api/index.html", [:]).body == Release.first["index.html"])
+        let doubting = try Served(place, route, environment: ["SSL_CERT_FILE": "other.pem"])
+        let refusal = try doubting.get("/api/css/site.css", [:])
+        #expect(refusal.status == 502)
+        #expect(refusal.body.contains("is self-signed"))
+    }
+
+    @Test(arguments: [
+        (["--certificate", "cert.pem"], 2, "--key FILE"),
+        (["--key", "cert.key"], 2, "--certificate FILE"),
+        (["--certificate", "cert.pem", "--key", "none.pem"], 1, "none.pem cannot be read"),
+        (["--certificate", "cert.key", "--key", "cert.key"], 1, "cert.key holds no certificate"),
+        (
+            ["--proxy", "/a=https://u", "--proxy-ca", "cert.key"], 1,
+            "cert.key holds no certificate"
+        ),
+    ])
+    func `what cannot be used ends the command with the reason`(
+        _ options: [String], _ status: Int32, _ words: String
+    ) throws {
+        let served = try Served(place, options)
+        #expect(served.ready.isEmpty)
+        let ended = try served.finished()
+        #expect(ended.status == status)
+        #expect(ended.errors.contains(words), "\(ended.errors)")
+    }
+}
