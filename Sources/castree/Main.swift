@@ -1,5 +1,6 @@
 import Console
 import HotPush
+import UsagePage
 
 /// The program: a table of commands.
 ///
@@ -31,7 +32,8 @@ enum CastreeProgram {
             .pull { _ in try FetchingProgram.become() }, .serve,
             .publish, .withdraw, .prune,
             .collect(from: .option, observed: { $0.recordingEvents() }),
-            .fsck(observed: { $0.recordingEvents() }), .usage(from: .option), .report,
+            .fsck(observed: { $0.recordingEvents() }),
+            .usage(from: .option, page: { try UsagePage.html($0) }), .report,
         ]
     }
 
