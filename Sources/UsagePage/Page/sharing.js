@@ -26,18 +26,17 @@ const drawSharing = (sharing, table, tell) => {
       if (row !== column && !share) cell.style.boxShadow = 'inset 0 0 0 1px var(--line)';
       return cell;
     })));
-  table.replaceChildren(make('thead', { role: 'rowgroup' }, head), make('tbody', { role: 'rowgroup' }, ...rows));
+  const body = make('tbody', { role: 'rowgroup' }, ...rows);
+  table.replaceChildren(make('thead', { role: 'rowgroup' }, head), body);
   const place = cell => [cell.parentElement.rowIndex - 1, cell.cellIndex - 1];
   const cellOf = event => event.target.closest('td[role="gridcell"]');
-  table.onpointerover = event => {
-    const cell = cellOf(event);
-    if (cell) tell(describe(...place(cell)));
-  };
-  table.onfocusin = event => {
-    const cell = cellOf(event);
-    if (cell) tell(describe(...place(cell)));
-  };
-  table.onkeydown = event => {
+  for (const kind of ['pointerover', 'focusin']) {
+    body.addEventListener(kind, event => {
+      const cell = cellOf(event);
+      if (cell) tell(describe(...place(cell)));
+    });
+  }
+  body.addEventListener('keydown', event => {
     const cell = cellOf(event);
     if (!cell) return;
     const [row, column] = place(cell);
@@ -53,5 +52,5 @@ const drawSharing = (sharing, table, tell) => {
     cell.tabIndex = -1;
     target.tabIndex = 0;
     target.focus();
-  };
+  });
 };

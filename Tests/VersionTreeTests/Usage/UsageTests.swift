@@ -70,7 +70,7 @@ extension TemporaryStore {
 }
 
 @Suite("Usage") struct UsageTests {
-    static let rounds = 0..<24
+    static let rounds = 0..<12
 
     @Test("agrees with what the manifests say, version by version", arguments: rounds)
     func versions(_ round: Int) throws {
