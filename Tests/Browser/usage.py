@@ -173,7 +173,7 @@ def searches(tab, where):
     found = tab.run("document.getElementById('found').textContent")
     demand(found.startswith("1 file found"), f"{where}: searching says {found!r}")
     row = tab.run("document.querySelector('#list tbody td').textContent")
-    demand(row.endswith("file-4321.js"), f"{where}: searching lists {row!r}")
+    demand(row.endswith("file-4321.png"), f"{where}: searching lists {row!r}")
     milliseconds = took(
         tab, "castreeUsage.page.query = 'json'; castreeUsage.page.match();"
         " castreeUsage.page.map.draw(); castreeUsage.page.list()")
