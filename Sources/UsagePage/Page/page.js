@@ -65,7 +65,7 @@ class Page {
     byID('map-note').textContent = [
       omittedVersions ? `The map has the newest ${versions.length} versions; ${counted(omittedVersions, 'older version')} `
         + 'would make it too large.' : '',
-      folded ? 'Small files of a directory are put together; the sums are exact.' : ''].filter(Boolean).join(' ');
+      folded ? 'Small files of a directory are put together.' : ''].filter(Boolean).join(' ');
   }
 
   /** Shows a version, or the whole store. */
