@@ -71,12 +71,16 @@ let package = Package(
             dependencies: ["VersionTree", "CASStore", "StrictJSON", "CSystem", "CTLS"],
             swiftSettings: settings),
         .target(
+            name: "UsagePage", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
+            resources: [.embedInCode("Page")], swiftSettings: settings),
+        .target(
             name: "Console", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
             swiftSettings: settings),
         .executableTarget(
             name: "castree",
             dependencies: [
-                "Console", "HotPush", "ServeFromCAS", "VersionTree", "CASStore", "StrictJSON",
+                "Console", "HotPush", "ServeFromCAS", "UsagePage", "VersionTree", "CASStore",
+                "StrictJSON",
             ], swiftSettings: settings, linkerSettings: standalone),
         .executableTarget(
             name: "castree-pull",
@@ -114,6 +118,11 @@ let package = Package(
             name: "VersionTreeTests",
             dependencies: ["StorageTestSupport", "VersionTree", "CASStore", "StrictJSON"],
             swiftSettings: settings),
+        .testTarget(
+            name: "UsagePageTests",
+            dependencies: [
+                "StorageTestSupport", "UsagePage", "VersionTree", "CASStore", "StrictJSON",
+            ], swiftSettings: settings),
         .testTarget(
             name: "HotPushTests",
             dependencies: [

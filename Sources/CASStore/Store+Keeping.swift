@@ -235,19 +235,6 @@ extension Store {
         try index { (index) throws(StoreError) in try index.manifestFiles().map(\.name) }
     }
 
-    /// The registered versions, newest first, each with the bytes of its distinct objects.
-    package func versionSizes() throws(StoreError) -> [(row: VersionRow, distinct: Int64)] {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                var result: [(row: VersionRow, distinct: Int64)] = []
-                for row in try index.versions(connection) {
-                    result.append((row, try index.distinctBytes(of: row.id, connection)))
-                }
-                return result
-            }
-        }
-    }
-
     /// How many objects a version names.
     package func referenceCount(of name: String) throws(StoreError) -> Int {
         try index { (index) throws(StoreError) in

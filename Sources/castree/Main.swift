@@ -1,5 +1,6 @@
 import Console
 import HotPush
+import UsagePage
 
 /// The program: a table of commands.
 ///
@@ -32,7 +33,7 @@ enum CastreeProgram {
             .publish, .withdraw, .prune,
             .collect(from: .option, observed: { $0.recordingEvents() }),
             .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
-            .usage(from: .option), .report,
+            .usage(from: .option, page: { try UsagePage.html($0) }), .report,
         ]
     }
 

@@ -187,6 +187,8 @@ class Tab:
         self.browser, self.target, self.session = browser, target, session
         self.changed = threading.Condition()
         self.responses, self.problems, self.loads = [], [], 0
+        # What a console would show in red or yellow; the log is heard once "Log.enable" was called.
+        self.complaints, self.dialogs = [], []
         browser.tabs[session] = self
         for domain in ("Page", "Network", "Runtime"):
             self.call(domain + ".enable")
@@ -202,6 +204,14 @@ class Tab:
                 self.responses.append(parameters)
             elif method == "Runtime.exceptionThrown":
                 self.problems.append(parameters["exceptionDetails"])
+            elif method == "Runtime.consoleAPICalled":
+                if parameters["type"] in ("error", "warning", "assert"):
+                    self.complaints.append(parameters["args"])
+            elif method == "Log.entryAdded":
+                if parameters["entry"]["level"] in ("error", "warning"):
+                    self.complaints.append(parameters["entry"]["text"])
+            elif method == "Page.javascriptDialogOpening":
+                self.dialogs.append(parameters["message"])
             self.changed.notify_all()
 
     def go(self, address, within=30):
@@ -249,6 +259,28 @@ class Tab:
     def screenshot(self, path):
         picture = self.call("Page.captureScreenshot", format="png")["data"]
         Path(path).write_bytes(base64.b64decode(picture))
+
+    def resize(self, width, height, theme="light"):
+        """A window of another size, on a system that prefers light or dark."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+            mobile=width < 600)
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": theme}])
+
+    def click(self, x, y):
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            count = 0 if kind == "mouseMoved" else 1
+            self.call(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, clickCount=count,
+                button="left" if count else "none")
+
+    def press(self, key, code=0):
+        """A key by its DOM name, and its Windows key code where Chromium wants one."""
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
 
     def close(self):
         self.browser.tabs.pop(self.session, None)

@@ -67,18 +67,6 @@ extension Index {
         return result
     }
 
-    /// The bytes of a version's objects, each counted once.
-    func distinctBytes(of id: Int64, _ connection: Connection) throws(StoreError) -> Int64 {
-        var total: Int64 = 0
-        let sum = try connection.statement(
-            "SELECT coalesce(sum(bytes), 0) FROM object WHERE id BETWEEN ? AND ?")
-        for run in try edges(of: id, connection).runs {
-            sum.bind(1, run.lowerBound).bind(2, run.upperBound)
-            while try sum.step() { total += sum.integer(0) }
-        }
-        return total
-    }
-
     /// Looks again which incomplete versions are complete now; returns their names.
     func completeVersions(_ connection: Connection) throws(StoreError) -> [String] {
         var candidates: [(Int64, String)] = []

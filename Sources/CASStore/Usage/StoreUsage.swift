@@ -12,8 +12,20 @@ public struct StoreUsage: Sendable, Hashable {
     public var unreferencedBytes: Int64 = 0
     /// What all versions together show: what plain copies would hold.
     public var apparentBytes: Int64 = 0
+    /// The same as it lies on disk, part by part; the sums above are from here.
+    public var disk = DiskUsage()
     /// `apparentBytes` divided by `objectBytes`; 1 when nothing is stored.
     public var ratio: Double { objectBytes > 0 ? Double(apparentBytes) / Double(objectBytes) : 1 }
+
+    /// Nothing is stored.
+    public init() {}
+
+    /// Takes the figures of the disk.
+    mutating func add(_ disk: DiskUsage) {
+        self.disk = disk
+        diskBytes = disk.total.diskBytes
+        stagedBytes = disk[.staging].apparentBytes
+    }
 }
 
 /// One of the largest objects.
@@ -32,9 +44,7 @@ extension Store {
         var usage = try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in try index.usage(connection) }
         }
-        var seen: Set<InodeKey> = []
-        usage.diskBytes = try diskBytes(directories.root.raw, ".", &seen)
-        usage.stagedBytes = try apparentBytes(directories.root.raw, StoreLayout.staging)
+        usage.add(try diskUsage())
         return usage
     }
 
@@ -45,56 +55,6 @@ extension Store {
                 try index.largest(limit, connection)
             }
         }
-    }
-
-    private struct InodeKey: Hashable {
-        var device: UInt64
-        var inode: UInt64
-    }
-
-    // As du(1): 512-byte blocks, a file with several links once.
-    private func diskBytes(
-        _ parent: Int32, _ name: String, _ seen: inout Set<InodeKey>
-    ) throws(StoreError) -> Int64 {
-        guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else {
-            return 0
-        }
-        var total = try fileSystem.status(directory.raw).blocks * 512
-        var inner: [String] = []
-        try fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
-            guard let status = try fileSystem.status(directory.raw, entry) else { return true }
-            if status.kind == .directory {
-                inner.append(String(cString: entry))
-                return true
-            }
-            if status.linkCount > 1 {
-                let key = InodeKey(device: status.device, inode: status.inode)
-                guard seen.insert(key).inserted else { return true }
-            }
-            total += status.blocks * 512
-            return true
-        }
-        for entry in inner { total += try diskBytes(directory.raw, entry, &seen) }
-        return total
-    }
-
-    private func apparentBytes(_ parent: Int32, _ name: String) throws(StoreError) -> Int64 {
-        guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else {
-            return 0
-        }
-        var total: Int64 = 0
-        var inner: [String] = []
-        try fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
-            guard let status = try fileSystem.status(directory.raw, entry) else { return true }
-            if status.kind == .directory {
-                inner.append(String(cString: entry))
-            } else {
-                total += status.byteCount
-            }
-            return true
-        }
-        for entry in inner { total += try apparentBytes(directory.raw, entry) }
-        return total
     }
 }
 

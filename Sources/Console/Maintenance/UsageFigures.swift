@@ -2,62 +2,34 @@ package import CASStore
 package import StrictJSON
 package import VersionTree
 
-/// What `du` shows: the store, its versions, its largest objects.
+/// What `du` shows as text: the store, its versions, its largest objects.
 package struct UsageFigures: Sendable {
-    package let store: StoreUsage
-    package let versions: [VersionUsage]
-    package let largest: [LargestEntry]
+    private let survey: UsageSurvey
+    /// How many rows a table has at most.
+    private let rowsMax: Int
+    private let sizes: SizeStyle
 
-    package init(store: StoreUsage, versions: [VersionUsage], largest: [LargestEntry]) {
-        self.store = store
-        self.versions = versions
-        self.largest = largest
-    }
-
-    /// Writes the members of the document.
-    package func write(to writer: inout JSONWriter) {
-        writer.member("store") { Self.write(store, to: &$0) }
-        writer.member("versions", versions) { writer, version in
-            writer.object { writer in
-                writer.member("version", version.version)
-                writer.member("files", version.files)
-                writer.member("apparentBytes", version.apparentBytes)
-                writer.member("uniqueBytes", version.uniqueBytes)
-                writer.member("sharedBytes", version.sharedBytes)
-            }
-        }
-        writer.member("largest", largest) { writer, entry in
-            writer.object { writer in
-                writer.member("address", entry.object.address.description)
-                writer.member("bytes", entry.object.byteCount)
-                writer.member("references", entry.object.references)
-                writer.member("paths", entry.paths)
-            }
-        }
+    package init(_ survey: UsageSurvey, rowsMax: Int, _ sizes: SizeStyle) {
+        self.survey = survey
+        self.rowsMax = rowsMax
+        self.sizes = sizes
     }
 
     /// Writes the figures of the store.
     package static func write(_ store: StoreUsage, to writer: inout JSONWriter) {
-        writer.member("objects", store.objects)
-        writer.member("objectBytes", store.objectBytes)
-        writer.member("diskBytes", store.diskBytes)
-        writer.member("stagedBytes", store.stagedBytes)
-        writer.member("unreferencedBytes", store.unreferencedBytes)
-        writer.member("apparentBytes", store.apparentBytes)
-        writer.key("ratio")
-        writer.value(.number("\(store.ratio)"))
+        store.writeMembers(to: &writer)
     }
 
     /// Prints everything as tables.
-    package func print(to output: Output, _ sizes: SizeStyle) {
-        Self.print(store, to: output, sizes)
-        if !versions.isEmpty {
+    package func print(to output: Output) {
+        Self.print(survey.store, to: output, sizes)
+        if !survey.versions.isEmpty {
             output.print("")
-            printVersions(to: output, sizes)
+            printVersions(to: output, largestFirst: false)
         }
-        if !largest.isEmpty {
+        if !survey.largest.isEmpty {
             output.print("")
-            printLargest(to: output, sizes)
+            printLargest(to: output)
         }
     }
 
@@ -69,8 +41,12 @@ package struct UsageFigures: Sendable {
         }
         add("objects", store.objectBytes, "in " + counted(store.objects, "object"))
         add("versions show", store.apparentBytes, "\(ratioText(store.ratio)) times as much")
+        let saved = store.apparentBytes - store.objectBytes + store.unreferencedBytes
+        if saved > 0 { add("saved", saved, "against plain copies of all versions") }
         add("unreferenced", store.unreferencedBytes, "what gc would free")
         add("staged", store.stagedBytes, "partial objects")
+        let twins = store.disk[.twins].apparentBytes
+        if twins > 0 { add("twins", twins, "executable files, a second time") }
         add("on disk", store.diskBytes, "with trees, manifests and index")
         table.print(to: output)
     }
@@ -81,33 +57,108 @@ package struct UsageFigures: Sendable {
         return "\(hundredths / 100).\(fraction < 10 ? "0" : "")\(fraction)"
     }
 
-    private func printVersions(to output: Output, _ sizes: SizeStyle) {
-        var table = TextTable([
+    /// Prints a line for each version: newest first, or those first that would free most.
+    package func printVersions(to output: Output, largestFirst: Bool) {
+        var versions = survey.versions
+        if largestFirst {
+            // Sorting is stable: newest first among equals.
+            versions.sort { $0.uniqueBytes > $1.uniqueBytes }
+        }
+        let hasMissing = versions.contains { $0.missingBytes > 0 }
+        var columns: [TextTable.Column] = [
             .left("VERSION"), .right("FILES"), .right("APPARENT"), .right("UNIQUE"),
             .right("SHARED"),
-        ])
-        for version in versions {
-            table.add([
+        ]
+        if hasMissing { columns.append(.right("MISSING")) }
+        columns.append(.left(""))
+        var table = TextTable(columns)
+        for version in versions.prefix(rowsMax) {
+            var cells: [DisplayText] = [
                 "\(version.version)", "\(groupedCount(version.files))",
                 "\(sizes.text(version.apparentBytes))", "\(sizes.text(version.uniqueBytes))",
                 "\(sizes.text(version.sharedBytes))",
+            ]
+            if hasMissing { cells.append("\(sizes.text(version.missingBytes))") }
+            cells.append("\(role(of: version.version))")
+            table.add(cells)
+        }
+        table.print(to: output)
+        printRest(versions.count, "version", to: output)
+    }
+
+    private func role(of version: String) -> String {
+        let lifecycle = survey.lifecycle
+        if lifecycle.current == version { return "current" }
+        if lifecycle.pending == version { return "pending" }
+        if lifecycle.embedded == version { return "embedded" }
+        return ""
+    }
+
+    /// Prints the largest objects.
+    package func printLargest(to output: Output) {
+        var table = TextTable([
+            .left("LARGEST OBJECTS"), .right("SIZE"), .right("VERSIONS"), .left("SHOWN AS"),
+        ])
+        for entry in survey.largest {
+            let shown =
+                entry.paths.first
+                ?? (entry.object.references > 0 ? "a publisher's manifest" : "nothing")
+            // One path of each version was looked for at most where not all were.
+            let others =
+                entry.arePathsComplete
+                ? entry.paths.count - 1 : max(entry.object.references - 1, entry.paths.count - 1)
+            let more = others > 0 && !entry.paths.isEmpty ? " and \(groupedCount(others)) more" : ""
+            table.add([
+                "\(entry.object.address.shortDescription)", "\(sizes.text(entry.object.byteCount))",
+                "\(groupedCount(entry.object.references))", "\(shown + more)",
             ])
         }
         table.print(to: output)
     }
 
-    private func printLargest(to output: Output, _ sizes: SizeStyle) {
-        var table = TextTable([
-            .left("LARGEST OBJECTS"), .right("SIZE"), .right("VERSIONS"), .left("SHOWN AS"),
-        ])
-        for entry in largest {
-            let others = entry.paths.count > 1 ? " and \(entry.paths.count - 1) more" : ""
-            table.add([
-                "\(entry.object.address.shortDescription)", "\(sizes.text(entry.object.byteCount))",
-                "\(groupedCount(entry.object.references))",
-                "\((entry.paths.first ?? "nothing") + others)",
-            ])
+    /// Prints what retiring versions together would free.
+    package func print(_ retirement: Retirement, to output: Output) {
+        let names = retirement.versions.joined(separator: ", ")
+        output.print(
+            "Retiring \(names) would free \(sizes.text(retirement.bytes)) in "
+                + "\(counted(retirement.objects, "object"))"
+                + (retirement.versions.count > 1
+                    ? ": \(sizes.text(retirement.separateBytes)) that one of them alone uses, and "
+                        + "\(sizes.text(retirement.bytes - retirement.separateBytes)) that only they share."
+                    : "."))
+        for refusal in retirement.refused {
+            output.print("Not now: \(refusal.version); \(refusal.reason).")
+        }
+    }
+
+    /// Prints directories or types.
+    ///
+    /// - Parameter nameless: what stands for an empty name.
+    package func print(
+        _ usages: [PathUsage], heading: String, nameless: String, to output: Output
+    ) {
+        let hasMissing = usages.contains { $0.missingBytes > 0 }
+        var columns: [TextTable.Column] = [
+            .left(heading), .right("FILES"), .right("APPARENT"), .right("UNIQUE"),
+            .right("SHARED"),
+        ]
+        if hasMissing { columns.append(.right("MISSING")) }
+        var table = TextTable(columns)
+        for usage in usages.prefix(rowsMax) {
+            var cells: [DisplayText] = [
+                "\(usage.name.isEmpty ? nameless : usage.name)", "\(groupedCount(usage.files))",
+                "\(sizes.text(usage.apparentBytes))", "\(sizes.text(usage.uniqueBytes))",
+                "\(sizes.text(usage.sharedBytes))",
+            ]
+            if hasMissing { cells.append("\(sizes.text(usage.missingBytes))") }
+            table.add(cells)
         }
         table.print(to: output)
+        printRest(usages.count, "row", to: output)
+    }
+
+    private func printRest(_ count: Int, _ noun: String, to output: Output) {
+        guard count > rowsMax else { return }
+        output.print("and \(counted(count - rowsMax, noun)) more; --top shows more of them")
     }
 }

@@ -167,6 +167,58 @@ struct UsageDocument: Decodable {
         let unreferencedBytes: Int
         let apparentBytes: Int
         let ratio: Double
+        let disk: Disk
+    }
+
+    struct Disk: Decodable {
+        let files: Int
+        let apparentBytes: Int
+        let diskBytes: Int
+        let parts: [Part]
+    }
+
+    struct Part: Decodable {
+        let part: String
+        let diskBytes: Int
+    }
+
+    struct Growth: Decodable {
+        let version: String
+        let newBytes: Int
+        let apparentBytes: Int
+        let objectBytes: Int
+    }
+
+    struct Sharing: Decodable {
+        let versions: [String]
+        let bytes: [[Int]]
+    }
+
+    struct Retire: Decodable {
+        let versions: [String]
+        let objects: Int
+        let bytes: Int
+        let separateBytes: Int
+        let refused: [Refusal]
+    }
+
+    struct Refusal: Decodable {
+        let version: String
+        let reason: String
+    }
+
+    struct Group: Decodable {
+        struct Usage: Decodable {
+            let name: String
+            let files: Int
+            let apparentBytes: Int
+            let uniqueBytes: Int
+            let sharedBytes: Int
+        }
+
+        let version: String
+        let count: Int
+        let largest: [Usage]
     }
 
     struct Version: Decodable {
@@ -187,6 +239,11 @@ struct UsageDocument: Decodable {
     let store: Store
     let versions: [Version]
     let largest: [Large]
+    let growth: [Growth]
+    let sharing: Sharing
+    let retire: Retire?
+    let by: String?
+    let groups: [Group]?
 }
 
 struct ReportDocument: Decodable {

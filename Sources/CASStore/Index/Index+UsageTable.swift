@@ -1,0 +1,171 @@
+// Reading what usage is counted from.
+
+extension Store {
+    /// Reads what usage is counted from; the figures of the disk are not among it.
+    package func usageTable() throws(StoreError) -> UsageTable {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in try index.usageTable(connection) }
+        }
+    }
+
+    /// Adds the figures of the disk.
+    package func completing(_ usage: StoreUsage) throws(StoreError) -> StoreUsage {
+        var usage = usage
+        usage.add(try diskUsage())
+        return usage
+    }
+
+    /// What one version names: bytes that are there and bytes that are missing, each object once.
+    ///
+    /// Costs what the version names, whatever else the store holds.
+    package func namedBytes(
+        of name: String
+    ) throws(StoreError) -> (row: VersionRow, present: Int64, missing: Int64)? {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                guard let row = try index.version(name, connection) else { return nil }
+                var (present, missing): (Int64, Int64) = (0, 0)
+                let sums = try connection.statement(
+                    "SELECT total(CASE WHEN state = 1 THEN bytes END), "
+                        + "total(CASE WHEN state <> 1 THEN bytes END) "
+                        + "FROM object WHERE id BETWEEN ? AND ?")
+                for run in try index.edges(of: row.id, connection).runs {
+                    sums.bind(1, run.lowerBound).bind(2, run.upperBound)
+                    while try sums.step() {
+                        present += sums.integer(0)
+                        missing += sums.integer(1)
+                    }
+                }
+                return (row, present, missing)
+            }
+        }
+    }
+
+    /// Which of the objects that a version names are missing, and which it shares with others; by the
+    /// position of the reference.
+    package func standings(
+        of references: References
+    ) throws(StoreError) -> [ObjectStanding] {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                var result: [ObjectStanding] = []
+                result.reserveCapacity(references.count)
+                let rows = try connection.statement(
+                    "SELECT address, state, refs FROM object WHERE address >= ? ORDER BY address")
+                var objects = OrderedCursor<ObjectID>(rows, bind: { $0.bind(1, $1) }) {
+                    (row) throws(StoreError) in
+                    guard let address = row.address(0) else {
+                        throw StoreError(.index, "the index holds a damaged address")
+                    }
+                    return address
+                }
+                defer { objects.end() }
+                for position in 0..<references.count {
+                    guard let row = try objects.find(references[position].address) else {
+                        result.append(ObjectStanding(isPresent: false, references: 0))
+                        continue
+                    }
+                    result.append(
+                        ObjectStanding(
+                            isPresent: row.integer(1) != ObjectState.absent.rawValue,
+                            references: UInt32(clamping: row.integer(2))))
+                }
+                return result
+            }
+        }
+    }
+}
+
+/// Whether an object is there, and how many versions name it.
+package struct ObjectStanding: Sendable, Hashable {
+    package var isPresent: Bool
+    package var references: UInt32
+
+    package init(isPresent: Bool, references: UInt32) {
+        self.isPresent = isPresent
+        self.references = references
+    }
+}
+
+extension Index {
+    fileprivate func usageTable(_ connection: Connection) throws(StoreError) -> UsageTable {
+        var table = UsageTable()
+        // Ids may have large gaps; beyond this the arrays grow by themselves.
+        let known = min(try lastObjectID(connection), 4_000_000)
+        table.before.reserveCapacity(known + 1)
+        table.references.reserveCapacity(known)
+        // The ids of the ranks, and of what is missing with the sums of its sizes.
+        var present: [Int64] = []
+        present.reserveCapacity(known)
+        var absent: [Int64] = []
+        var absentBefore: [Int64] = [0]
+        let objects = try connection.statement(
+            "SELECT id, bytes, state, refs FROM object ORDER BY id")
+        var total: Int64 = 0
+        while try objects.step() {
+            let (id, bytes) = (objects.integer(0), objects.integer(1))
+            let references = objects.integer(3)
+            guard objects.integer(2) != ObjectState.absent.rawValue else {
+                absent.append(id)
+                absentBefore.append((absentBefore.last ?? 0) + bytes)
+                continue
+            }
+            total += bytes
+            present.append(id)
+            table.before.append(total)
+            table.references.append(UInt32(clamping: references))
+            if references == 0 { table.usage.unreferencedBytes += bytes }
+        }
+        table.usage.objects = present.count
+        table.usage.objectBytes = total
+        table.versions = try versions(connection)
+        for row in table.versions {
+            table.usage.apparentBytes += row.byteCount
+            let runs = try edges(of: row.id, connection).runs
+            table.spans.append(Self.spans(of: runs, in: present))
+            let missing = Self.spans(of: runs, in: absent)
+            table.missingBytes.append(
+                missing.reduce(0) {
+                    $0 + absentBefore[Int($1.upper)] - absentBefore[Int($1.lower)]
+                })
+        }
+        return table
+    }
+
+    /// Where runs of ids stand among sorted ids.
+    static func spans(of runs: [ClosedRange<Int64>], in ids: [Int64]) -> [UsageTable.Span] {
+        var result: [UsageTable.Span] = []
+        guard !ids.isEmpty else { return result }
+        var from = 0
+        for run in runs {
+            let lower = firstPosition(in: ids, notBelow: run.lowerBound, from: from)
+            let upper = firstPosition(in: ids, notBelow: run.upperBound + 1, from: lower)
+            from = upper
+            guard lower < upper else { continue }
+            if let last = result.last, last.upper == UInt32(lower) {
+                result[result.count - 1].upper = UInt32(upper)
+            } else {
+                result.append(UsageTable.Span(lower: UInt32(lower), upper: UInt32(upper)))
+            }
+        }
+        return result
+    }
+
+    // In growing steps first: the next run is seldom far away.
+    private static func firstPosition(
+        in ids: [Int64], notBelow wanted: Int64, from start: Int
+    ) -> Int {
+        var low = start
+        var step = 1
+        while low + step <= ids.count, ids[low + step - 1] < wanted {
+            low += step
+            step *= 2
+        }
+        var high = min(low + step, ids.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if ids[middle] < wanted { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -1,0 +1,206 @@
+/// What a store takes on disk, part by part: each inode once, as du(1) counts.
+///
+/// The sum of the parts is what `du -s` says of the directory: with `-B1` ``Figures/diskBytes``, with
+/// `--apparent-size -B1` ``Figures/apparentBytes``. As there, directories have blocks and no size of
+/// their own (GNU coreutils 9.2 and later).
+public struct DiskUsage: Sendable, Hashable {
+    /// A part of a store.
+    public enum Part: String, Sendable, CaseIterable {
+        /// Content, once.
+        case objects
+        /// The same content again with the executable bit: one inode has one mode.
+        case twins
+        /// Partial objects, and what running writers have not published.
+        case staging
+        /// Damaged objects that a repair took away.
+        case quarantine
+        /// What the versions consist of.
+        case manifests
+        /// Directories, and files that are copies because they could not be links.
+        case trees
+        /// The derived index.
+        case index
+        /// The lifecycle, the event log, leases, the reserve.
+        case other
+    }
+
+    /// The figures of one part.
+    public struct Figures: Sendable, Hashable {
+        /// How many files, each inode once.
+        public var files = 0
+        /// The sum of their sizes, in bytes.
+        public var apparentBytes: Int64 = 0
+        /// What they and the directories take, in bytes: blocks.
+        public var diskBytes: Int64 = 0
+    }
+
+    private var figures = [Figures](repeating: Figures(), count: Part.allCases.count)
+
+    /// Nothing.
+    public init() {}
+
+    /// The figures of a part.
+    public internal(set) subscript(part: Part) -> Figures {
+        get { figures[Self.place(of: part)] }
+        set { figures[Self.place(of: part)] = newValue }
+    }
+
+    /// All parts together.
+    public var total: Figures {
+        figures.reduce(into: Figures()) { sum, part in
+            sum.files += part.files
+            sum.apparentBytes += part.apparentBytes
+            sum.diskBytes += part.diskBytes
+        }
+    }
+
+    private static func place(of part: Part) -> Int {
+        Part.allCases.firstIndex(of: part) ?? 0
+    }
+}
+
+extension Store {
+    /// Looks at every file of the store once.
+    ///
+    /// A link in a tree costs its directory entry and no look of its own, since its inode is known.
+    public func diskUsage() throws(StoreError) -> DiskUsage {
+        var walk = DiskWalk(fileSystem) { () throws(StoreError) in try self.checkInterruption() }
+        return try walk.usage(of: directories.root.raw)
+    }
+}
+
+/// The walk through a store.
+private struct DiskWalk {
+    let fileSystem: any FileSystem
+    let check: () throws(StoreError) -> Void
+    private var usage = DiskUsage()
+    /// The part that is being walked through.
+    private var figures = DiskUsage.Figures()
+    private var known: [UInt64: InodeSet] = [:]
+    /// Whether a directory says the inodes that its files have: some layered file systems do not.
+    private var entriesTellInodes = true
+
+    init(_ fileSystem: any FileSystem, check: @escaping () throws(StoreError) -> Void) {
+        self.fileSystem = fileSystem
+        self.check = check
+    }
+
+    mutating func usage(of root: Int32) throws(StoreError) -> DiskUsage {
+        // First, so that links to objects elsewhere are recognized as such.
+        try walkObjects(root)
+        for (name, part) in [
+            (StoreLayout.manifests, DiskUsage.Part.manifests), (StoreLayout.versions, .trees),
+            (StoreLayout.staging, .staging), (StoreLayout.quarantine, .quarantine),
+        ] {
+            try walk(root, name)
+            close(part)
+        }
+        var rest: [(name: String, isDirectory: Bool)] = []
+        try fileSystem.list(root) { (name, kind) throws(StoreError) in
+            rest.append((String(cString: name), kind == .directory))
+            return true
+        }
+        figures.diskBytes += try fileSystem.status(root).blocks * 512
+        for (name, isDirectory) in rest where !Self.walked.contains(name) {
+            if isDirectory {
+                try walk(root, name)
+            } else if let status = try fileSystem.status(root, name) {
+                add(status)
+            }
+            close(name.hasPrefix(StoreLayout.index) ? .index : .other)
+        }
+        return usage
+    }
+
+    private static let walked: Set<String> = [
+        StoreLayout.objects, StoreLayout.manifests, StoreLayout.versions, StoreLayout.staging,
+        StoreLayout.quarantine,
+    ]
+
+    /// Gives what was counted since the last time to a part.
+    private mutating func close(_ part: DiskUsage.Part) {
+        usage[part].files += figures.files
+        usage[part].apparentBytes += figures.apparentBytes
+        usage[part].diskBytes += figures.diskBytes
+        figures = DiskUsage.Figures()
+    }
+
+    private mutating func walkObjects(_ root: Int32) throws(StoreError) {
+        guard let objects = try fileSystem.openIfPresent(root, StoreLayout.objects, .directory)
+        else { return }
+        var shards: [String] = []
+        try fileSystem.list(objects.raw) { (name, _) throws(StoreError) in
+            shards.append(String(cString: name))
+            return true
+        }
+        figures.diskBytes += try fileSystem.status(objects.raw).blocks * 512
+        var twins = DiskUsage.Figures()
+        for shard in shards {
+            try walk(objects.raw, shard, twins: &twins)
+        }
+        close(.objects)
+        figures = twins
+        close(.twins)
+    }
+
+    private mutating func walk(_ parent: Int32, _ name: String) throws(StoreError) {
+        var none = DiskUsage.Figures()
+        try walk(parent, name, twins: &none, separatesTwins: false)
+    }
+
+    private mutating func walk(
+        _ parent: Int32, _ name: String, twins: inout DiskUsage.Figures, separatesTwins: Bool = true
+    ) throws(StoreError) {
+        try check()
+        guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else { return }
+        let own = try fileSystem.status(directory.raw)
+        figures.diskBytes += own.blocks * 512
+        let seen = inodes(of: own.device)
+        let raw = directory.raw
+        var inner: [String] = []
+        try fileSystem.listOnce(raw) { (entry, kind, inode) throws(StoreError) in
+            if kind == .directory {
+                inner.append(String(cString: entry))
+                return true
+            }
+            if self.entriesTellInodes, kind == .regular, seen.contains(inode) { return true }
+            guard let status = try self.fileSystem.status(raw, entry) else { return true }
+            if status.kind == .directory {
+                inner.append(String(cString: entry))
+                return true
+            }
+            if status.inode != inode { self.entriesTellInodes = false }
+            if separatesTwins, String(cString: entry).hasSuffix(StoreLayout.twinSuffix) {
+                let before = self.figures
+                self.add(status)
+                twins.files += self.figures.files - before.files
+                twins.apparentBytes += self.figures.apparentBytes - before.apparentBytes
+                twins.diskBytes += self.figures.diskBytes - before.diskBytes
+                self.figures = before
+            } else {
+                self.add(status)
+            }
+            return true
+        }
+        for entry in inner {
+            try walk(raw, entry, twins: &twins, separatesTwins: separatesTwins)
+        }
+    }
+
+    private mutating func add(_ status: FileStatus) {
+        if status.linkCount > 1, !inodes(of: status.device).insert(status.inode) { return }
+        figures.files += 1
+        // A socket or a device has no size that means bytes.
+        if status.kind == .regular || status.kind == .symbolicLink {
+            figures.apparentBytes += status.byteCount
+        }
+        figures.diskBytes += status.blocks * 512
+    }
+
+    private mutating func inodes(of device: UInt64) -> InodeSet {
+        if let there = known[device] { return there }
+        let made = InodeSet()
+        known[device] = made
+        return made
+    }
+}

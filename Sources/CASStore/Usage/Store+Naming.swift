@@ -1,0 +1,28 @@
+extension Store {
+    /// The versions that name any of the objects, newest first, each with those that it names.
+    package func naming(
+        _ addresses: [ObjectID]
+    ) throws(StoreError) -> [(row: VersionRow, objects: [ObjectID])] {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                var wanted: [(id: Int64, address: ObjectID)] = []
+                for address in addresses {
+                    guard let object = try index.object(address, connection) else { continue }
+                    wanted.append((object.id, address))
+                }
+                wanted.sort { $0.id < $1.id }
+                let ids = wanted.map(\.id)
+                var result: [(row: VersionRow, objects: [ObjectID])] = []
+                for row in try index.versions(connection) {
+                    let runs = try index.edges(of: row.id, connection).runs
+                    let found = Index.spans(of: runs, in: ids)
+                    let objects = found.flatMap { span in
+                        (span.lower..<span.upper).map { wanted[Int($0)].address }
+                    }
+                    if !objects.isEmpty { result.append((row, objects)) }
+                }
+                return result
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+/// What every version names and how big it is, read in one pass of one transaction.
+///
+/// Objects have ranks, ascending with their ids; versions are spans of ranks; sizes are kept as sums
+/// up to each rank. So a question about versions costs as many steps as they have spans, whatever the
+/// spans hold: objects that came together stand together.
+package struct UsageTable: Sendable {
+    /// Neighbours that a version names: from a rank up to, not including, another.
+    package struct Span: Sendable, Hashable {
+        var lower: UInt32
+        var upper: UInt32
+    }
+
+    /// The registered versions, newest first.
+    package internal(set) var versions: [VersionRow] = []
+    /// What each names of what is there, ascending.
+    var spans: [[Span]] = []
+    /// Bytes that each names and the store lacks.
+    package internal(set) var missingBytes: [Int64] = []
+    /// The sizes of all objects of lower rank, in bytes; one more than there are objects.
+    var before: [Int64] = [0]
+    /// How many versions name the object of a rank.
+    var references: [UInt32] = []
+    /// The store's figures as far as the index knows them.
+    package internal(set) var usage = StoreUsage()
+
+    package init() {}
+
+    func bytes(_ span: Span) -> Int64 { before[Int(span.upper)] - before[Int(span.lower)] }
+}
+
+// MARK: Questions
+
+extension UsageTable {
+    /// The bytes of a version's objects that are there, each once.
+    package func distinctBytes(of version: Int) -> Int64 {
+        spans[version].reduce(0) { $0 + bytes($1) }
+    }
+
+    /// The bytes of the objects that both versions name.
+    package func commonBytes(of first: Int, _ second: Int) -> Int64 {
+        let (left, right) = (spans[first], spans[second])
+        var total: Int64 = 0
+        var (here, there) = (0, 0)
+        while here < left.count, there < right.count {
+            let (one, other) = (left[here], right[there])
+            let lower = max(one.lower, other.lower)
+            let upper = min(one.upper, other.upper)
+            if lower < upper { total += bytes(Span(lower: lower, upper: upper)) }
+            if one.upper <= other.upper { here += 1 } else { there += 1 }
+        }
+        return total
+    }
+
+    /// For each version, the bytes of the objects that no older version names.
+    package func newBytes() -> [Int64] {
+        var seen = RankSet(count: references.count)
+        var result = [Int64](repeating: 0, count: versions.count)
+        for version in versions.indices.reversed() {
+            for span in spans[version] {
+                seen.insert(span) { result[version] += bytes($0) }
+            }
+        }
+        return result
+    }
+
+    /// What retiring versions together would free: the objects that no other version names.
+    package func freed(retiring chosen: [Int]) -> (objects: Int, bytes: Int64) {
+        // Where a span begins one more of the chosen names what follows, where it ends one fewer.
+        var edges: [(rank: UInt32, change: Int32)] = []
+        for version in chosen {
+            for span in spans[version] {
+                edges.append((span.lower, 1))
+                edges.append((span.upper, -1))
+            }
+        }
+        edges.sort { $0.rank < $1.rank }
+        var naming: Int32 = 0
+        var lower: UInt32 = 0
+        var freed: (objects: Int, bytes: Int64) = (0, 0)
+        for (rank, change) in edges {
+            if naming > 0 {
+                for object in Int(lower)..<Int(rank) where references[object] == UInt32(naming) {
+                    freed.objects += 1
+                    freed.bytes += before[object + 1] - before[object]
+                }
+            }
+            naming += change
+            lower = rank
+        }
+        return freed
+    }
+}
+
+/// Ranks that were seen, a bit for each.
+private struct RankSet {
+    private var words: [UInt64]
+
+    init(count: Int) { words = Array(repeating: 0, count: count / 64 + 1) }
+
+    /// Adds a span, and calls `body` with the parts of it that are new.
+    mutating func insert(_ span: UsageTable.Span, _ body: (UsageTable.Span) -> Void) {
+        var position = span.lower
+        while position < span.upper {
+            let word = Int(position / 64)
+            let end = min(span.upper, (position / 64 + 1) * 64)
+            let length = end - position
+            let mask = (length == 64 ? ~0 : (UInt64(1) << length) - 1) << (position % 64)
+            var fresh = mask & ~words[word]
+            words[word] |= mask
+            if fresh == mask {
+                body(UsageTable.Span(lower: position, upper: end))
+            } else {
+                while fresh != 0 {
+                    let rank = UInt32(word * 64 + fresh.trailingZeroBitCount)
+                    body(UsageTable.Span(lower: rank, upper: rank + 1))
+                    fresh &= fresh - 1
+                }
+            }
+            position = end
+        }
+    }
+}

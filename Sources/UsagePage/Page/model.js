@@ -1,0 +1,235 @@
+// What the page knows: the figures as they came, and the tree of files in typed columns.
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
+const sizeText = bytes => {
+  let unit = 0;
+  let size = Math.abs(bytes);
+  while (size >= 1024 && unit < units.length - 1) { size /= 1024; unit++; }
+  if (unit && size >= 1023.95 && unit < units.length - 1) { size = 1; unit++; }
+  return (bytes < 0 ? '-' : '') + (unit ? size.toFixed(1) : size) + ' ' + units[unit];
+};
+const countText = count => count.toLocaleString('en-US');
+const counted = (count, noun) => countText(count) + ' ' + noun + (count === 1 ? '' : 's');
+const percentText = (part, whole) => {
+  if (!whole) return '0 %';
+  const percent = 100 * part / whole;
+  return (percent > 0 && percent < 0.1 ? '< 0.1' : percent < 10 ? percent.toFixed(1) : percent.toFixed(0)) + ' %';
+};
+const timeText = seconds => seconds > 0 ? new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ') : '';
+
+/** Makes an element; text is always text, never markup. */
+const make = (name, properties = {}, ...children) => {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key in element) element[key] = value; else element.setAttribute(key, value);
+  }
+  element.append(...children);
+  return element;
+};
+const byID = id => document.getElementById(id);
+
+/** What a leaf is: a file; or, beside the tree, what no path shows. */
+const FILE = 0, GARBAGE = 1, STAGED = 2, OLDER = 3;
+
+/** The tree of files. Nodes stand before what is in them; node 0 is the root. */
+class Model {
+  constructor(usage) {
+    this.usage = usage;
+    const map = usage.map;
+    const extra = this.extras(usage);
+    const count = map.names.length + extra.length;
+    this.count = count;
+    this.names = map.names.concat(extra.map(each => each.name));
+    this.parent = new Int32Array(count).fill(-1);
+    this.leaf = new Int32Array(count).fill(-1);
+    this.kind = new Uint8Array(count);
+    this.children = new Array(count).fill(null);
+    this.bytes = Float64Array.from(map.bytes.concat(extra.map(each => each.bytes)));
+    this.references = Int32Array.from(map.references.concat(extra.map(() => 1)));
+    this.sets = Int32Array.from(map.sets.concat(extra.map(() => -1)));
+    this.objects = Int32Array.from(map.objects.concat(extra.map(() => 0)));
+    this.folded = new Map(map.folded);
+    this.versionSets = map.versionSets;
+    this.versions = map.versions;
+    this.build(map.children, extra);
+    this.findHomes();
+  }
+
+  /** What takes space without a path. */
+  extras(usage) {
+    const { store, map } = usage;
+    const homes = new Set();
+    let shown = 0;
+    map.bytes.forEach((bytes, leaf) => {
+      const object = map.objects[leaf];
+      if (!map.references[leaf] || homes.has(object)) return;
+      if (object) homes.add(object);
+      shown += bytes;
+    });
+    const older = store.objectBytes - store.unreferencedBytes - shown;
+    return [
+      { kind: GARBAGE, name: 'Unreferenced: gc frees it', bytes: store.unreferencedBytes },
+      { kind: STAGED, name: 'Staged: partial objects', bytes: store.stagedBytes },
+      { kind: OLDER, name: usage.growth.length > map.versions.length
+        ? 'In versions that are not shown' : 'Without a path: publishers’ manifests', bytes: older }
+    ].filter(each => each.bytes > 0);
+  }
+
+  build(childCounts, extra) {
+    const stack = [];
+    let leaves = 0;
+    for (let node = 0; node < childCounts.length; node++) {
+      while (stack.length && !stack[stack.length - 1].left) stack.pop();
+      const above = stack[stack.length - 1];
+      if (above) {
+        above.left--;
+        this.parent[node] = above.node;
+        this.children[above.node].push(node);
+      }
+      if (childCounts[node] || node === 0) {
+        this.children[node] = [];
+        stack.push({ node, left: childCounts[node] });
+      } else this.leaf[node] = leaves++;
+    }
+    extra.forEach((each, place) => {
+      const node = childCounts.length + place;
+      this.parent[node] = 0;
+      this.kind[node] = each.kind;
+      this.leaf[node] = leaves++;
+      this.children[0].push(node);
+    });
+  }
+
+  /** An object is counted once in the store: at its first leaf. */
+  findHomes() {
+    this.isHome = new Uint8Array(this.bytes.length);
+    const seen = new Set();
+    for (let leaf = 0; leaf < this.bytes.length; leaf++) {
+      const object = this.objects[leaf];
+      this.isHome[leaf] = object && seen.has(object) ? 0 : 1;
+      if (object) seen.add(object);
+    }
+  }
+
+  has(set, version) {
+    if (set < 0) return false;
+    const runs = this.versionSets[set];
+    for (let place = 0; place < runs.length; place += 2) {
+      if (version >= runs[place] && version <= runs[place + 1]) return true;
+    }
+    return false;
+  }
+
+  /** Looks at one version, by its place; -1 for the whole store: what nodes weigh, and how much of it is unique. */
+  look(version) {
+    this.version = version;
+    const weight = this.weight = new Float64Array(this.count);
+    const unique = this.unique = new Float64Array(this.count);
+    const files = this.files = new Int32Array(this.count);
+    const shows = version < 0 ? null : this.versionSets.map((_, set) => this.has(set, version));
+    for (let node = this.count - 1; node >= 0; node--) {
+      const leaf = this.leaf[node];
+      if (leaf >= 0) {
+        const isShown = version < 0 || (this.sets[leaf] >= 0 && shows[this.sets[leaf]]);
+        const isThere = this.references[leaf] > 0;
+        files[node] = isShown && this.kind[node] === FILE ? this.folded.get(leaf) || 1 : 0;
+        weight[node] = isShown && (version >= 0 || (isThere && this.isHome[leaf])) ? this.bytes[leaf] : 0;
+        if (this.references[leaf] === 1 && this.kind[node] === FILE) unique[node] = weight[node];
+      }
+      const above = this.parent[node];
+      if (above >= 0) {
+        weight[above] += weight[node];
+        unique[above] += unique[node];
+        files[above] += files[node];
+      }
+    }
+    this.sorted = new Array(this.count).fill(null);
+  }
+
+  /** What is in a directory and weighs something, heaviest first. */
+  inside(node) {
+    if (!this.children[node]) return [];
+    return this.sorted[node] ??= this.children[node].filter(each => this.weight[each] > 0)
+      .sort((one, other) => this.weight[other] - this.weight[one] || one - other);
+  }
+
+  isDirectory(node) { return this.children[node] !== null; }
+
+  label(node) {
+    if (node === 0) return this.version < 0 ? 'Whole store' : this.versions[this.version];
+    if (this.names[node] !== '' || this.leaf[node] < 0) return this.names[node];
+    return counted(this.folded.get(this.leaf[node]) || 1, 'smaller file');
+  }
+
+  path(node) {
+    const parts = [];
+    for (let each = node; each > 0; each = this.parent[each]) parts.unshift(this.label(each));
+    return parts.join('/');
+  }
+
+  /** The versions that show a leaf, in words. */
+  shownBy(node) {
+    const leaf = this.leaf[node];
+    const runs = this.versionSets[this.sets[leaf]] || [];
+    const parts = [];
+    let count = 0;
+    for (let place = 0; place < runs.length; place += 2) {
+      const [first, last] = [runs[place], runs[place + 1]];
+      count += last - first + 1;
+      if (first === last) parts.push(this.versions[first]);
+      else parts.push(this.versions[first] + (last > first + 1 ? ' … ' : ', ') + this.versions[last]);
+    }
+    const shown = parts.slice(0, 4).join(', ') + (parts.length > 4 ? ', …' : '');
+    return count === 1 ? 'in version ' + shown : 'in ' + countText(count) + ' versions: ' + shown;
+  }
+
+  /** What a node is, in a sentence without its name. */
+  describe(node) {
+    const size = sizeText(this.weight[node]);
+    if (this.isDirectory(node)) {
+      return size + ' in ' + counted(this.files[node], 'file') + '; ' + sizeText(this.unique[node])
+        + ' of it in one version only';
+    }
+    const leaf = this.leaf[node];
+    if (this.kind[node] !== FILE) return size;
+    if (!this.references[leaf]) return size + ' not here yet; ' + this.shownBy(node);
+    const elsewhere = this.objects[leaf] ? '; the same content has other paths' : '';
+    return size + (this.references[leaf] === 1 ? ', unique: ' : ', shared by '
+      + countText(this.references[leaf]) + ': ') + this.shownBy(node) + elsewhere;
+  }
+
+  /** What retiring versions, by their places, would free: the objects that only they name. */
+  freed(chosen) {
+    const isChosen = new Uint8Array(this.versions.length);
+    chosen.forEach(version => { isChosen[version] = 1; });
+    const naming = new Map();
+    const places = set => {
+      const found = [];
+      const runs = this.versionSets[set];
+      for (let place = 0; place < runs.length; place += 2) {
+        for (let version = runs[place]; version <= runs[place + 1]; version++) {
+          if (isChosen[version]) found.push(version);
+        }
+      }
+      return found;
+    };
+    const ofSet = this.versionSets.map((_, set) => places(set));
+    let bytes = 0;
+    for (let leaf = 0; leaf < this.bytes.length; leaf++) {
+      const set = this.sets[leaf];
+      if (set < 0 || !this.references[leaf]) continue;
+      const object = this.objects[leaf];
+      if (!object) {
+        if (ofSet[set].length === this.references[leaf]) bytes += this.bytes[leaf];
+      } else if (ofSet[set].length) {
+        const known = naming.get(object) || { versions: new Set(), leaf };
+        ofSet[set].forEach(version => known.versions.add(version));
+        naming.set(object, known);
+      }
+    }
+    for (const { versions, leaf } of naming.values()) {
+      if (versions.size === this.references[leaf]) bytes += this.bytes[leaf];
+    }
+    return bytes;
+  }
+}

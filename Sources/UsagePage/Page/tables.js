@@ -1,0 +1,126 @@
+// What stands in tables and sentences: the glance, the versions, the largest objects, the disk.
+
+const swatch = name => make('i', { className: 'c-' + name, ariaHidden: 'true' });
+
+/** The line that answers first: where the disk went, and what would come back. */
+const drawGlance = usage => {
+  const { store, versions, growth } = usage;
+  const bold = text => make('b', { textContent: text });
+  const alone = growth.reduce((sum, point) => sum + point.uniqueBytes, 0);
+  const headline = byID('headline');
+  if (!store.objects && !growth.length) headline.replaceChildren('The store is empty.');
+  else {
+    headline.replaceChildren(
+      bold(sizeText(store.diskBytes)), ' on disk ', growth.length === 1 ? 'holds ' : 'hold ',
+      bold(counted(growth.length, 'version')), '. As plain copies they would take ', bold(sizeText(store.apparentBytes)),
+      store.apparentBytes > store.objectBytes && store.objectBytes
+        ? `, ${(store.apparentBytes / store.objectBytes).toFixed(1)} times as much as their content.` : '.');
+  }
+  const shared = Math.max(store.objectBytes - store.unreferencedBytes - alone, 0);
+  const known = store.objectBytes + store.stagedBytes;
+  const parts = [
+    ['shared', shared, 'used by several versions'],
+    ['unique', alone, 'used by one version only'],
+    ['garbage', store.unreferencedBytes, 'unreferenced'],
+    ['staged', store.stagedBytes, 'staged'],
+    ['rest', Math.max(store.diskBytes - known, 0), 'the store itself: directories, index, blocks']
+  ].filter(([, bytes]) => bytes > 0);
+  const bar = byID('composition');
+  bar.replaceChildren(...parts.map(([name, bytes, words]) => {
+    const part = make('span', { className: 'c-' + name, title: `${sizeText(bytes)} ${words}` });
+    part.style.flex = `${bytes} 1 0`;
+    return part;
+  }));
+  bar.setAttribute('aria-label', parts.map(([, bytes, words]) => `${sizeText(bytes)} ${words}`).join(', '));
+  byID('composition-legend').replaceChildren(...parts.map(([name, bytes, words]) =>
+    make('li', {}, swatch(name), bold(sizeText(bytes)), ' ' + words)));
+  const idle = versions.filter(each => !usage.kept.has(each.version)).sort((one, other) =>
+    other.uniqueBytes - one.uniqueBytes)[0];
+  byID('back').replaceChildren(
+    'You would get back ', bold(sizeText(store.unreferencedBytes)), ' now with ', make('code', { textContent: 'castree gc' }),
+    ...(idle && idle.uniqueBytes > 0 ? [', and ', bold(sizeText(idle.uniqueBytes)), ' by retiring ',
+      bold(idle.version), ', the most of all versions that nothing needs.'] : ['.']));
+};
+
+/** The versions, with boxes to choose those that would be retired. */
+const drawVersions = (usage, choose, look) => {
+  const most = Math.max(...usage.versions.map(each => each.uniqueBytes + each.sharedBytes), 1);
+  const chosen = new Set();
+  byID('versions').tBodies[0].replaceChildren(...usage.versions.map(each => {
+    const box = make('input', { type: 'checkbox', ariaLabel: 'Choose ' + each.version });
+    box.addEventListener('change', () => {
+      if (box.checked) chosen.add(each.version); else chosen.delete(each.version);
+      choose([...chosen]);
+    });
+    const bar = make('div', { className: 'bar', ariaHidden: 'true' });
+    for (const [name, bytes] of [['unique', each.uniqueBytes], ['shared', each.sharedBytes]]) {
+      const part = make('span', { className: 'c-' + name });
+      part.style.width = 100 * bytes / most + '%';
+      bar.append(part);
+    }
+    const name = make('button', { type: 'button', className: 'link', textContent: each.version,
+      title: 'Show in the map' });
+    name.addEventListener('click', () => look(each.version));
+    const roles = usage.roles(each.version).map(role => make('span', { className: 'tag', textContent: role }));
+    if (each.missingBytes) {
+      roles.push(make('span', { className: 'tag', textContent: sizeText(each.missingBytes) + ' missing' }));
+    }
+    return make('tr', {}, make('td', {}, box), make('th', { scope: 'row' }, name, ...roles),
+      make('td', { className: 'wide faint', textContent: timeText(each.createdAt) }),
+      make('td', { className: 'number wide', textContent: countText(each.files) }),
+      make('td', { className: 'number', textContent: sizeText(each.apparentBytes) }),
+      make('td', { className: 'number', textContent: sizeText(each.uniqueBytes) }),
+      make('td', { className: 'number wide', textContent: sizeText(each.sharedBytes) }),
+      make('td', { className: 'bar-column wide' }, bar));
+  }));
+};
+
+const drawGrowthTable = growth => byID('growth-table').tBodies[0].replaceChildren(
+  ...growth.slice().reverse().map(each => make('tr', {}, make('th', { scope: 'row', textContent: each.version }),
+    ...[each.newBytes, each.objectBytes, each.apparentBytes].map(bytes =>
+      make('td', { className: 'number', textContent: sizeText(bytes) })))));
+
+/** The largest objects that a search leaves. */
+const drawLargest = (usage, query) => {
+  const shown = usage.largest.filter(each => !query
+    || each.paths.some(path => path.toLowerCase().includes(query)));
+  byID('largest').tBodies[0].replaceChildren(...shown.map(each => {
+    const first = each.paths[0] ?? (each.references ? 'a publisher’s manifest' : 'nothing: gc frees it');
+    const cell = make('td', { className: 'path' }, first);
+    if (each.paths.length > 1) {
+      const more = make('details', {}, make('summary', { textContent: counted(each.paths.length - 1, 'more path') }));
+      // Filled when somebody looks: there may be thousands.
+      more.addEventListener('toggle', () => {
+        if (more.childElementCount > 1) return;
+        const rest = each.paths.slice(1, 501).map(path => make('div', { textContent: path }));
+        if (each.paths.length > 501) rest.push(make('div', { className: 'faint', textContent: '…' }));
+        more.append(...rest);
+      });
+      cell.append(more);
+    }
+    return make('tr', {}, make('td', { className: 'number', textContent: sizeText(each.bytes) }),
+      make('td', { className: 'number', textContent: countText(each.references) }), cell);
+  }));
+  if (!shown.length) {
+    byID('largest').tBodies[0].append(make('tr', {}, make('td', { colSpan: 3, className: 'faint',
+      textContent: 'None of the largest is called so.' })));
+  }
+};
+
+const partNames = {
+  objects: 'Objects', twins: 'Twins: executables a second time', staging: 'Staged',
+  quarantine: 'Quarantine: damaged objects', manifests: 'Manifests', trees: 'Trees: directories, and copies',
+  index: 'Index', other: 'Lifecycle, log, leases, reserve'
+};
+
+const drawDisk = disk => {
+  const row = (name, part) => make('tr', {}, make('th', { scope: 'row', textContent: name }),
+    make('td', { className: 'number', textContent: countText(part.files) }),
+    make('td', { className: 'number', textContent: sizeText(part.apparentBytes) }),
+    make('td', { className: 'number', textContent: sizeText(part.diskBytes) }));
+  byID('disk').tBodies[0].replaceChildren(
+    ...disk.parts.filter(part => part.files || part.diskBytes).map(part => row(partNames[part.part] ?? part.part, part)),
+    row('Together', disk));
+  byID('disk-says').textContent = 'Each inode once, as du counts: sizes are what files say, blocks what the disk gives '
+    + 'them. A link in a tree takes nothing but its name.';
+};

@@ -1,0 +1,140 @@
+public import CASStore
+import StrictJSON
+public import VersionTree
+
+/// The page that shows who uses how much: one file that loads nothing.
+///
+/// Its markup, style and script stand in `Page/`, as people write them; the figures are a JSON
+/// document inside it. The page's own policy lets no other script run and no request leave.
+public enum UsagePage {
+    /// Makes the page of a survey, whole.
+    ///
+    /// - Parameter survey: with a map, else the page has no files to show.
+    /// - Throws: what the digest of its policy throws; never for what the survey holds.
+    public static func html(_ survey: UsageSurvey) throws(StoreError) -> [UInt8] {
+        let policy = try policy()
+        var page: [UInt8] = []
+        for piece in try Template(PackageResources.page_html).pieces() {
+            switch piece {
+            case .text(let text): page += text
+            case .place("policy"): page += Array(policy.utf8)
+            case .place("style"): page += style
+            case .place("script"): page += script
+            case .place("usage"): page += inert(json(survey))
+            case .place(let name):
+                throw StoreError(.io, "the page has no text for the place \(name)")
+            }
+        }
+        return page
+    }
+
+    /// The figures as the page reads them: those of `castree du --json`, the lifecycle and the map.
+    ///
+    /// A page that is served gives a newer document of this form to `castreeUsage.show` of its
+    /// window.
+    public static func json(_ survey: UsageSurvey) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        survey.writeMembers(to: &writer)
+        survey.writeLifecycle(to: &writer)
+        (survey.map ?? UsageMap()).write(to: &writer)
+        writer.endObject()
+        return writer.drain()
+    }
+
+    /// The policy that the page carries, for a server that sends it as a field: nothing is loaded, and
+    /// the page's own style and script are known by their digests (CSP 3, section 6.7.2.3).
+    ///
+    /// - Parameter connecting: where the page may ask for newer figures: `'self'`, or nowhere.
+    public static func policy(connecting: String = "'none'") throws(StoreError) -> String {
+        // Widths and colours of bars are set by the script, as properties: no attribute is needed.
+        "default-src 'none'; script-src 'sha256-\(try digest(script))'; "
+            + "style-src 'sha256-\(try digest(style))'; connect-src \(connecting); "
+            + "base-uri 'none'; form-action 'none'"
+    }
+
+    static let style = PackageResources.page_css
+
+    /// The scripts as one, in the order in which they build on each other.
+    static let script: [UInt8] = {
+        let parts = [
+            PackageResources.model_js, PackageResources.layout_js, PackageResources.map_js,
+            PackageResources.growth_js, PackageResources.sharing_js, PackageResources.tables_js,
+            PackageResources.page_js,
+        ]
+        return Array("(() => {\n'use strict';\n".utf8) + parts.joined() + Array("})();\n".utf8)
+    }()
+
+    /// JSON in which nothing looks like markup: `<`, `>` and `&` occur in strings only, and become
+    /// escapes there.
+    static func inert(_ json: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(json.count + json.count / 16)
+        for byte in json {
+            switch byte {
+            case 38: result += Array("\\u0026".utf8)
+            case 60: result += Array("\\u003c".utf8)
+            case 62: result += Array("\\u003e".utf8)
+            default: result.append(byte)
+            }
+        }
+        return result
+    }
+
+    private static func digest(_ bytes: [UInt8]) throws(StoreError) -> String {
+        var digester = try Digester(.sha256)
+        bytes.withUnsafeBytes { digester.update($0) }
+        return base64(digester.finish { Array($0) })
+    }
+
+    /// RFC 4648, section 4.
+    static func base64(_ bytes: [UInt8]) -> String {
+        let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        let alphabet = Array((letters + letters.lowercased() + "0123456789+/").utf8)
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.count)]
+            var bits = group.reduce(0) { $0 << 8 | Int($1) }
+            bits <<= 8 * (3 - group.count)
+            for place in 0..<4 {
+                text.append(
+                    place <= group.count ? alphabet[bits >> (18 - 6 * place) & 63] : 61)
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+/// A text with places in it: `{{name}}`.
+struct Template {
+    enum Piece: Equatable {
+        case text([UInt8])
+        case place(String)
+    }
+
+    private let text: [UInt8]
+
+    init(_ text: [UInt8]) { self.text = text }
+
+    /// The text between the places, and the places, in order.
+    func pieces() throws(StoreError) -> [Piece] {
+        var result: [Piece] = []
+        var rest = text[...]
+        while let start = Self.find(123, in: rest) {
+            result.append(.text(Array(rest[..<start])))
+            rest = rest[(start + 2)...]
+            guard let end = Self.find(125, in: rest) else {
+                throw StoreError(.io, "the page has a place without an end")
+            }
+            result.append(.place(String(decoding: rest[..<end], as: UTF8.self)))
+            rest = rest[(end + 2)...]
+        }
+        result.append(.text(Array(rest)))
+        return result
+    }
+
+    /// Where a byte stands twice.
+    private static func find(_ byte: UInt8, in text: ArraySlice<UInt8>) -> Int? {
+        text.indices.dropLast().first { text[$0] == byte && text[$0 + 1] == byte }
+    }
+}

@@ -1,0 +1,183 @@
+import CASStore
+
+/// What a map is made of, while manifests are read: each path with each content that it has had.
+struct MapContents {
+    struct Leaf {
+        var pathStart: UInt32
+        var pathLength: UInt16
+        var address: ObjectID
+        var byteCount: Int64
+        /// The last run of versions that show it, and where the runs before are kept.
+        var first: UInt32
+        var last: UInt32
+        var olderRuns: Int32 = -1
+        var references: UInt32 = 0
+        var object: UInt32 = 0
+        var files: UInt32 = 1
+    }
+
+    // A path by a keyed hash of its bytes, a content by the beginning of its address: who could make
+    // two of them meet would have one rectangle drawn for two files.
+    private struct Key: Hashable {
+        var path: Int
+        var content: UInt64
+    }
+
+    private(set) var leaves: [Leaf] = []
+    private var paths: [UInt8] = []
+    private var known: [Key: UInt32] = [:]
+    private var olderRuns: [[ClosedRange<Int>]] = []
+
+    /// Adds the entries of a version; versions come in ascending order.
+    mutating func add(_ manifest: Manifest, version: Int) {
+        for position in 0..<manifest.count {
+            let record = manifest.records[position]
+            manifest.withPath(position) { path in
+                var hasher = Hasher()
+                hasher.combine(bytes: UnsafeRawBufferPointer(path))
+                let key = Key(path: hasher.finalize(), content: record.address.w0)
+                if let place = known[key] {
+                    extend(Int(place), to: UInt32(version))
+                    return
+                }
+                known[key] = UInt32(leaves.count)
+                leaves.append(
+                    Leaf(
+                        pathStart: UInt32(paths.count), pathLength: UInt16(path.count),
+                        address: record.address, byteCount: record.byteCount,
+                        first: UInt32(version), last: UInt32(version)))
+                paths.append(contentsOf: path)
+            }
+        }
+    }
+
+    private mutating func extend(_ place: Int, to version: UInt32) {
+        let leaf = leaves[place]
+        leaves[place].last = version
+        guard leaf.last + 1 < version else { return }
+        leaves[place].first = version
+        let run = Int(leaf.first)...Int(leaf.last)
+        if leaf.olderRuns < 0 {
+            leaves[place].olderRuns = Int32(olderRuns.count)
+            olderRuns.append([run])
+        } else {
+            olderRuns[Int(leaf.olderRuns)].append(run)
+        }
+    }
+
+    /// The versions that show a leaf.
+    func versions(of leaf: Leaf) -> [ClosedRange<Int>] {
+        let older = leaf.olderRuns < 0 ? [] : olderRuns[Int(leaf.olderRuns)]
+        return older + [Int(leaf.first)...Int(leaf.last)]
+    }
+
+    func withPath<R>(of leaf: Leaf, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
+        paths.withUnsafeBufferPointer { bytes in
+            let start = Int(leaf.pathStart)
+            return body(UnsafeBufferPointer(rebasing: bytes[start..<start + Int(leaf.pathLength)]))
+        }
+    }
+
+    // MARK: Objects
+
+    /// The distinct objects sorted by address: the first leaf of each, and how many leaves it has.
+    mutating func objectOrder() -> [(first: UInt32, count: Int)] {
+        known = [:]
+        sortByPath()
+        let order = (0..<UInt32(leaves.count)).sorted {
+            let (left, right) = (leaves[Int($0)].address, leaves[Int($1)].address)
+            return left == right ? $0 < $1 : left < right
+        }
+        var result: [(first: UInt32, count: Int)] = []
+        var number: UInt32 = 0
+        for place in order {
+            let isNext =
+                result.last.map { leaves[Int($0.first)].address != leaves[Int(place)].address }
+                ?? true
+            if isNext {
+                result.append((place, 1))
+                continue
+            }
+            let first = Int(result[result.count - 1].first)
+            if leaves[first].object == 0 {
+                number += 1
+                leaves[first].object = number
+            }
+            leaves[Int(place)].object = leaves[first].object
+            result[result.count - 1].count += 1
+        }
+        return result
+    }
+
+    /// Notes how many versions name each object.
+    mutating func note(_ standings: [ObjectStanding], in order: [(first: UInt32, count: Int)]) {
+        var ofShared: [UInt32: UInt32] = [:]
+        for (place, object) in order.enumerated() {
+            let references = standings[place].isPresent ? max(standings[place].references, 1) : 0
+            leaves[Int(object.first)].references = references
+            if object.count > 1 { ofShared[leaves[Int(object.first)].object] = references }
+        }
+        for place in leaves.indices where leaves[place].object != 0 {
+            leaves[place].references = ofShared[leaves[place].object] ?? 0
+        }
+    }
+
+    /// By path, and within a path the newest content first.
+    private mutating func sortByPath() {
+        paths.withUnsafeBufferPointer { bytes in
+            func path(_ leaf: Leaf) -> UnsafeBufferPointer<UInt8> {
+                let start = Int(leaf.pathStart)
+                return UnsafeBufferPointer(
+                    rebasing: bytes[start..<start + Int(leaf.pathLength)])
+            }
+            leaves.sort { left, right in
+                let (first, second) = (path(left), path(right))
+                if first.precedes(second) { return true }
+                if second.precedes(first) { return false }
+                return left.last > right.last
+            }
+        }
+    }
+
+    // MARK: Putting small files together
+
+    /// Puts the smallest files of each directory together, those that the same versions show.
+    mutating func fold(toAbout filesMax: Int) {
+        guard leaves.count > filesMax else { return }
+        let sizes = leaves.map(\.byteCount).sorted(by: >)
+        let least = sizes[filesMax]
+        struct Pile: Hashable {
+            var directory: [UInt8]
+            var versions: [ClosedRange<Int>]
+            var references: UInt32
+        }
+        var piles: [Pile: Int] = [:]
+        var kept: [Leaf] = []
+        var homes: Set<UInt32> = []
+        for var leaf in leaves {
+            let isHome = leaf.object == 0 || homes.insert(leaf.object).inserted
+            guard leaf.byteCount <= least else {
+                kept.append(leaf)
+                continue
+            }
+            // A content that is shown elsewhere too is counted where it is first.
+            if !isHome { leaf.byteCount = 0 }
+            leaf.object = 0
+            let directory = withPath(of: leaf) { path in
+                Array(path[..<(path.lastIndex(of: 47).map { $0 + 1 } ?? 0)])
+            }
+            let pile = Pile(
+                directory: directory, versions: versions(of: leaf), references: leaf.references)
+            if let place = piles[pile] {
+                kept[place].byteCount += leaf.byteCount
+                kept[place].files += 1
+            } else {
+                piles[pile] = kept.count
+                leaf.pathLength = UInt16(directory.count)
+                kept.append(leaf)
+            }
+        }
+        leaves = kept
+        sortByPath()
+    }
+}

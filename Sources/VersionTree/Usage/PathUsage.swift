@@ -1,0 +1,149 @@
+public import CASStore
+
+/// Who uses how much inside one version: a directory with all below it, or a type of file.
+public struct PathUsage: Sendable, Hashable {
+    /// The directory's path, empty for the whole tree; or the extension in lower case, empty for
+    /// files without one.
+    public var name: String
+    /// How many files.
+    public var files = 0
+    /// The sum of their sizes.
+    public var apparentBytes: Int64 = 0
+    /// Of this, what no other version has, each object once.
+    public var uniqueBytes: Int64 = 0
+    /// Of this, what other versions have too, each object once.
+    public var sharedBytes: Int64 = 0
+    /// Of this, what the store lacks, each object once.
+    public var missingBytes: Int64 = 0
+}
+
+/// By what the files of a version are grouped.
+public enum PathGrouping: String, Sendable, CaseIterable {
+    /// By directory, each with all that is below it.
+    case directory
+    /// By extension.
+    case type
+}
+
+extension VersionStore {
+    /// What the directories or the types of files of a version use, largest first.
+    ///
+    /// An object that is shown in two directories counts once in each of them, and once in what is
+    /// above both. Costs what the version shows.
+    /// - Throws: `.noVersion`; `.badManifest`.
+    public func usage(
+        of name: String, by grouping: PathGrouping
+    ) throws(StoreError) -> [PathUsage] {
+        _ = try row(of: name)
+        let manifest = try manifest(of: name)
+        var order = (0..<UInt32(manifest.count)).map { $0 }
+        Manifest.sortByAddress(&order, manifest.records)
+        let distinct = Manifest.distinct(order, manifest.records)
+        let standings = try store.standings(
+            of: References(
+                count: distinct.count, position: { Int(distinct[$0]) },
+                element: { [records = manifest.records] place in
+                    let record = records[Int(distinct[place])]
+                    return Reference(address: record.address, byteCount: record.byteCount)
+                }))
+        var groups = PathGroups(manifest, grouping)
+        var place = 0
+        for (index, first) in distinct.enumerated() {
+            let address = manifest.records[Int(first)].address
+            while place < order.count, manifest.records[Int(order[place])].address == address {
+                groups.add(
+                    Int(order[place]), manifest.records[Int(first)].byteCount, standings[index],
+                    object: index)
+                place += 1
+            }
+        }
+        return groups.usages.sorted {
+            $0.apparentBytes != $1.apparentBytes
+                ? $0.apparentBytes > $1.apparentBytes
+                : $0.name.utf8.lexicographicallyPrecedes($1.name.utf8)
+        }
+    }
+}
+
+/// The groups of a version's files, and what has been counted for each.
+private struct PathGroups {
+    private(set) var usages: [PathUsage] = []
+    /// The group above a group: a directory's own.
+    private var above: [Int?] = []
+    /// The object that was counted last for a group.
+    private var counted: [Int] = []
+    /// The group of each file.
+    private var groups: [Int] = []
+
+    init(_ manifest: Manifest, _ grouping: PathGrouping) {
+        groups.reserveCapacity(manifest.count)
+        switch grouping {
+        case .directory: groupByDirectory(manifest)
+        case .type: groupByType(manifest)
+        }
+    }
+
+    /// Counts a file, and its object where it was not counted yet.
+    mutating func add(_ file: Int, _ bytes: Int64, _ standing: ObjectStanding, object: Int) {
+        var next: Int? = groups[file]
+        while let group = next {
+            usages[group].files += 1
+            usages[group].apparentBytes += bytes
+            if counted[group] != object {
+                counted[group] = object
+                if !standing.isPresent {
+                    usages[group].missingBytes += bytes
+                } else if standing.references > 1 {
+                    usages[group].sharedBytes += bytes
+                } else {
+                    usages[group].uniqueBytes += bytes
+                }
+            }
+            next = above[group]
+        }
+    }
+
+    private mutating func append(_ name: String, above group: Int?) -> Int {
+        usages.append(PathUsage(name: name))
+        above.append(group)
+        counted.append(-1)
+        return usages.count - 1
+    }
+
+    // By name: sorted by bytes, "a!b" may stand between the files of the directory "a".
+    private mutating func groupByDirectory(_ manifest: Manifest) {
+        var known: [[UInt8]: Int] = [[]: append("", above: nil)]
+        for position in 0..<manifest.count {
+            let group = manifest.withPath(position) { path in
+                let end = path.lastIndex(of: 47) ?? 0
+                return directory(Array(path[..<end]), &known)
+            }
+            groups.append(group)
+        }
+    }
+
+    private mutating func directory(_ path: [UInt8], _ known: inout [[UInt8]: Int]) -> Int {
+        if let group = known[path] { return group }
+        let above = directory(Array(path[..<(path.lastIndex(of: 47) ?? 0)]), &known)
+        let group = append(String(decoding: path, as: UTF8.self), above: above)
+        known[path] = group
+        return group
+    }
+
+    private mutating func groupByType(_ manifest: Manifest) {
+        var known: [String: Int] = [:]
+        for position in 0..<manifest.count {
+            let type = manifest.withPath(position) { Self.type(of: $0) }
+            groups.append(known[type] ?? append(type, above: nil))
+            known[type] = groups[position]
+        }
+    }
+
+    /// The extension of a path in lower case; empty if it has none.
+    private static func type(of path: UnsafeBufferPointer<UInt8>) -> String {
+        let name = path[((path.lastIndex(of: 47) ?? -1) + 1)...]
+        guard let dot = name.lastIndex(of: 46), dot > name.startIndex, dot + 1 < name.endIndex
+        else { return "" }
+        return String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased()
+    }
+}

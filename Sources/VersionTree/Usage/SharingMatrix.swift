@@ -1,0 +1,30 @@
+import CASStore
+
+/// What pairs of versions have in common, in bytes, each object once.
+public struct SharingMatrix: Sendable, Hashable {
+    /// The versions, newest first.
+    public private(set) var versions: [String] = []
+    /// How many older versions were left out.
+    public private(set) var omittedCount = 0
+    // Row by row.
+    private var bytes: [Int64] = []
+
+    init() {}
+
+    init(_ table: UsageTable, of chosen: [Int], limit: Int) {
+        let shown = Array(chosen.prefix(limit))
+        omittedCount = chosen.count - shown.count
+        versions = shown.map { table.versions[$0].name }
+        bytes = Array(repeating: 0, count: shown.count * shown.count)
+        for (row, first) in shown.enumerated() {
+            for column in row..<shown.count {
+                let common = table.commonBytes(of: first, shown[column])
+                bytes[row * shown.count + column] = common
+                bytes[column * shown.count + row] = common
+            }
+        }
+    }
+
+    /// What two versions have in common; of one and the same, all that it has.
+    public subscript(row: Int, column: Int) -> Int64 { bytes[row * versions.count + column] }
+}

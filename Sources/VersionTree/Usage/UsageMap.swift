@@ -1,0 +1,86 @@
+public import CASStore
+
+/// Where the bytes are, file by file: the paths of several versions in one tree.
+///
+/// A leaf is a path with one content, shown by a set of versions; so the tree tells of each version
+/// and of all together. Kept in columns, since there may be a hundred thousand leaves.
+public struct UsageMap: Sendable {
+    /// A path with one content.
+    public struct Leaf: Sendable, Hashable {
+        /// The size of the content.
+        public var byteCount: Int64
+        /// How many versions of the whole store name the object; 0 if the store lacks it.
+        public var references: Int
+        /// The place in ``UsageMap/versionSets`` of the versions that show it.
+        public var versionSet: Int
+        /// Which leaves have the same object: a number from 1 on, the first of them is the object's
+        /// home; 0 if no other leaf has it.
+        public var object: Int
+        /// How many files it stands for: more than one where small files were put together.
+        public var files = 1
+    }
+
+    /// A directory or a leaf.
+    public struct Node: Sendable, Hashable {
+        /// The last component of its path; empty for the root, and for small files put together.
+        public var name: String
+        /// How many nodes are directly in it, those behind it; 0 for a leaf.
+        public var childCount: Int
+    }
+
+    /// The versions that the map knows, oldest first.
+    public internal(set) var versions: [String] = []
+    /// How many older versions are not in it.
+    public internal(set) var omittedVersionCount = 0
+    /// The nodes, each before what is in it; the first is the root.
+    public internal(set) var nodes: [Node] = []
+    /// What the nodes without children are, in their order.
+    public internal(set) var leaves: [Leaf] = []
+    /// Sets of places in ``versions``, as ascending ranges.
+    public internal(set) var versionSets: [[ClosedRange<Int>]] = []
+
+    /// Nothing is in it.
+    public init() {}
+}
+
+extension VersionStore {
+    /// Makes the map of versions.
+    ///
+    /// - Parameters:
+    ///   - names: the versions, newest first; each is read from its manifest.
+    ///   - filesMax: how many leaves it has at most, about: beyond it, the smallest files of a
+    ///     directory are put together.
+    ///   - entriesMax: how many entries are read at most; versions beyond it are left out.
+    /// - Throws: `.noVersion`; `.badManifest`.
+    public func map(
+        of names: [String], filesMax: Int = 100_000, entriesMax: Int = 4_000_000
+    ) throws(StoreError) -> UsageMap {
+        var taken: [String] = []
+        var entryCount = 0
+        for name in names {
+            let row = try row(of: name)
+            entryCount += Int(row.fileCount)
+            if !taken.isEmpty, entryCount > entriesMax { break }
+            taken.append(name)
+        }
+        taken.reverse()
+        var contents = MapContents()
+        for (place, name) in taken.enumerated() {
+            contents.add(try manifest(of: name), version: place)
+        }
+        let order = contents.objectOrder()
+        let standings = try store.standings(
+            of: References(
+                count: order.count, position: { Int(order[$0].first) },
+                element: { [leaves = contents.leaves] place in
+                    let leaf = leaves[Int(order[place].first)]
+                    return Reference(address: leaf.address, byteCount: leaf.byteCount)
+                }))
+        contents.note(standings, in: order)
+        contents.fold(toAbout: filesMax)
+        var map = contents.map()
+        map.versions = taken
+        map.omittedVersionCount = names.count - taken.count
+        return map
+    }
+}

@@ -1,0 +1,117 @@
+public import CASStore
+
+/// Everything that can be said of who uses how much, at one moment.
+///
+/// A value: what a page, a table and a JSON document show is made of it.
+public struct UsageSurvey: Sendable {
+    /// The store's directory, as it was given.
+    public internal(set) var path = ""
+    /// When it was taken, in seconds since 1970.
+    public internal(set) var takenAt: Int64 = 0
+    /// The store as a whole.
+    public internal(set) var store = StoreUsage()
+    /// The versions that were asked for, newest first.
+    public internal(set) var versions: [VersionUsage] = []
+    /// How the store grew, oldest version first; always of all versions.
+    public internal(set) var growth: [GrowthPoint] = []
+    /// What pairs of versions have in common.
+    public internal(set) var sharing = SharingMatrix()
+    /// The largest objects, largest first.
+    public internal(set) var largest: [LargestEntry] = []
+    /// What retiring the versions that were asked for would free together.
+    public internal(set) var retirement: Retirement?
+    /// Which version is current, pending, known good.
+    public internal(set) var lifecycle = Lifecycle()
+    /// The versions that cannot be retired now, and why; pages that a server shows aside.
+    public internal(set) var kept: [Retirement.Refusal] = []
+    /// The versions whose content is banned.
+    public internal(set) var banned: [String] = []
+    /// Where the bytes are, file by file, if it was asked for.
+    public internal(set) var map: UsageMap?
+}
+
+/// What a survey is asked for.
+public struct SurveyOptions: Sendable {
+    /// The versions; all if there are none.
+    public var versions: [String] = []
+    /// The versions that may be retired together.
+    public var retiring: [String] = []
+    /// How many of the largest objects.
+    public var largestMax = 10
+    /// How many manifest entries are read at most to find where the largest objects are shown.
+    public var entriesReadMax = 200_000
+    /// How many versions the sharing matrix has at most: the newest.
+    public var sharingMax = 48
+    /// How many files the map has at most; 0 for no map.
+    public var mapFilesMax = 0
+    /// How many manifest entries are read at most for the map, newest versions first.
+    public var mapEntriesMax = 4_000_000
+    /// Whether the disk is looked at; otherwise the store's figures are those of the index alone.
+    public var looksAtDisk = true
+
+    /// Makes options: all versions, ten objects, no map.
+    public init() {}
+}
+
+extension VersionStore {
+    /// Counts who uses how much.
+    ///
+    /// The sums come from one pass over the index. Manifests are read for paths only: those of the
+    /// largest objects, and those of the map.
+    /// - Throws: `.noVersion`; `.badManifest` if one that must be read is damaged and the map was asked
+    ///   for.
+    public func survey(
+        _ options: SurveyOptions = SurveyOptions()
+    ) throws(StoreError) -> UsageSurvey {
+        let table = try store.usageTable()
+        let chosen = try Self.positions(of: options.versions, in: table)
+        var survey = UsageSurvey()
+        survey.path = store.path
+        survey.takenAt = secondsNow()
+        survey.store = options.looksAtDisk ? try store.completing(table.usage) : table.usage
+        let lifecycle = try lifecycle()
+        survey.lifecycle = lifecycle
+        survey.kept = try kept(lifecycle)
+        survey.banned = table.versions.filter { lifecycle.ban(of: $0.content) != nil }.map(\.name)
+        let all = UsageSurvey.versions(table)
+        survey.versions = chosen.map { all[$0] }
+        survey.growth = UsageSurvey.growth(table)
+        survey.sharing = SharingMatrix(table, of: chosen, limit: options.sharingMax)
+        if !options.retiring.isEmpty {
+            survey.retirement = try retirement(of: options.retiring, table)
+        }
+        survey.largest = try largest(
+            limit: options.largestMax, entriesReadMax: options.entriesReadMax)
+        if options.mapFilesMax > 0 {
+            survey.map = try map(
+                of: chosen.map { table.versions[$0].name }, filesMax: options.mapFilesMax,
+                entriesMax: options.mapEntriesMax)
+        }
+        return survey
+    }
+
+    /// Where versions stand in the table, newest first; all of them if none is named.
+    static func positions(
+        of names: [String], in table: UsageTable
+    ) throws(StoreError) -> [Int] {
+        guard !names.isEmpty else { return Array(table.versions.indices) }
+        var places: [[UInt8]: Int] = [:]
+        for (place, row) in table.versions.enumerated() { places[Array(row.name.utf8)] = place }
+        var result: Set<Int> = []
+        for name in names {
+            guard let place = places[Array(name.utf8)] else { throw noVersion(name) }
+            result.insert(place)
+        }
+        return result.sorted()
+    }
+}
+
+extension UsageSurvey {
+    static func versions(_ table: UsageTable) -> [VersionUsage] {
+        table.versions.indices.map { place in
+            VersionUsage(
+                table.versions[place], present: table.distinctBytes(of: place),
+                missing: table.missingBytes[place])
+        }
+    }
+}

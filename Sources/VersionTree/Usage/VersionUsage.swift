@@ -1,0 +1,49 @@
+public import CASStore
+
+/// Who uses how much: one version.
+public struct VersionUsage: Sendable, Hashable {
+    /// The version.
+    public var version: String
+    /// When it was registered, in seconds since 1970.
+    public var createdAt: Int64
+    /// Its files.
+    public var files: Int
+    /// What its tree shows: the sum of the sizes of its files.
+    public var apparentBytes: Int64
+    /// What retiring it would free.
+    public var uniqueBytes: Int64
+    /// What it shares with other versions, each object once.
+    public var sharedBytes: Int64
+    /// What it names and the store lacks, each object once.
+    public var missingBytes: Int64
+
+    init(_ row: VersionRow, present: Int64, missing: Int64) {
+        version = row.name
+        createdAt = row.createdAt
+        files = Int(row.fileCount)
+        apparentBytes = row.byteCount
+        uniqueBytes = row.uniqueByteCount
+        sharedBytes = present - row.uniqueByteCount
+        missingBytes = missing
+    }
+}
+
+extension VersionStore {
+    /// What each version uses; all of them, newest first, or those named.
+    ///
+    /// Of those named it costs what they reference; of all, one pass over the index.
+    /// - Throws: `.noVersion`.
+    public func usage(of names: [String] = []) throws(StoreError) -> [VersionUsage] {
+        guard !names.isEmpty else { return UsageSurvey.versions(try store.usageTable()) }
+        var found: [(row: VersionRow, usage: VersionUsage)] = []
+        // Names of versions are ASCII.
+        for name in names where !found.contains(where: { $0.row.name == name }) {
+            guard let (row, present, missing) = try store.namedBytes(of: name) else {
+                throw Self.noVersion(name)
+            }
+            found.append((row, VersionUsage(row, present: present, missing: missing)))
+        }
+        return found.sorted { ($0.row.ordinal, $0.row.name) > ($1.row.ordinal, $1.row.name) }
+            .map(\.usage)
+    }
+}

@@ -1,0 +1,282 @@
+"""The page of `castree du --html` in a real browser: it loads, zooms, searches, and obeys nobody's names."""
+
+import random
+import time
+
+from place import demand
+
+FILES = 100_000
+HOSTILE = "</script><script>alert(1)</script>"
+SIZES = ((390, 844), (1024, 768), (1920, 1080))
+
+
+def checks(suite):
+    suite.check(
+        "usage-large", f"The usage page of {FILES:,} files loads, zooms and searches at three sizes.",
+        large)
+    suite.check(
+        "usage-hostile", "Markup in the names of files and versions stays text, and nothing is loaded.",
+        hostile)
+    suite.check(
+        "usage-reader", "All that can be used on the usage page has a name, and tables say the same.",
+        reader)
+
+
+def page(store, name, *arguments):
+    target = store.path.parent / f"{name}.html"
+    store("du", "--html", str(target), *arguments)
+    return target
+
+
+def open_page(tab, file):
+    tab.call("Log.enable")
+    tab.go(file.as_uri(), within=60)
+    settle(tab)
+
+
+def settle(tab):
+    """Waits for two frames: what was to be drawn is drawn."""
+    tab.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def quiet(tab):
+    demand(not tab.problems, f"the page's script threw: {tab.problems[:1]}")
+    demand(not tab.complaints, f"the console complains: {tab.complaints[:2]}")
+    demand(not tab.dialogs, f"a dialog was opened: {tab.dialogs}")
+
+
+def took(tab, expression):
+    """What an expression takes with the frame after it, in milliseconds."""
+    return tab.run(
+        f"(async () => {{ const began = performance.now(); {expression};"
+        " await new Promise(done => requestAnimationFrame(() => setTimeout(done)));"
+        " return performance.now() - began; })()")
+
+
+def crumbs(tab):
+    return tab.run("[...document.querySelectorAll('#crumbs li')].map(each => each.textContent)")
+
+
+def colours(tab):
+    """How many colours the map has, looked at every few pixels."""
+    return tab.run(
+        "(() => { const map = document.getElementById('map');"
+        " const { data } = map.getContext('2d').getImageData(0, 0, map.width, map.height);"
+        " const seen = new Set();"
+        " for (let at = 0; at < data.length; at += 4 * 97)"
+        " seen.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);"
+        " return seen.size; })()")
+
+
+def fill(source):
+    """A directory of many small files, some of them the same."""
+    chance = random.Random(5)
+    for number in range(FILES):
+        directory = source / f"part-{number % 13}" / f"set-{number // 13 % 40:02}"
+        if number < 13 * 40:
+            directory.mkdir(parents=True)
+        content = f"{number % 90_000} " * chance.randrange(1, 40 if number % 1000 else 4000)
+        (directory / f"file-{number}.{('js', 'png', 'json')[number % 3]}").write_text(content)
+
+
+def large(suite):
+    store = suite.store()
+    source = store.path.parent / "many"
+    fill(source)
+    store("add", "--version", "v1", "--no-sync", str(source))
+    for number in range(0, FILES, 50):
+        (next(source.glob(f"part-{number % 13}/set-{number // 13 % 40:02}/file-{number}.*"))
+         ).write_text(f"changed {number} " * 50)
+    store("add", "--version", "v2", "--no-sync", "--activate", str(source))
+    file = page(store, "large")
+    suite.say(f"{file.stat().st_size:,} bytes of page")
+    with suite.browser() as browser:
+        for width, height in SIZES:
+            for theme in ("light", "dark"):
+                look(suite, browser, file, width, height, theme)
+
+
+def look(suite, browser, file, width, height, theme):
+    tab = browser.tab()
+    tab.resize(width, height, theme)
+    began = time.monotonic()
+    open_page(tab, file)
+    loaded = time.monotonic() - began
+    where = f"{width} px, {theme}"
+    demand(tab.run("castreeUsage.page.model.files[0]") == FILES + FILES // 50, "files are missing")
+    over = tab.run("document.documentElement.scrollWidth - innerWidth")
+    demand(over <= 0, f"{where}: the page is {over} px too wide")
+    demand(colours(tab) >= 4, f"{where}: the map is not drawn")
+    ground = tab.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+    demand((sum(ground) < 200) == (theme == "dark"), f"{where}: the ground is {ground}")
+    tab.screenshot(suite.directory / f"usage-{width}-{theme}.png")
+    zoom = by_mouse(tab, where)
+    by_keys(tab, where)
+    search = searches(tab, where)
+    tab.run("document.getElementById('where-card').scrollIntoView()")
+    settle(tab)
+    tab.screenshot(suite.directory / f"usage-{width}-{theme}-search.png")
+    versions(tab, where)
+    quiet(tab)
+    demand(
+        [each["response"]["url"] for each in tab.responses] == [file.as_uri()],
+        "the page has loaded something else")
+    suite.say(f"{where}: loaded in {loaded:.2f} s, zoom {zoom:.0f} ms, search {search:.0f} ms")
+    tab.close()
+
+
+def by_mouse(tab, where):
+    tab.run("document.getElementById('map').scrollIntoView({ block: 'center' })")
+    settle(tab)
+    before = crumbs(tab)
+    demand(len(before) == 1, f"{where}: it begins at {before}")
+    spot = tab.run(
+        "(() => { const { map } = castreeUsage.page;"
+        " const box = map.boxes.find(each => each.isOpen && each.depth === 0);"
+        " const frame = map.canvas.getBoundingClientRect();"
+        " return [frame.left + box.x + box.w / 2, frame.top + box.y + box.h / 2,"
+        " castreeUsage.page.model.label(box.node)]; })()")
+    tab.click(spot[0], spot[1])
+    settle(tab)
+    demand(crumbs(tab) == before + [spot[2]], f"{where}: a click leads to {crumbs(tab)}")
+    zoom = took(tab, "document.querySelector('#crumbs button').click()")
+    demand(crumbs(tab) == before, f"{where}: the way back leads to {crumbs(tab)}")
+    return zoom
+
+
+def by_keys(tab, where):
+    tab.run("document.getElementById('map').focus()")
+    before = crumbs(tab)
+    tab.press("ArrowRight", 39)
+    said = tab.run("document.getElementById('map-says').textContent")
+    tab.press("Enter", 13)
+    settle(tab)
+    inside = crumbs(tab)
+    demand(len(inside) == 2, f"{where}: Enter leads to {inside}")
+    demand(said.startswith(inside[1] + ":"), f"{where}: it said {said!r} and went to {inside[1]}")
+    tab.press("Enter", 13)
+    demand(len(crumbs(tab)) == 3, f"{where}: a second Enter leads to {crumbs(tab)}")
+    tab.press("Escape", 27)
+    tab.press("Escape", 27)
+    demand(crumbs(tab) == before, f"{where}: Escape leads to {crumbs(tab)}")
+    tab.press("ArrowDown", 40)
+    deeper = tab.run("document.getElementById('map-says').textContent")
+    demand("/" in deeper, f"{where}: down leads to {deeper!r}")
+    tab.press("Home", 36)
+
+
+def searches(tab, where):
+    tab.run("document.getElementById('search').focus()")
+    tab.call("Input.insertText", text="FILE-4321.")
+    tab.wait("document.getElementById('found').textContent")
+    settle(tab)
+    found = tab.run("document.getElementById('found').textContent")
+    demand(found.startswith("1 file found"), f"{where}: searching says {found!r}")
+    row = tab.run("document.querySelector('#list tbody td').textContent")
+    demand(row.endswith("file-4321.png"), f"{where}: searching lists {row!r}")
+    milliseconds = took(
+        tab, "castreeUsage.page.query = 'json'; castreeUsage.page.match();"
+        " castreeUsage.page.map.draw(); castreeUsage.page.list()")
+    tab.press("Escape", 27)
+    tab.wait("document.getElementById('found').textContent === ''")
+    return milliseconds
+
+
+def versions(tab, where):
+    tab.run("document.querySelector('#versions tbody tr:last-child button').click()")
+    settle(tab)
+    demand(crumbs(tab) == ["v1"], f"{where}: a version leads to {crumbs(tab)}")
+    demand(tab.run("castreeUsage.page.model.files[0]") == FILES, f"{where}: files of v1 are missing")
+    tab.run("document.querySelector('#versions tbody tr:last-child input').click()")
+    told = tab.run("document.getElementById('together').textContent")
+    demand(told.startswith("Retiring v1 would free"), f"{where}: choosing says {told!r}")
+
+
+def hostile(suite):
+    store = suite.store()
+    store.add("version-1", {HOSTILE: "x" * 5000, "a/<img src=x onerror=alert(3)>": "y" * 4000, "b": "z"})
+    file = page(store, "hostile")
+    # No version can be called so; a page must not depend on it.
+    text = file.read_text()
+    name = "\\u003c/script\\u003e\\u003cscript\\u003ealert(2)\\u003c/script\\u003e"
+    demand(text.count("version-1") > 3, "the version is not in the page")
+    file.write_text(text.replace("version-1", name))
+    with suite.browser() as browser:
+        tab = browser.tab()
+        tab.resize(1024, 768)
+        open_page(tab, file)
+        quiet(tab)
+        demand(tab.run("document.scripts.length") == 2, "there is another script in the page")
+        demand(tab.run("document.images.length") == 0, "there is an image in the page")
+        shown = tab.run("document.querySelector('#versions tbody th button').textContent")
+        demand(shown == "</script><script>alert(2)</script>", f"the version is called {shown!r}")
+        listed = tab.run("document.getElementById('list').textContent")
+        demand("</" in listed, f"the list has {listed!r}")
+        largest = tab.run("document.getElementById('largest').textContent")
+        demand(HOSTILE in largest, f"the largest objects are {largest!r}")
+        tab.screenshot(suite.directory / "usage-hostile.png")
+        refused = tab.run(
+            "new Promise(done => { const seen = [];"
+            " document.addEventListener('securitypolicyviolation',"
+            " event => seen.push(event.effectiveDirective));"
+            " const script = document.createElement('script'); script.textContent = 'window.bad = 1';"
+            " document.body.append(script);"
+            " const image = new Image(); image.src = 'http://127.0.0.1:9/'; document.body.append(image);"
+            " fetch('http://127.0.0.1:9/').catch(() => setTimeout(() => done(seen), 200)); })")
+        demand(tab.run("window.bad") is None, "a script that is not the page's has run")
+        wanted = {"script-src-elem", "img-src", "connect-src"}
+        demand(wanted <= set(refused), f"the policy has refused only {refused}")
+        tab.close()
+
+
+def reader(suite):
+    store = suite.store()
+    store.add("v1", {"index.html": "one", "js/app.js": "let a" * 900, "img/a.png": "p" * 3000})
+    store.add("v2", {"index.html": "two", "js/app.js": "let a" * 900}, activate=True)
+    with suite.browser() as browser:
+        tab = browser.tab()
+        tab.resize(1024, 768)
+        open_page(tab, page(store, "reader"))
+        tab.call("Accessibility.enable")
+        nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
+        usable = ("button", "checkbox", "combobox", "searchbox", "slider", "application", "gridcell",
+                  "table", "grid", "region")
+        count = 0
+        for node in nodes:
+            role = node.get("role", {}).get("value")
+            if node.get("ignored") or role not in usable:
+                continue
+            name = node.get("name", {}).get("value", "")
+            if role in ("table", "gridcell") and not name:
+                # A table stands in a region that has its name; an empty corner is no cell to use.
+                continue
+            demand(name.strip(), f"something of the role {role} has no name")
+            count += 1
+        demand(count > 20, f"only {count} things can be used")
+        level = tab.run("[...document.querySelectorAll('h1, h2')].map(each => each.tagName).join(' ')")
+        demand(level.startswith("H1 H2") and level.count("H1") == 1, f"the headings are {level}")
+        # The grid has one stop for the tabulator, and arrows go on from there.
+        tab.run("document.querySelector('#sharing td[tabindex=\"0\"]').focus()")
+        tab.press("ArrowRight", 39)
+        said = tab.run("document.getElementById('sharing-says').textContent")
+        demand(said.startswith("v2 and v1 have"), f"the matrix says {said!r}")
+        tab.run("document.querySelector('#growth svg').focus()")
+        tab.press("Home", 36)
+        said = tab.run("document.querySelector('#growth svg').getAttribute('aria-valuetext')")
+        demand(said.startswith("v1"), f"the time line says {said!r}")
+        # New figures leave the page where it was.
+        stays = tab.run(
+            "(() => { const { page } = castreeUsage; page.look(0);"
+            " page.map.zoom(page.model.inside(0).find(each => page.model.label(each) === 'img'));"
+            " castreeUsage.show(JSON.parse(document.getElementById('usage').textContent));"
+            " return castreeUsage.page !== page; })()")
+        demand(stays, "the page did not take new figures")
+        demand(crumbs(tab) == ["v1", "img"], f"after new figures it shows {crumbs(tab)}")
+        tab.run("document.getElementById('theme').click(); document.getElementById('theme').click()")
+        demand(
+            tab.run("document.documentElement.dataset.theme") == "dark", "the theme does not change")
+        settle(tab)
+        tab.screenshot(suite.directory / "usage-reader.png")
+        quiet(tab)
+        suite.say(f"{count} things to use, all with names")
+        tab.close()

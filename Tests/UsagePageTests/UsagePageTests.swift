@@ -1,0 +1,136 @@
+import Foundation
+import StorageTestSupport
+import StrictJSON
+import Testing
+
+@testable import UsagePage
+@testable import VersionTree
+
+@Suite("The usage page") struct UsagePageTests {
+    static let hostile = "</script><script>alert(1)</script>"
+
+    func survey(_ files: [String: String]) throws -> UsageSurvey {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", files)
+        var options = SurveyOptions()
+        options.mapFilesMax = 1000
+        return try temporary.versions.survey(options)
+    }
+
+    func text(_ survey: UsageSurvey) throws -> String {
+        String(decoding: try UsagePage.html(survey), as: UTF8.self)
+    }
+
+    @Test("is one document with its style, its script and its figures")
+    func whole() throws {
+        let page = try text(survey(["a": "1", "b/c": "22"]))
+        #expect(page.hasPrefix("<!doctype html>"))
+        #expect(page.hasSuffix("</html>\n"))
+        #expect(!page.contains("{{"))
+        #expect(page.components(separatedBy: "<script").count == 3)
+        #expect(page.components(separatedBy: "<style").count == 2)
+    }
+
+    @Test("loads nothing: no address in it but those that name what a document is")
+    func selfContained() throws {
+        let page = try text(survey(["a": "1"]))
+        for address in page.matches(of: /https?:\/\/[^\s"'`<>)]+/) {
+            #expect(address.output == "http://www.w3.org/2000/svg")
+        }
+        for word in ["src=", "@import", "url(", "<link", "<iframe", "<img", "fetch(", "import("] {
+            #expect(!page.contains(word), "\(word)")
+        }
+    }
+
+    @Test("forbids everything but its own style and script, by their digests")
+    func policy() throws {
+        let page = try text(survey(["a": "1"]))
+        let policy = try #require(
+            page.firstMatch(of: /http-equiv="Content-Security-Policy" content="([^"]*)"/)?.output.1)
+        #expect(policy.contains("default-src 'none'"))
+        #expect(policy.contains("connect-src 'none'"))
+        #expect(!policy.contains("unsafe"))
+        for (name, text) in [("script", UsagePage.script), ("style", UsagePage.style)] {
+            let digest = try sha256(text)
+            #expect(policy.contains("\(name)-src 'sha256-\(digest)'"), "\(name)")
+        }
+    }
+
+    /// SHA-256 in base64, by another program.
+    func sha256(_ bytes: [UInt8]) throws -> String {
+        let directory = TemporaryDirectory()
+        let file = directory.appending("bytes")
+        try Data(bytes).write(to: URL(filePath: file))
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-c", "openssl dgst -sha256 -binary \"$0\" | base64", file]
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        try process.run()
+        let answer = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: answer, as: UTF8.self).filter { !$0.isWhitespace }
+    }
+
+    @Test("has nothing of names and paths that a browser would take for markup")
+    func hostileNames() throws {
+        let component = "<script>alert(1)<"
+        var survey = try survey([Self.hostile: "1", component: "2", "a&b<!--": "3"])
+        // No version can be called so; a page must not depend on it.
+        survey.versions[0].version = Self.hostile
+        survey.growth[0].version = "<b>&amp;"
+        survey.map?.versions = [Self.hostile]
+        let page = try text(survey)
+        #expect(page.components(separatedBy: "<script").count == 3)
+        #expect(page.components(separatedBy: "</script").count == 3)
+        #expect(!page.contains("<!--"))
+        #expect(!page.contains("alert(1)<"))
+        #expect(!page.contains("<b>&amp;"))
+        #expect(page.contains(#"\u003c"#))
+    }
+
+    @Test("has figures that are the same document after the escaping")
+    func inert() throws {
+        let survey = try survey(["a<b>&c/d": "1", "e": "22"])
+        let json = UsagePage.json(survey)
+        let escaped = UsagePage.inert(json)
+        #expect(!escaped.contains(60) && !escaped.contains(62) && !escaped.contains(38))
+        let (one, other) = (
+            try JSONSerialization.jsonObject(with: Data(json)) as? NSDictionary,
+            try JSONSerialization.jsonObject(with: Data(escaped)) as? NSDictionary
+        )
+        #expect(one != nil && one == other)
+    }
+
+    @Test("tells the map in columns of matching lengths")
+    func columns() throws {
+        let json = UsagePage.json(try survey(["a": "1", "b/c": "22", "b/d/e": "22"]))
+        let document = try #require(
+            try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
+        let map = try #require(document["map"] as? [String: Any])
+        let children = try #require(map["children"] as? [Int])
+        #expect(map["names"] as? [String] == ["", "b", "d", "e", "c", "a"])
+        #expect(children == [2, 2, 1, 0, 0, 0])
+        for column in ["bytes", "references", "sets", "objects"] {
+            #expect((map[column] as? [Int])?.count == 3, "\(column)")
+        }
+        #expect(map["bytes"] as? [Int] == [2, 2, 1])
+        #expect(map["objects"] as? [Int] == [1, 1, 0])
+    }
+
+    @Test("is whole for an empty store")
+    func empty() throws {
+        let survey = try TemporaryStore().versions.survey()
+        #expect(try text(survey).contains("</html>"))
+    }
+
+    @Test(
+        "encodes in base64 as RFC 4648, section 10, has it",
+        arguments: [
+            ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
+        ])
+    func base64(_ plain: String, _ encoded: String) {
+        #expect(UsagePage.base64(Array(plain.utf8)) == encoded)
+    }
+}

@@ -1,0 +1,252 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// What the manifests say, added up the slow way.
+struct CountedByHand {
+    var names: [String] = []  // newest first
+    var manifests: [String: Manifest] = [:]
+    /// Which versions name each object.
+    var naming: [ObjectID: Set<String>] = [:]
+    var sizes: [ObjectID: Int64] = [:]
+    var present: Set<ObjectID> = []
+
+    init(_ versions: VersionStore) throws {
+        for summary in try versions.versions() {
+            let manifest = try versions.manifest(of: summary.version)
+            names.append(summary.version)
+            manifests[summary.version] = manifest
+            for entry in manifest.entries {
+                naming[entry.address, default: []].insert(summary.version)
+                sizes[entry.address] = entry.byteCount
+                if try versions.store.contains(entry.address) { present.insert(entry.address) }
+            }
+        }
+    }
+
+    func objects(of version: String) -> Set<ObjectID> {
+        Set(naming.filter { $0.value.contains(version) }.keys)
+    }
+
+    func bytes(_ objects: some Sequence<ObjectID>) -> Int64 {
+        objects.reduce(0) { $0 + (sizes[$1] ?? 0) }
+    }
+
+    func freed(retiring chosen: Set<String>) -> Set<ObjectID> {
+        Set(naming.filter { present.contains($0.key) && $0.value.isSubset(of: chosen) }.keys)
+    }
+}
+
+/// Makes a store of a few versions that share much: some retired, some incomplete.
+func makeRandomStore(_ random: inout SeededRandom) throws -> TemporaryStore {
+    let temporary = try TemporaryStore()
+    var names: [String] = []
+    for step in 0..<Int.random(in: 2...9, using: &random) {
+        var files: [String: String] = [:]
+        for file in 0..<Int.random(in: 1...14, using: &random) {
+            let content = Int.random(in: 0..<30, using: &random)
+            let folder = ["", "a/", "a!/", "a/b/", "c/d/e/"].randomElement(using: &random) ?? ""
+            let ending = ["", ".js", ".JS", ".tar.gz"].randomElement(using: &random) ?? ""
+            files["\(folder)f\(file)\(ending)"] = String(repeating: "\(content),", count: content)
+        }
+        if Int.random(in: 0..<5, using: &random) == 0 {
+            try temporary.versions.register(makeManifest("v\(step)", files, ordinal: 0))
+        } else {
+            try temporary.add("v\(step)", files)
+        }
+        names.append("v\(step)")
+        if Int.random(in: 0..<6, using: &random) == 0, names.count > 1 {
+            try temporary.versions.retire(names.removeFirst())
+        }
+        if Int.random(in: 0..<4, using: &random) == 0 { _ = try temporary.store.collect() }
+    }
+    return temporary
+}
+
+extension TemporaryStore {
+    var store: Store { versions.store }
+}
+
+@Suite("Usage") struct UsageTests {
+    static let rounds = 0..<12
+
+    @Test("agrees with what the manifests say, version by version", arguments: rounds)
+    func versions(_ round: Int) throws {
+        var random = SeededRandom(state: UInt64(round) + 1)
+        let temporary = try makeRandomStore(&random)
+        let counted = try CountedByHand(temporary.versions)
+        let survey = try temporary.versions.survey()
+        #expect(survey.versions.map(\.version) == counted.names, "round \(round)")
+        for usage in survey.versions {
+            let comment: Comment = "\(usage.version), round \(round)"
+            let objects = counted.objects(of: usage.version)
+            let there = objects.intersection(counted.present)
+            let unique = there.filter { counted.naming[$0] == [usage.version] }
+            #expect(usage.files == counted.manifests[usage.version]?.count, comment)
+            #expect(
+                usage.apparentBytes
+                    == counted.manifests[usage.version]?.entries.reduce(0) { $0 + $1.byteCount },
+                comment)
+            #expect(usage.uniqueBytes == counted.bytes(unique), comment)
+            #expect(usage.sharedBytes == counted.bytes(there.subtracting(unique)), comment)
+            #expect(usage.missingBytes == counted.bytes(objects.subtracting(there)), comment)
+            // Asked for alone, the same.
+            #expect(try temporary.versions.usage(of: [usage.version]) == [usage], comment)
+        }
+        #expect(try temporary.versions.usage() == survey.versions)
+    }
+
+    @Test("tells how the store grew and what versions have in common", arguments: rounds)
+    func pairs(_ round: Int) throws {
+        var random = SeededRandom(state: UInt64(round) + 1)
+        let temporary = try makeRandomStore(&random)
+        let counted = try CountedByHand(temporary.versions)
+        let survey = try temporary.versions.survey()
+        #expect(survey.growth.map(\.version) == counted.names.reversed())
+        var (seen, apparent) = (Set<ObjectID>(), Int64(0))
+        for point in survey.growth {
+            let objects = counted.objects(of: point.version).intersection(counted.present)
+            apparent += try #require(counted.manifests[point.version]).byteCount
+            let fresh = objects.subtracting(seen)
+            #expect(point.newBytes == counted.bytes(fresh), "round \(round)")
+            seen.formUnion(objects)
+            #expect(point.objectBytes == counted.bytes(seen), "round \(round)")
+            #expect(point.apparentBytes == apparent, "round \(round)")
+        }
+        for (row, one) in survey.sharing.versions.enumerated() {
+            for (column, other) in survey.sharing.versions.enumerated() {
+                let common = counted.objects(of: one).intersection(counted.objects(of: other))
+                    .intersection(counted.present)
+                #expect(
+                    survey.sharing[row, column] == counted.bytes(common),
+                    "\(one) and \(other), round \(round)")
+            }
+        }
+    }
+
+    @Test("knows what a set of versions would free together", arguments: rounds)
+    func retirement(_ round: Int) throws {
+        var random = SeededRandom(state: UInt64(round) + 1)
+        let temporary = try makeRandomStore(&random)
+        let counted = try CountedByHand(temporary.versions)
+        let chosen = counted.names.filter { _ in Bool.random(using: &random) }
+        guard !chosen.isEmpty else { return }
+        let retirement = try temporary.versions.retirement(of: chosen)
+        let expected = counted.freed(retiring: Set(chosen))
+        #expect(retirement.versions == chosen, "round \(round)")
+        #expect(retirement.bytes == counted.bytes(expected), "round \(round)")
+        #expect(retirement.objects == expected.count, "round \(round)")
+        // And it comes true.
+        _ = try temporary.store.collect()
+        for name in chosen { try temporary.versions.retire(name) }
+        #expect(
+            try temporary.store.collect().byteCount == retirement.bytes, "round \(round)")
+    }
+
+    @Test("adds up directories and types", arguments: rounds)
+    func groups(_ round: Int) throws {
+        var random = SeededRandom(state: UInt64(round) + 1)
+        let temporary = try makeRandomStore(&random)
+        let counted = try CountedByHand(temporary.versions)
+        let name = try #require(counted.names.randomElement(using: &random))
+        let entries = Array(try #require(counted.manifests[name]).entries)
+        func expect(_ usage: PathUsage, _ members: [Manifest.Entry]) {
+            let comment: Comment = "\"\(usage.name)\" of \(name), round \(round)"
+            let objects = Set(members.map(\.address))
+            let there = objects.intersection(counted.present)
+            let unique = there.filter { counted.naming[$0] == [name] }
+            #expect(usage.files == members.count, comment)
+            #expect(usage.apparentBytes == members.reduce(0) { $0 + $1.byteCount }, comment)
+            #expect(usage.uniqueBytes == counted.bytes(unique), comment)
+            #expect(usage.sharedBytes == counted.bytes(there.subtracting(unique)), comment)
+            #expect(usage.missingBytes == counted.bytes(objects.subtracting(there)), comment)
+        }
+        let directories = try temporary.versions.usage(of: name, by: .directory)
+        #expect(Set(directories.map(\.name)).count == directories.count)
+        #expect(directories.first?.name == "")
+        for usage in directories {
+            expect(
+                usage,
+                entries.filter {
+                    usage.name.isEmpty || $0.path.description.hasPrefix(usage.name + "/")
+                })
+        }
+        let types = try temporary.versions.usage(of: name, by: .type)
+        #expect(types.reduce(0) { $0 + $1.files } == entries.count)
+        for usage in types {
+            #expect(["", "js", "gz"].contains(usage.name))
+            expect(
+                usage,
+                entries.filter {
+                    let path = $0.path.description.lowercased()
+                    return usage.name.isEmpty
+                        ? !path.contains(".") : path.hasSuffix("." + usage.name)
+                })
+        }
+    }
+
+    @Test("calls a file by its last extension, and a hidden file by none")
+    func types() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add(
+            "1",
+            [".profile": "a", "x.": "bc", "a.b/c": "def", "d.PNG": "ghij", "e.tar.gz": "klmno"])
+        let types = try temporary.versions.usage(of: "1", by: .type)
+        #expect(types.map(\.name) == ["", "gz", "png"])
+        #expect(types.map(\.files) == [3, 1, 1])
+    }
+
+    @Test("finds where the largest objects are shown, with every path or with some of each")
+    func largest() throws {
+        let temporary = try TemporaryStore()
+        for version in ["1", "2", "3"] {
+            try temporary.add(
+                version, ["big": "a large one", "copy/big": "a large one", version: version])
+        }
+        let all = try #require(try temporary.versions.largest(limit: 1).first)
+        #expect(all.object.references == 3)
+        #expect(
+            all.paths
+                == ["3:big", "3:copy/big", "2:big", "2:copy/big", "1:big", "1:copy/big"])
+        #expect(all.arePathsComplete)
+        let some = try #require(try temporary.versions.largest(limit: 1, entriesReadMax: 0).first)
+        #expect(some.paths == ["3:big", "3:copy/big"])
+        #expect(!some.arePathsComplete)
+    }
+
+    @Test("refuses versions that are not there, and says which cannot go")
+    func refusals() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "1"])
+        try temporary.add("2", ["a": "2"])
+        try temporary.versions.activate("2")
+        expectRefusal(.noVersion) { try temporary.versions.usage(of: ["3"]) }
+        expectRefusal(.noVersion) { try temporary.versions.retirement(of: ["1", "3"]) }
+        var options = SurveyOptions()
+        options.versions = ["3"]
+        expectRefusal(.noVersion) { try temporary.versions.survey(options) }
+        let refused = try temporary.versions.retirement(of: ["1", "2"]).refused
+        #expect(refused.map(\.version) == ["2"])
+        #expect(try temporary.versions.survey().kept.map(\.version) == ["2"])
+    }
+
+    @Test("bounds the matrix to the newest versions")
+    func bounded() throws {
+        let temporary = try TemporaryStore()
+        for version in 1...5 { try temporary.add("\(version)", ["a": "\(version)"]) }
+        var options = SurveyOptions()
+        options.sharingMax = 2
+        let sharing = try temporary.versions.survey(options).sharing
+        #expect(sharing.versions == ["5", "4"])
+        #expect(sharing.omittedCount == 3)
+    }
+
+    @Test("is nothing in an empty store")
+    func empty() throws {
+        let survey = try TemporaryStore().versions.survey()
+        #expect(survey.versions.isEmpty && survey.growth.isEmpty && survey.largest.isEmpty)
+        #expect(survey.store.objectBytes == 0 && survey.store.ratio == 1)
+    }
+}
