@@ -24,7 +24,7 @@ static const char usage[] =
     "  --do FAULT        kill    the program is killed before the call\n"
     "                    torn    half of the write is made, then it is killed\n"
     "                    short   half of the write is made, and its length returned\n"
-    "                    skip    the call says \"done\" and is not made\n"
+    "                    skip    the call says \"done\" and is not made; opens are made\n"
     "                    cut     the file system of --mount stops, as in a power cut\n"
     "                    ENOSPC  or another errno: the call fails with it\n"
     "  --mount DIR       what --do cut stops; --flush 0 flushes everything, 1 the journal, 2 nothing\n"

@@ -60,18 +60,20 @@ static void answer(struct supervision *how, struct outcome *outcome, int listene
         skips = skips && concerns(how, first, second);
         // What was read of a process that died meanwhile may be another's.
         if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &request->id)) return;
+        // An open cannot pretend: its answer would be somebody else's file.
+        bool opens = call->class == CLASS_OPEN;
         bool here = false;
         if (counts) {
             outcome->calls++;
             here = how->first > 0 && outcome->calls >= how->first && outcome->calls <= how->last;
             write_line(how->log, outcome->calls, thread, call, first, second, here);
         }
-        if (here) {
+        if (here && !(opens && how->plan.fault == FAULT_SKIP)) {
             bool acted;
             bool alive = do_fault(&how->plan, request, response, group, &acted);
             if (acted) outcome->acted = true;
             if (!alive) return;
-        } else if (skips) {
+        } else if (skips && !opens) {
             response->flags = 0;
             outcome->skipped++;
         }

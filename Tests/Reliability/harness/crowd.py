@@ -4,13 +4,13 @@ import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import threading
 import time
 from collections import Counter
 
+from . import removal
 from .ledger import GONE, THERE, UNKNOWN
 from .releases import release, tree_complaint, write_release
 
@@ -42,7 +42,7 @@ class World:
                 ending = self.tools.run(words, upstream)
                 if ending.status:
                     raise SystemExit(f"stress cannot prepare: {ending.errors}")
-        shutil.rmtree(upstream)
+        removal.remove(upstream)
         self.tools.run(["init"], self.places.store)
         ending = self.tools.run(["add", self.places.source("0"), "--version", "v0", "--activate"], self.places.store)
         if ending.status:
@@ -216,9 +216,7 @@ def checkout(world, chance):
                 world.wrong(words, [complaint])
         elif ending and "reflink" not in words:
             world.wrong(words, [f"it ends with status {ending[0]}: {ending[2]}"])
-        for parent, _, _ in os.walk(target):
-            os.chmod(parent, 0o755)
-        shutil.rmtree(target, ignore_errors=True)
+        removal.remove(target)
 
 
 def activate(world, chance):

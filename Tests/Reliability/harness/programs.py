@@ -73,14 +73,21 @@ class Ending:
 class Programs:
     """The directory with castree, castree-pull and callfault."""
 
-    def __init__(self, directory=None):
+    def __init__(self, directory=None, reports=None):
         self.directory = os.path.abspath(directory or os.path.join(ROOT, ".build", "release"))
         self.castree = os.path.join(self.directory, "castree")
         self.callfault = os.path.join(self.directory, "callfault")
         for program in (self.castree, self.callfault, self.castree + "-pull"):
             if not os.access(program, os.X_OK):
                 raise SystemExit(f"there is no {program}; make build first, or say --programs DIRECTORY")
-        self.directory_for_reports = tempfile.mkdtemp(prefix="castree-reports-")
+        # Gone when this ends.
+        self.reports = tempfile.TemporaryDirectory(
+            prefix="castree-reports-", dir=reports, ignore_cleanup_errors=True)
+
+    def cannot_inject(self):
+        """Why no system call can be made to fail here, or None."""
+        tried = subprocess.run([self.callfault, "--", "/bin/true"], capture_output=True, text=True, check=False)
+        return (tried.stderr.strip() or "callfault does not work here") if tried.returncode else None
 
     def run(self, words, store=None, fault=None, seconds=120, user=None):
         """Runs castree to its end."""
@@ -89,7 +96,7 @@ class Programs:
             command += ["--store", store]
         if fault is None:
             return self._run(command, seconds, user)
-        report = os.path.join(self.directory_for_reports, str(os.getpid()))
+        report = os.path.join(self.reports.name, str(os.getpid()))
         log = report + ".log"
         fault_words = fault.words(report, log)
         ending = self._run([self.callfault] + fault_words + ["--"] + command, seconds + fault.seconds, user)

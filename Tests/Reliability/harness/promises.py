@@ -2,9 +2,9 @@
 
 import json
 import os
-import shutil
 from dataclasses import dataclass, field, replace
 
+from . import removal
 from .releases import release, tree_complaint
 
 # What a check may find after an interruption. Everything else would be a loss or a wrong byte.
@@ -145,7 +145,7 @@ def _left_behind(places):
 def _wrong_origin(programs, places, names):
     """Whoever pulls must get one of the versions that were published, whole."""
     copy = os.path.join(places.outside, "comparison")
-    shutil.rmtree(copy, ignore_errors=True)
+    removal.remove(copy)
     pulled = programs.run(["pull", places.origin, "--keep", "--json"], copy)
     if pulled.status != 0:
         return [f"the origin cannot be pulled from: {pulled.errors.strip()}"]

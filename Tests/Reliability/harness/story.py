@@ -2,10 +2,10 @@
 
 import json
 import os
-import shutil
 from dataclasses import dataclass, replace
 from typing import Callable
 
+from . import removal
 from .promises import Places, Promised
 from .releases import release, write_release
 
@@ -74,7 +74,7 @@ def prepare_outside(programs, places):
         ending = programs.run(words, store)
         if ending.status != 0:
             raise SystemExit(f"cannot prepare the origin: {ending.errors}")
-    shutil.rmtree(store, ignore_errors=True)
+    removal.remove(store)
 
 
 def tell(programs, places, verb, promised, fault=None):
