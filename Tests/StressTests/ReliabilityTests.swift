@@ -18,7 +18,7 @@ import Testing
 
     @Test("lose nothing when they are killed or refused at any file-system call")
     func crashPoints() throws {
-        try expectClean("crashpoints", ["--limit", "200"])
+        try expectClean("crashpoints", ["--limit", "120"])
     }
 
     @Test("say what is in the way of them on disks that are full or not theirs, and free them")

@@ -5,6 +5,8 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
+# What programs that were built with a sanitizer must be told.
+FOR_SANITIZERS = ("LD_PRELOAD", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 
@@ -116,6 +118,7 @@ class Programs:
     def _run(command, seconds, user):
         environment = {"PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8", "HOME": "/nonexistent",
                        "SWIFT_BACKTRACE": "enable=no"}
+        environment |= {name: os.environ[name] for name in FOR_SANITIZERS if name in os.environ}
         try:
             done = subprocess.run(command, capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL,
                                   env=environment, user=user, check=False)
