@@ -89,8 +89,10 @@ extension VersionStore {
         // A version that is retired just now loses its manifest before its row.
         var damaged: [Finding] = []
         for name in unreadable.sorted() where try store.versionRow(name) != nil {
-            // Nor was it damaged if it was added again since.
-            guard let error = try problem(ofManifest: name) else { continue }
+            // Or it does so still; or it was added again since.
+            try store.waitForWriters()
+            guard try store.versionRow(name) != nil, let error = try problem(ofManifest: name)
+            else { continue }
             damaged.append(
                 Finding(
                     .damagedManifest, version: name, path: "manifests/\(name).json", error.message))
