@@ -10,19 +10,25 @@ tests := --disable-xctest
 # all files, locks and sockets of the one that starts it, and the others' tests look at just those.
 programs := ^(CommandTests|StressTests)\.
 
+release := -c release -Xswiftc -cross-module-optimization
+
+# How long the fuzzer and the reliability suites go on; 0: every point there is.
 TARGET ?= all
 SECONDS ?= 60
-
-release := -c release -Xswiftc -cross-module-optimization
+CYCLES ?= 200
+LIMIT ?= 0
+MINUTES ?= 1
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
 scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull scale on-own-disk) \
-    Tests/Browser/run Tests/FuzzTests/run)
+    Tests/Browser/run Tests/FuzzTests/run \
+    $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress check-harness sanitize))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: run test check fmt bench bench-peers bench-engine bench-serve bench-pull bench-scale browser fuzz \
-    setup build clean help
+.PHONY: run test check fmt setup build clean help browser fuzz
+.PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-scale
+.PHONY: powercut crashpoints fulldisk stress harness-check sanitize
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -88,6 +94,34 @@ fuzz: ## fuzz every reader of foreign bytes (TARGET=all SECONDS=60)
 	@scripts/setup
 	Tests/FuzzTests/run $(TARGET) $(SECONDS)
 
+powercut: ## build, then cut the power under every verb, on three file systems (root)
+	@scripts/setup reliability
+	@$(MAKE) --no-print-directory build
+	Tests/Reliability/powercut --cycles $(CYCLES)
+
+crashpoints: ## build, then kill and refuse at every file-system call of every verb
+	@scripts/setup reliability
+	@$(MAKE) --no-print-directory build
+	Tests/Reliability/crashpoints --limit $(LIMIT)
+
+fulldisk: ## build, then run all on disks that are full, read-only, over quota (root)
+	@scripts/setup reliability
+	@$(MAKE) --no-print-directory build
+	Tests/Reliability/fulldisk
+
+stress: ## build, then let many processes at one store, and kill some: MINUTES=30
+	@scripts/setup reliability
+	@$(MAKE) --no-print-directory build
+	Tests/Reliability/stress --minutes $(MINUTES)
+
+harness-check: ## build, then show that the four above see a broken engine (root)
+	@scripts/setup reliability
+	@$(MAKE) --no-print-directory build
+	Tests/Reliability/check-harness
+
+sanitize: setup ## all tests under the thread and the address sanitizer
+	Tests/Reliability/sanitize
+
 setup: ## install what building and testing need
 	@scripts/setup
 
@@ -99,4 +133,4 @@ clean: ## remove what building made; downloads and the demo store stay
 
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | \
-	    while IFS='|' read -r word meaning; do printf '  make %-12s %s\n' "$$word" "$$meaning"; done
+	    while IFS='|' read -r word meaning; do printf '  make %-13s %s\n' "$$word" "$$meaning"; done

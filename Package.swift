@@ -96,6 +96,8 @@ let package = Package(
             name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
             path: "Tests/StorageTestSupport", swiftSettings: settings),
         .target(name: "CallCounter", path: "Tests/CallCounter"),
+        // Lets a program's system calls fail, one by one; the suites in Tests/Reliability use it.
+        .executableTarget(name: "callfault", path: "Tests/Reliability/CallFault"),
         .executableTarget(
             name: "BridgeEcho", dependencies: ["ServeFromCAS", "VersionTree", "CASStore"],
             path: "Tests/Browser/BridgeEcho", swiftSettings: settings, linkerSettings: standalone),
@@ -109,7 +111,8 @@ let package = Package(
             name: "CommandTests", dependencies: ["castree", "castree-pull", "fsck"],
             swiftSettings: settings),
         .testTarget(
-            name: "StressTests", dependencies: ["StorageTestSupport", "castree", "fsck"],
+            name: "StressTests",
+            dependencies: ["StorageTestSupport", "castree", "castree-pull", "fsck", "callfault"],
             swiftSettings: settings),
         .testTarget(
             name: "CASStoreTests", dependencies: ["StorageTestSupport", "CASStore"],

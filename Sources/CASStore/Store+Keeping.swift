@@ -196,6 +196,11 @@ extension Store {
         }
     }
 
+    /// Returns when every transaction that changes something now has ended.
+    package func waitForWriters() throws(StoreError) {
+        try index { (index) throws(StoreError) in try index.waitForWriters() }
+    }
+
     /// The registered versions, newest first, each with what it lacks.
     package func versionRows() throws(StoreError) -> [(row: VersionRow, missing: Int)] {
         try index { (index) throws(StoreError) in

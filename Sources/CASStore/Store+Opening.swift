@@ -173,7 +173,10 @@ extension Store {
     /// Runs work that frees space; on a full disk it runs with the reserve released.
     package func withReserve<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         let space = try fileSystem.freeSpace(directories.root.raw)
-        guard space.available < Self.reserveByteCount * 2 else { return try body() }
+        // The reserve is a file, too: without it a lease can be made where no inode is left.
+        let isFull =
+            space.available < Self.reserveByteCount * 2 || space.files.map { $0 < 8 } ?? false
+        guard isFull else { return try body() }
         try releaseReserve()
         let result = try body()
         try makeReserve()

@@ -246,6 +246,32 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         }
     }
 
+    @Test func `a check finds nothing where a version is retired and added again meanwhile`() throws
+    {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        try writeTree(source, ["a": "content"])
+        try temporary.versions.add(directory: source, version: "1")
+        let second = try temporary.reopened()
+        let stage = Shared(0)
+        let disk = InterposedFileSystem { verb, path in
+            // Its manifest is gone when it is read, and there again when the row is looked at.
+            let deed = stage.with { stage -> Int in
+                if stage == 0, !(verb == "open" && path.hasSuffix("1.json")) { return 0 }
+                stage += 1
+                return stage
+            }
+            if deed == 1 { _ = try? second.retire("1") }
+            if deed == 2 { _ = try? second.add(directory: source, version: "1") }
+        }
+        let first = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        #expect(try first.check(CheckOptions(isDeep: true)).findings == [])
+        #expect(stage.with { $0 } >= 2)
+        #expect(try first.versions().map(\.version) == ["1"])
+    }
+
     @Test func `a retirement beside an add of the same version leaves it whole or gone`() throws {
         try interleave { temporary in
             try prepareSource(temporary)

@@ -110,6 +110,26 @@ private let golden = """
         #expect(result == Array(canonical.utf8))
     }
 
+    @Test(arguments: [["a", "a"], ["version"], ["entries"], ["received"]])
+    func `is not made with foreign fields that nobody could read again`(keys: [String]) throws {
+        let foreign = keys.map { JSONValue.Member(key: $0, value: .bool(true)) }
+        #expect(throws: StoreError.self) {
+            try Manifest(
+                version: VersionName("1"), ordinal: 0, createdAt: 0, entries: [], foreign: foreign)
+        }
+    }
+
+    @Test(arguments: [["a", "a"], ["path"], ["routes"]])
+    func `is not made with such fields of an entry either`(keys: [String]) throws {
+        let address = try #require(ObjectID(x))
+        var entry = Manifest.Entry(path: try TreePath("z"), address: address, byteCount: 1)
+        entry.foreign = keys.map { JSONValue.Member(key: $0, value: .bool(true)) }
+        #expect(throws: StoreError.self) {
+            try Manifest(
+                version: VersionName("1"), ordinal: 0, createdAt: 0, entries: [entry])
+        }
+    }
+
     @Test func `survives being written and read, whatever it holds`() throws {
         var random = SeededRandom(state: 77)
         for _ in 0..<40 {

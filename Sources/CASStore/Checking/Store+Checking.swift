@@ -190,7 +190,8 @@ extension Store {
     ///
     /// A repair cleans it up.
     package func checkLeftovers(repairing: Bool) throws(StoreError) -> [Finding] {
-        let dead = try leases().dead
+        // Trees are looked at on their own.
+        let dead = try leases().dead + lostLeases(in: [.staging, .manifests])
         var findings = dead.map {
             Finding(
                 .leftover, path: "leases/\($0)",
@@ -198,6 +199,7 @@ extension Store {
         }
         guard repairing, !dead.isEmpty else { return findings }
         try recoverDeadLeases()
+        try recoverLostLeases()
         for position in findings.indices { findings[position].isRepaired = true }
         return findings
     }

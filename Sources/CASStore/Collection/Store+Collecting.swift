@@ -13,6 +13,7 @@ extension Store {
         try checkWritable()
         return try withReserve { () throws(StoreError) -> Collected in
             try self.recoverDeadLeases()
+            try self.recoverLostLeases()
             var collected = Collected()
             var next: Int64? = 0
             while let after = next {

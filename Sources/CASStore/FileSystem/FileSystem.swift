@@ -128,6 +128,8 @@ package enum Access: Sendable, Hashable {
 package struct FreeSpace: Sendable, Hashable {
     package var available: Int64
     package var total: Int64
+    /// How many more files it can hold; nil where it does not count them.
+    package var files: Int64?
 }
 
 /// An open file or directory that closes itself.

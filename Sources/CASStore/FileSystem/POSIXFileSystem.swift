@@ -234,7 +234,8 @@ package struct POSIXFileSystem: FileSystem {
         guard retrying({ fstatvfs(file, &space) }) == 0 else { throw failure("statvfs", file) }
         let unit = Int64(space.f_frsize)
         return FreeSpace(
-            available: Int64(space.f_bavail) * unit, total: Int64(space.f_blocks) * unit)
+            available: Int64(space.f_bavail) * unit, total: Int64(space.f_blocks) * unit,
+            files: space.f_files == 0 ? nil : Int64(space.f_favail))
     }
 }
 

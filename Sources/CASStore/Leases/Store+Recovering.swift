@@ -15,6 +15,71 @@ extension Store {
         try recoverPublished()
     }
 
+    /// Ends what writers left whose leases are lost, too.
+    ///
+    /// A lease is not synced: a power cut may take it and leave what was done in its name, because something else
+    /// made that durable.
+    func recoverLostLeases() throws(StoreError) {
+        for name in try lostLeases(in: [.staging, .manifests, .versions]) { try recover(name) }
+    }
+
+    /// Where writers leave entries that end in the name of their lease.
+    enum LeaseTrace { case staging, manifests, versions }
+
+    /// The leases that have such entries and no file.
+    func lostLeases(in traces: [LeaseTrace]) throws(StoreError) -> [String] {
+        var found: Set<String> = []
+        for trace in traces {
+            let directory =
+                switch trace {
+                case .staging: directories.staging.raw
+                case .manifests: directories.manifests.raw
+                case .versions: directories.versions.raw
+                }
+            var names: [String] = []
+            try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
+                if (kind == .directory) == (trace != .manifests) {
+                    names.append(String(cString: entry))
+                }
+                return true
+            }
+            for name in names {
+                guard let lease = Self.lease(thatLeft: name, in: trace) else { continue }
+                if trace == .versions, try isLocked(name, in: directory) { continue }
+                found.insert(lease)
+            }
+        }
+        var lost: [String] = []
+        // After the entries: while a writer has any, its lease is there.
+        for lease in found.sorted()
+        where try fileSystem.status(directories.leases.raw, lease) == nil {
+            lost.append(lease)
+        }
+        return lost
+    }
+
+    private static func lease(thatLeft name: String, in trace: LeaseTrace) -> String? {
+        var lease = name[...]
+        if trace != .staging {
+            guard name.hasPrefix("."), let dot = name.lastIndex(of: ".") else { return nil }
+            lease = name[name.index(after: dot)...]
+        }
+        // <process id>-<token>
+        let parts = lease.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, Int32(parts[0]) != nil, parts[1].utf8.count == 16 else {
+            return nil
+        }
+        return String(lease)
+    }
+
+    // Somebody deletes it already, who needs no lease for that.
+    private func isLocked(_ name: String, in directory: Int32) throws(StoreError) -> Bool {
+        guard let tree = try fileSystem.openIfPresent(directory, name, .directory) else {
+            return true
+        }
+        return try !fileSystem.lock(tree.raw, exclusive: true, waiting: false)
+    }
+
     /// Records objects whose writer died after it had given them their name: their staged name has a
     /// second link.
     private func recoverPublished() throws(StoreError) {
@@ -59,7 +124,8 @@ extension Store {
         }
         try salvage(lease)
         try removeStagingDirectory(of: lease)
-        try removeHiddenTrees(of: lease)
+        try removeHidden(of: lease, in: directories.manifests.raw)
+        try removeHidden(of: lease, in: directories.versions.raw)
     }
 
     // The staged name of an object goes last, so a file with two links here was published and is
@@ -150,13 +216,13 @@ extension Store {
         }
     }
 
-    private func removeHiddenTrees(of lease: String) throws(StoreError) {
+    private func removeHidden(of lease: String, in directory: Int32) throws(StoreError) {
         var names: [String] = []
-        try fileSystem.list(directories.versions.raw) { (entry, _) throws(StoreError) in
+        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
             let name = String(cString: entry)
             if name.hasPrefix("."), name.hasSuffix(".\(lease)") { names.append(name) }
             return true
         }
-        for name in names { try fileSystem.removeTree(directories.versions.raw, name) }
+        for name in names { try fileSystem.removeTree(directory, name) }
     }
 }

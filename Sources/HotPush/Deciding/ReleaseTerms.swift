@@ -36,7 +36,8 @@ public struct ReleaseTerms: Sendable, Hashable {
             })
     }
 
-    private static let key = "terms"
+    /// The name of the member.
+    static let key = "terms"
 
     /// The member of a manifest that keeps them; `nil` if there is nothing to keep.
     public var member: JSONValue.Member? {

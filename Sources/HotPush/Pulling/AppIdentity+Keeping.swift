@@ -2,7 +2,8 @@ import StrictJSON
 import VersionTree
 
 extension AppIdentity {
-    private static let key = "app"
+    /// The name of the member.
+    static let key = "app"
 
     /// The member of a manifest that keeps it.
     var member: JSONValue.Member {

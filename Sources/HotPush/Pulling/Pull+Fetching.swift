@@ -173,8 +173,13 @@ final class Draft {
         var release = plan.release
         // The store orders its versions itself; the publisher's order is among the terms.
         release.order = nil
+        // A mirror publishes with a version what it noted about its own origin: ours stands instead.
+        release.foreign.removeAll { $0.key == ReleaseTerms.key }
         if let terms = ReleaseTerms(of: plan.release).member { release.foreign.append(terms) }
-        if let app { release.foreign.append(app.member) }
+        if let app {
+            release.foreign.removeAll { $0.key == AppIdentity.key }
+            release.foreign.append(app.member)
+        }
         let plan = plan
         let contents = contents
         let absent = absent

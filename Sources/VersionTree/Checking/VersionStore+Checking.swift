@@ -82,7 +82,7 @@ extension VersionStore {
         _ names: [String], _ parsed: inout [String: Manifest], _ options: CheckOptions,
         repairing: Bool
     ) throws(StoreError) -> [Finding] {
-        var unreadable: [String: StoreError] = [:]
+        var unreadable: Set<String> = []
         let known = Set(names)
         var kept: [String: Manifest] = [:]
         var room = Self.keptEntriesMax
@@ -101,15 +101,18 @@ extension VersionStore {
                     ordinal: manifest.ordinal)
             } catch {
                 guard Self.saysManifestIsBad(error) else { throw error }
-                unreadable[name] = error
+                unreadable.insert(name)
                 return nil
             }
         }
         parsed = kept
         // A version that is retired just now loses its manifest before its row.
         var damaged: [Finding] = []
-        for (name, error) in unreadable.sorted(by: { $0.key < $1.key })
-        where try store.versionRow(name) != nil {
+        for name in unreadable.sorted() where try store.versionRow(name) != nil {
+            // Or it does so still; or it was added again since.
+            try store.waitForWriters()
+            guard try store.versionRow(name) != nil, let error = try problem(ofManifest: name)
+            else { continue }
             damaged.append(
                 Finding(
                     .damagedManifest, version: name, path: "manifests/\(name).json", error.message))
@@ -119,6 +122,17 @@ extension VersionStore {
             for position in found.indices { found[position].isRepaired = true }
         }
         return damaged + found
+    }
+
+    /// Why a manifest cannot be read; `nil` if it can.
+    private func problem(ofManifest name: String) throws(StoreError) -> StoreError? {
+        do throws(StoreError) {
+            _ = try manifest(of: name)
+            return nil
+        } catch {
+            guard Self.saysManifestIsBad(error) else { throw error }
+            return error
+        }
     }
 
     private func checkObjects(

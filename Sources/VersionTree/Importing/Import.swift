@@ -37,6 +37,7 @@ struct Import {
             version: version, ordinal: ordinal, createdAt: options.createdAt ?? secondsNow(),
             details: options.details)
         manifest.foreign = options.foreign
+        try manifest.validateForeign()
         let pathTwins = try versions.refuseMergedTwins(of: manifest)
         let writing = ManifestFile(versions, manifest, lease: lease.name)
         let registration = try writing.registration()

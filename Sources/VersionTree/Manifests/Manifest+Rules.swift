@@ -1,4 +1,5 @@
 import CASStore
+import StrictJSON
 
 // What a set of entries must fulfil to be a version.
 
@@ -20,6 +21,28 @@ extension Manifest {
         }
         try validateSizes()
         try validateRoutes()
+        try validateForeign()
+    }
+
+    /// Refuses foreign fields that would stand in the file twice: nobody could read it again.
+    func validateForeign() throws(StoreError) {
+        let own = ["castree", "createdAt", "entries", "order", "received", "version"]
+        try validate(foreign, beside: own, of: "it")
+        let entryOwn = ["address", "bytes", "executable", "labels", "path", "routes"]
+        for (position, details) in details where !details.foreign.isEmpty {
+            try validate(details.foreign, beside: entryOwn, of: shown(position))
+        }
+    }
+
+    private func validate(
+        _ fields: [JSONValue.Member], beside own: [String], of owner: String
+    ) throws(StoreError) {
+        if fields.isEmpty { return }
+        // As bytes: strings that only look alike are different keys.
+        var seen = Set(own.map { Array($0.utf8) })
+        for field in fields where !seen.insert(Array(field.key.utf8)).inserted {
+            throw refuse("\(owner) has the field \"\(printable(field.key))\" twice")
+        }
     }
 
     // Sorted by bytes, "a/b" need not follow "a" directly ("a!" stands between), but the directory

@@ -1,0 +1,29 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@Suite("A version that was pulled") struct RepublishingTests {
+    @Test("can be published again, and pulled from there")
+    func mirror() throws {
+        let place = try PublishingPlace()
+        try place.publish("1")
+        let mirror = try TemporaryStore()
+        _ = try #require(
+            try Pull(into: mirror.versions, over: DirectoryTransport(place.origin))
+                .run(place.origin))
+        let second = mirror.directory.appending("origin")
+        try Publisher(second).publish("1", of: mirror.versions)
+
+        let device = try TemporaryStore()
+        _ = try #require(
+            try Pull(into: device.versions, over: DirectoryTransport(second)).run(second))
+        #expect(try readTree(device.path + "/versions/1") == PublishingPlace.first)
+        #expect(try device.reopened().check(CheckOptions(isDeep: true)).findings == [])
+        let terms = try device.versions.manifest(of: "1").foreign.filter { $0.key == "terms" }
+        #expect(terms.count == 1)
+    }
+}

@@ -1,0 +1,1 @@
+"""What the reliability suites share: programs under test, their promises, disks that fail, and the count."""

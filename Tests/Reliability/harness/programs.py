@@ -1,0 +1,132 @@
+"""Runs the programs under test as a user runs them, and the tool that makes their system calls fail."""
+
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+
+# What programs that were built with a sanitizer must be told.
+FOR_SANITIZERS = ("LD_PRELOAD", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+
+@dataclass
+class Fault:
+    """What goes wrong while a program runs; `callfault --help` explains each."""
+
+    do: str = ""  # kill, torn, short, skip, cut or the name of an errno; "": nothing, the calls are counted
+    at: int = 0
+    persists: bool = False  # the call at `at` and all after it
+    after: int = 0  # microseconds
+    under: tuple = ()
+    calls: str = "changes"
+    mount: str = ""
+    flush: int = 2
+    skip: str = ""
+    seconds: int = 60
+
+    def words(self, report, log):
+        words = ["--report", report, "--log", log, "--calls", self.calls, "--seconds", str(self.seconds)]
+        for directory in self.under:
+            words += ["--under", directory]
+        if self.at:
+            words += ["--from" if self.persists else "--at", str(self.at)]
+        if self.after:
+            words += ["--after", str(self.after)]
+        if self.do:
+            words += ["--do", self.do]
+        if self.mount:
+            words += ["--mount", self.mount, "--flush", str(self.flush)]
+        if self.skip:
+            words += ["--skip", self.skip]
+        return words
+
+
+@dataclass
+class Ending:
+    """How a program ended."""
+
+    status: int
+    output: str
+    errors: str
+    calls: int = 0
+    acted: bool = False
+    late: bool = False
+    log: list = field(default_factory=list)
+
+    def complaint(self):
+        """Why no program may end so, or None: it must say what failed, and must not crash."""
+        if self.late:
+            return "it hangs"
+        if self.status not in (0, 1, 3, 4, 8):
+            return f"it ends with status {self.status}: {self.errors.strip()[-300:]}"
+        if self.status == 0:
+            return None
+        if not self.errors.startswith("castree") and self.status not in (1, 4):
+            return f"it fails with status {self.status} and says nothing that a user understands: {self.errors!r}"
+        if self.status == 1 and ": " not in self.errors:
+            return "it fails without a sentence"
+        for word in ("Fatal error", "Unexpectedly found nil", "SQLITE_", "terminated by"):
+            if word in self.errors:
+                return f"it says {word!r}: {self.errors.strip()[-300:]}"
+        return None
+
+
+class Programs:
+    """The directory with castree, castree-pull and callfault."""
+
+    def __init__(self, directory=None, reports=None):
+        self.directory = os.path.abspath(directory or os.path.join(ROOT, ".build", "release"))
+        self.castree = os.path.join(self.directory, "castree")
+        self.callfault = os.path.join(self.directory, "callfault")
+        for program in (self.castree, self.callfault, self.castree + "-pull"):
+            if not os.access(program, os.X_OK):
+                raise SystemExit(f"there is no {program}; make build first, or say --programs DIRECTORY")
+        # Gone when this ends.
+        self.reports = tempfile.TemporaryDirectory(
+            prefix="castree-reports-", dir=reports, ignore_cleanup_errors=True)
+
+    def cannot_inject(self):
+        """Why no system call can be made to fail here, or None."""
+        tried = subprocess.run([self.callfault, "--", "/bin/true"], capture_output=True, text=True, check=False)
+        return (tried.stderr.strip() or "callfault does not work here") if tried.returncode else None
+
+    def run(self, words, store=None, fault=None, seconds=120, user=None):
+        """Runs castree to its end."""
+        command = [self.castree] + list(words)
+        if store:
+            command += ["--store", store]
+        if fault is None:
+            return self._run(command, seconds, user)
+        report = os.path.join(self.reports.name, str(os.getpid()))
+        log = report + ".log"
+        fault_words = fault.words(report, log)
+        ending = self._run([self.callfault] + fault_words + ["--"] + command, seconds + fault.seconds, user)
+        if ending.status == 125:
+            raise SystemExit(f"callfault: {ending.errors}")
+        with open(report, encoding="utf-8") as lines:
+            figures = dict(word.split("=") for word in lines.read().split())
+        os.remove(report)
+        ending.calls = int(figures["calls"])
+        ending.acted = figures["acted"] == "1"
+        ending.late = figures["late"] == "1"
+        with open(log, encoding="utf-8", errors="replace") as lines:
+            ending.log = [line.rstrip("\n").split(" ", 3) for line in lines]
+        return ending
+
+    @staticmethod
+    def _run(command, seconds, user):
+        environment = {"PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8", "HOME": "/nonexistent",
+                       "SWIFT_BACKTRACE": "enable=no"}
+        environment |= {name: os.environ[name] for name in FOR_SANITIZERS if name in os.environ}
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL,
+                                  env=environment, user=user, check=False)
+        except subprocess.TimeoutExpired as late:
+            return Ending(-1, _text(late.stdout), _text(late.stderr), late=True)
+        status = done.returncode if done.returncode >= 0 else 128 - done.returncode
+        return Ending(status, _text(done.stdout), _text(done.stderr))
+
+
+def _text(octets):
+    return (octets or b"").decode("utf-8", "replace")

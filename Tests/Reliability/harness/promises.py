@@ -1,0 +1,156 @@
+"""What was acknowledged, kept outside of the store, and whether the store still keeps it."""
+
+import json
+import os
+from dataclasses import dataclass, field, replace
+
+from . import removal
+from .releases import release, tree_complaint
+
+# What a check may find after an interruption. Everything else would be a loss or a wrong byte.
+LEFT_BY_THE_DEAD = {"leftover"}
+
+
+@dataclass(frozen=True)
+class Promised:
+    """The state that a series of acknowledged verbs has promised."""
+
+    store: bool = False
+    versions: frozenset = frozenset()
+    current: str | None = None
+    known_good: frozenset = frozenset()
+    published: str | None = None
+
+    def with_version(self, name):
+        return replace(self, store=True, versions=self.versions | {name})
+
+    def without_version(self, name):
+        return replace(self, versions=self.versions - {name})
+
+
+@dataclass
+class Places:
+    """Where a world of this test is."""
+
+    device: str  # what fails: the store and the origin are here
+    outside: str  # what does not: releases, the origin that is pulled from, stores to compare with
+    seed: int = 0
+    token: str = ""
+    store: str = field(init=False)
+    origin: str = field(init=False)
+    upstream: str = field(init=False)
+
+    def __post_init__(self):
+        self.store = os.path.join(self.device, "store")
+        self.origin = os.path.join(self.device, "origin")
+        self.upstream = os.path.join(self.outside, "upstream")
+
+    def source(self, name):
+        return os.path.join(self.outside, "release-" + name)
+
+    def files(self, name):
+        return release(int(name), self.seed)
+
+
+def complaints(programs, places, before, after, partial=None):
+    """All that contradicts the promise, as sentences.
+
+    Every aspect must be as in `before`, which is acknowledged, or as in `after`, where a verb was on its way.
+    `partial` names a version that a verb may have left incomplete.
+    """
+    listed = programs.run(["versions", "--json"], places.store)
+    if listed.status == 3 and not before.store:
+        return []
+    if listed.status != 0:
+        return [f"versions fails with status {listed.status}: {listed.errors.strip()}"]
+    wrong = []
+    wrong += _wrong_versions(json.loads(listed.output), places, before, after, partial)
+    wrong += _wrong_lifecycle(programs, places, before, after)
+    # The link follows lifecycle.json: between the two it may be one behind.
+    moving = {"wrongCurrentLink"} if before.current != after.current else set()
+    wrong += _wrong_findings(programs, places, LEFT_BY_THE_DEAD | moving)
+    if before.published:
+        wrong += _wrong_origin(programs, places, {before.published, after.published})
+    return wrong
+
+
+def final_complaints(programs, places, promised):
+    """All that contradicts the promise once everything was repeated and collected: nothing may be left."""
+    collected = programs.run(["gc"], places.store)
+    if collected.status != 0:
+        return [f"gc fails: {collected.errors.strip()}"]
+    wrong = complaints(programs, places, promised, promised)
+    return wrong + _wrong_findings(programs, places, set()) + _left_behind(places)
+
+
+def _wrong_versions(listed, places, before, after, partial):
+    states = {version["version"]: version["state"] for version in listed}
+    wrong = []
+    for name in sorted(before.versions & after.versions):
+        if states.get(name) != "materialized":
+            wrong.append(f"version {name} was acknowledged and is {states.get(name, 'lost')}")
+    for name, state in states.items():
+        if name not in before.versions | after.versions:
+            wrong.append(f"version {name} is {state}, and nobody made it")
+        elif state == "incomplete" and name != partial:
+            wrong.append(f"version {name} is incomplete")
+    trees = os.path.join(places.store, "versions")
+    for name in os.listdir(trees) if os.path.isdir(trees) else []:
+        if not name.startswith("."):
+            complaint = tree_complaint(os.path.join(trees, name), places.files(name))
+            if complaint and name not in before.versions - after.versions:
+                wrong.append(complaint)
+    return wrong
+
+
+def _wrong_lifecycle(programs, places, before, after):
+    told = programs.run(["lifecycle", "--json"], places.store)
+    if told.status != 0:
+        return [f"lifecycle fails: {told.errors.strip()}"]
+    state = json.loads(told.output)
+    wrong = []
+    if state["current"] not in (before.current, after.current):
+        wrong.append(f"current is {state['current']}, not {before.current} (or {after.current})")
+    for name in before.known_good & after.known_good:
+        if name not in state["knownGood"]:
+            wrong.append(f"{name} was confirmed and is not known good")
+    link = os.path.join(places.store, "current")
+    shown = os.path.basename(os.readlink(link)) if os.path.islink(link) else None
+    if shown not in (before.current, after.current):
+        wrong.append(f"the link shows {shown}, not {before.current} (or {after.current})")
+    return wrong
+
+
+def _wrong_findings(programs, places, allowed):
+    checked = programs.run(["fsck", "--deep", "--json"], places.store)
+    if checked.status not in (0, 4):
+        return [f"fsck fails with status {checked.status}: {checked.errors.strip()}"]
+    return [
+        f"fsck finds {finding['kind']}: {finding['message']}"
+        for finding in json.loads(checked.output)["findings"]
+        if finding["kind"] not in allowed
+    ]
+
+
+def _left_behind(places):
+    """What no check speaks of and nobody needs: files of writers that are gone."""
+    left = []
+    for directory in ("staging", "manifests", "versions", "quarantine"):
+        for name in os.listdir(os.path.join(places.store, directory)):
+            if name.startswith(".") or directory in ("staging", "quarantine"):
+                left.append(f"{directory}/{name} is left for ever")
+    return left
+
+
+def _wrong_origin(programs, places, names):
+    """Whoever pulls must get one of the versions that were published, whole."""
+    copy = os.path.join(places.outside, "comparison")
+    removal.remove(copy)
+    pulled = programs.run(["pull", places.origin, "--keep", "--json"], copy)
+    if pulled.status != 0:
+        return [f"the origin cannot be pulled from: {pulled.errors.strip()}"]
+    name = json.loads(pulled.output)["version"]
+    if name not in names:
+        return [f"the origin offers {name}, not {names}"]
+    complaint = tree_complaint(os.path.join(copy, "versions", name), places.files(name))
+    return [f"pulled from the origin: {complaint}"] if complaint else []

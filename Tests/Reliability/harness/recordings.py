@@ -1,0 +1,108 @@
+"""A disk under a recorder, and the states that a power cut could have left of it."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+from . import disks
+from .recorder import FLUSH, RECORD, WRITE
+
+
+@dataclass
+class Entry:
+    """A write or a flush, and where the record stood after it."""
+
+    kind: int
+    offset: int
+    content: bytes
+    end: int
+
+
+class RecordedDisk:
+    """A disk whose writes are recorded. With `first` and `count` some of them fail."""
+
+    def __init__(self, disk, directory, first=0, count=1):
+        self.disk = disk
+        self.fuse = os.path.join(directory, "fuse")
+        self.record = os.path.join(directory, "record")
+        os.makedirs(self.fuse, exist_ok=True)
+        if os.path.exists(self.record):
+            os.remove(self.record)
+        here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorder.py")
+        words = [sys.executable, here, disk.image, self.fuse, self.record]
+        self.process = subprocess.Popen(words + ([str(first), str(count)] if first else []))
+        end = time.monotonic() + 60
+        while not os.path.exists(os.path.join(self.fuse, "disk")):
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise OSError("the recorder does not start")
+            time.sleep(0.005)
+        disk.device = disks.run("losetup", "--find", "--show", os.path.join(self.fuse, "disk")).strip()
+
+    def position(self):
+        """How long the record is: what is noted now happened before what comes behind it."""
+        return os.path.getsize(self.record)
+
+    def end(self):
+        """Takes everything apart. The image holds what the disk has got."""
+        self.disk.unmount()
+        disks.run("losetup", "--detach", self.disk.device)
+        device, self.disk.device = self.disk.device, None
+        limit = time.monotonic() + 60
+        while disks.run("losetup", "--list", "--noheadings", "--output", "NAME").find(device + "\n") >= 0:
+            if time.monotonic() > limit:
+                break
+            time.sleep(0.01)
+        while subprocess.run(["umount", self.fuse], capture_output=True, check=False).returncode:
+            if time.monotonic() > limit:
+                raise disks.Busy(f"{self.fuse} stays busy")
+            time.sleep(0.01)
+        self.process.wait(60)
+
+
+def read_record(path):
+    """The entries of a record."""
+    entries = []
+    with open(path, "rb") as file:
+        while len(head := file.read(RECORD.size)) == RECORD.size:
+            kind, _, offset, length = RECORD.unpack(head)
+            entries.append(Entry(kind, offset, file.read(length), file.tell()))
+    return entries
+
+
+def states(entries, count, seed):
+    """Chooses states: (number of entries until the cut, kind, the entries that the disk kept)."""
+    chance = random.Random(seed)
+    flushes = [at for at, entry in enumerate(entries) if entry.kind == FLUSH]
+    for number in range(count):
+        # Every second cut is just before a flush: then most is at stake.
+        cut = chance.choice(flushes) if number % 2 and flushes else chance.randrange(1, len(entries) + 1)
+        kind = ("nothing", "some", "torn", "everything")[chance.choices(range(4), (3, 5, 2, 1))[0]]
+        kept = max((at for at in flushes if at < cut), default=-1) + 1
+        chosen = [entry for entry in entries[:kept] if entry.kind == WRITE]
+        late = [entry for entry in entries[kept:cut] if entry.kind == WRITE]
+        if kind == "everything":
+            chosen += late
+        elif kind in ("some", "torn"):
+            share = chance.random()
+            some = [entry for entry in late if chance.random() < share]
+            if kind == "torn" and some:
+                at = chance.randrange(len(some))
+                whole = some[at]
+                sectors = chance.randrange(0, len(whole.content) // 512 + 1)
+                some[at] = Entry(WRITE, whole.offset, whole.content[:sectors * 512], whole.end)
+            chosen += some
+        yield cut, kind, chosen
+
+
+def build(template, image, chosen):
+    """Writes the state of a disk."""
+    disks.run("cp", "--sparse=always", template, image)
+    file = os.open(image, os.O_WRONLY)
+    try:
+        for entry in chosen:
+            os.pwrite(file, entry.content, entry.offset)
+    finally:
+        os.close(file)

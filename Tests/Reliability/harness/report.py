@@ -1,0 +1,53 @@
+"""Counts, says what failed and how to see it again, and ends with one line of figures."""
+
+import argparse
+import shutil
+import sys
+import time
+
+
+class Report:
+    """The figures of one suite."""
+
+    def __init__(self, suite):
+        self.suite, self.cycles, self.faults, self.failures = suite, 0, 0, 0
+        self.start = time.monotonic()
+
+    def count(self, faults=1):
+        self.cycles += 1
+        self.faults += faults
+
+    def fail(self, where, complaints):
+        self.failures += 1
+        for complaint in complaints:
+            print(f"FAIL {self.suite} {where}: {complaint}", flush=True)
+
+    def end(self, *extra):
+        """Prints the line of figures; returns the exit status."""
+        seconds = time.monotonic() - self.start
+        words = [f"suite={self.suite}", f"cycles={self.cycles}", f"faults={self.faults}",
+                 f"failures={self.failures}", f"seconds={seconds:.0f}", *extra]
+        print(" ".join(words), flush=True)
+        return 1 if self.failures else 0
+
+
+def skip(suite, why):
+    """Ends a suite that cannot run here, saying so."""
+    print(f"suite={suite} skipped: {why}")
+    sys.exit(0)
+
+
+def need(suite, *programs):
+    """Ends with a message if one of the programs is not installed."""
+    path = "/usr/sbin:/sbin:/usr/local/sbin"
+    for program in programs:
+        if not shutil.which(program) and not shutil.which(program, path=path):
+            skip(suite, f"{program} is not installed; scripts/setup reliability installs it")
+
+
+def arguments(description):
+    """The options that all suites have."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--programs", help="the directory with castree and callfault (.build/release)")
+    parser.add_argument("--seed", type=int, default=1, help="where chance begins (1)")
+    return parser

@@ -1,0 +1,84 @@
+import Foundation
+import Testing
+
+/// A short, seeded slice of Tests/Reliability: the real programs, and what stands below them broken.
+///
+/// `make stress`, `make crashpoints` and `make fulldisk` do the same for longer. `CASTREE_STRESS_SECONDS` says how long
+/// the first of them goes on here.
+@Suite("The programs", .serialized) struct ReliabilityTests {
+    static let directory = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Reliability")
+    static let stressSeconds =
+        ProcessInfo.processInfo.environment["CASTREE_STRESS_SECONDS"].flatMap { Int($0) } ?? 60
+
+    @Test("lose nothing while many run at once and some are killed")
+    func stress() throws {
+        try expectClean("stress", ["--seconds", "\(Self.stressSeconds)"])
+    }
+
+    @Test("lose nothing when they are killed or refused at any file-system call")
+    func crashPoints() throws {
+        try expectClean("crashpoints", ["--limit", "120"])
+    }
+
+    @Test("say what is in the way of them on disks that are full or not theirs, and free them")
+    func fullDisks() throws {
+        let hindrances = ["space", "inodes", "readonly", "permission"]
+        try expectClean(
+            "fulldisk", ["--systems", "ext4", "--levels", "1", "--hindrances"] + hindrances)
+    }
+
+    @Test(
+        "are seen to fail where they are broken on purpose",
+        arguments: [
+            ["crashpoints", "--modes", "kill", "--believe", "--verbs", "add-2", "--limit", "20"],
+            ["crashpoints", "--modes", "skip", "--verbs", "add-1", "--limit", "30"],
+            ["stress", "--seconds", "2", "--round", "1", "--sabotage"],
+        ])
+    func brokenOnPurpose(words: [String]) throws {
+        let (status, output) = try run(words[0], Array(words.dropFirst()))
+        guard !isSkipped(output) else { return }
+        #expect(status == 1 && output.contains("FAIL"), "\(output)")
+        removeKept(output)
+    }
+
+    private func expectClean(_ suite: String, _ words: [String]) throws {
+        let (status, output) = try run(suite, words)
+        if !isSkipped(output) { #expect(status == 0, "\(suite): \(output)") }
+    }
+
+    /// Without root, loop devices or seccomp a suite says so and ends: nothing is wrong with castree then.
+    private func isSkipped(_ output: String) -> Bool {
+        guard output.contains("skipped:") else { return false }
+        print(output)
+        return true
+    }
+
+    private func run(_ suite: String, _ words: [String]) throws -> (status: Int32, output: String) {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments =
+            ["python3", Self.directory.appending(path: suite).path] + words
+            + ["--seed", "1", "--programs", Programs.directory]
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
+
+    /// What a suite keeps of a failure is not wanted where the failure was.
+    private func removeKept(_ output: String) {
+        for line in output.split(separator: "\n") {
+            guard let mark = line.range(of: "kept: ") else { continue }
+            let path = String(line[mark.upperBound...])
+            let base = path.components(separatedBy: "/").prefix { !$0.hasPrefix("castree-") }
+            let name = path.components(separatedBy: "/").first { $0.hasPrefix("castree-") }
+            guard let name else { continue }
+            // What is left of it is in memory or in the temporary directory; the system removes it, too.
+            try? FileManager.default.removeItem(atPath: (base + [name]).joined(separator: "/"))
+        }
+    }
+}
