@@ -115,6 +115,11 @@ let package = Package(
                 "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
+            name: "ReliabilityTests",
+            dependencies: [
+                "StorageTestSupport", "HotPush", "VersionTree", "CASStore", "StrictJSON",
+            ], swiftSettings: settings),
+        .testTarget(
             name: "ServeFromCASTests",
             dependencies: [
                 "StorageTestSupport", "ServeFromCAS", "VersionTree", "CASStore", "StrictJSON",
