@@ -138,6 +138,11 @@ let package = Package(
                 "ServeFromCAS", "HotPush", "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(
+            name: "ReliabilityTests",
+            dependencies: [
+                "StorageTestSupport", "HotPush", "VersionTree", "CASStore", "StrictJSON",
+            ], swiftSettings: settings),
+        .testTarget(
             name: "ServeFromCASTests",
             dependencies: [
                 "StorageTestSupport", "ServeFromCAS", "VersionTree", "CASStore", "StrictJSON",

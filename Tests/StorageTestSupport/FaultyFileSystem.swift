@@ -36,10 +36,14 @@ package final class FaultyFileSystem: FileSystem {
         }
 
         /// Writes the first half of the bytes of the n-th write, then throws `errno`, once.
+        ///
+        /// - Parameter ofAll: count all operations; the n-th must be a write.
         package static func tear(
-            _ errno: Int32, at position: Int, path: String = ""
+            _ errno: Int32, at position: Int, path: String = "", ofAll: Bool = false
         ) -> Fault {
-            Fault(kind: .tear, errno: errno, position: position, verbs: [.write], path: path)
+            Fault(
+                kind: .tear, errno: errno, position: position,
+                verbs: ofAll ? Set(Verb.allCases) : [.write], path: path)
         }
 
         /// Lets n operations happen and none after them, not even the cleaning up: for the disk,
@@ -186,6 +190,7 @@ package final class FaultyFileSystem: FileSystem {
         case .throwing(let number):
             throw StoreError(systemCall: verb.call, errno: number, path: operation.path)
         case .tearing(let number):
+            // Threads may meet in another order than in the run that was counted: then it just fails.
             try torn?()
             throw StoreError(systemCall: verb.call, errno: number, path: operation.path)
         }

@@ -19,6 +19,18 @@ public final class TemporaryDirectory: Sendable {
             atPath: path, withIntermediateDirectories: true)
     }
 
+    /// Makes a directory in memory where the system has a place for that: for tests that make thousands of
+    /// small stores and whose syncs are modelled, not made.
+    package init(inMemory: Bool) {
+        let memory = "/dev/shm"
+        let base =
+            inMemory && FileManager.default.isWritableFile(atPath: memory)
+            ? memory : ProcessInfo.processInfo.environment["CASTREE_TEST_TMP"] ?? "/tmp"
+        path = base + "/castree-test-" + UUID().uuidString.prefix(13)
+        try? FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true)
+    }
+
     deinit {
         // Trees are read-only; whoever owns them makes them writable to remove them. Not by a child
         // process: between fork and exec it would hold the locks of this one.

@@ -197,10 +197,25 @@ extension Store {
                 .leftover, path: "leases/\($0)",
                 "a writer that died has left staged files (lease \($0))")
         }
-        guard repairing, !dead.isEmpty else { return findings }
-        try recoverDeadLeases()
-        try recoverLostLeases()
-        for position in findings.indices { findings[position].isRepaired = true }
+        if repairing, !dead.isEmpty {
+            try recoverDeadLeases()
+            try recoverLostLeases()
+            for position in findings.indices { findings[position].isRepaired = true }
+        }
+        return findings + (try strayLeases())
+    }
+
+    /// What stands among the leases and is no file: nobody's lease, and left alone.
+    private func strayLeases() throws(StoreError) -> [Finding] {
+        var findings: [Finding] = []
+        for name in try leaseFiles().sorted() {
+            let status = try fileSystem.status(directories.leases.raw, name)
+            guard let status, status.kind != .regular else { continue }
+            findings.append(
+                Finding(
+                    .strayFile, path: "leases/\(printable(name))",
+                    "leases/\(printable(name)) is not castree's"))
+        }
         return findings
     }
 

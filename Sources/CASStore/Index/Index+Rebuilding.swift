@@ -35,6 +35,9 @@ extension Index {
     /// Makes the index file of a store; the caller holds the lock for rebuilding.
     @discardableResult
     func create() throws(StoreError) -> (objects: Int, versions: Int) {
+        epoch = try randomToken()
+        // Whoever finds an index that nobody finished sees that it was begun, and does not call it damage.
+        try announceFirst()
         let made = try Connection(path: path, mode: .readWrite)
         try made.execute(IndexSchema.settings)
         try made.execute(IndexSchema.cacheWhileMaking)
@@ -54,6 +57,7 @@ extension Index {
     /// An index in memory, for disks that cannot hold one.
     func fillMemory() throws(StoreError) {
         close()
+        epoch = try randomToken()
         let made = try Connection(path: ":memory:", mode: .memory)
         _ = try made.transaction(writing: true) { () throws(StoreError) in try self.fill(made) }
         connection = made
@@ -63,7 +67,6 @@ extension Index {
 
     private func fill(_ made: Connection) throws(StoreError) -> (objects: Int, versions: Int) {
         try made.execute(IndexSchema.creation)
-        epoch = try randomToken()
         try made.statement("INSERT INTO meta VALUES ('epoch', ?), ('generation', 1)")
             .bind(1, epoch).run()
         let objects = ObjectDirectory(fileSystem, directories)

@@ -6,16 +6,29 @@ extension VersionStore {
     /// Changes the lifecycle: alone, durably, and as a whole.
     ///
     /// If `body` throws, nothing changes.
+    /// - Parameter vouches: whether the caller promises that the lifecycle is as it leaves it; then it is
+    ///   made durable although nothing changes.
     func changeLifecycle<R>(
-        _ body: (inout Lifecycle) throws(StoreError) -> R
+        vouching vouches: Bool = true, _ body: (inout Lifecycle) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         try store.checkWritable()
         return try store.withReserve { () throws(StoreError) -> R in
             try self.withLifecycleLocked { () throws(StoreError) -> R in
                 let before = try self.lifecycle()
                 var lifecycle = before
-                let result = try body(&lifecycle)
-                if lifecycle != before { try self.write(lifecycle) }
+                let result: R
+                do throws(StoreError) { result = try body(&lifecycle) } catch {
+                    // Nothing changes; but the link may be behind since an earlier change was cut short. The
+                    // error to report is the first.
+                    try? self.pointCurrent(at: before.current)
+                    throw error
+                }
+                if lifecycle != before {
+                    try self.write(lifecycle)
+                } else if vouches {
+                    // Whoever wrote it may have been killed before its name was durable.
+                    try self.store.sync(self.directories.root.raw)
+                }
                 try self.pointCurrent(at: lifecycle.current)
                 return result
             }

@@ -236,7 +236,7 @@ extension VersionStore {
         guard let row = try store.versionRow(name), row.isComplete,
             lifecycle.ban(of: row.content) == nil
         else { return false }
-        try materialize(name)
+        _ = try materializeIfAbsent(name)
         return true
     }
 }

@@ -23,9 +23,18 @@ extension VersionStore {
     /// In one step it is visible.
     /// - Throws: `.noVersion`; `.incompleteVersion` if objects are missing; `.outOfSpace`.
     public func materialize(_ name: String) throws(StoreError) {
+        if try materializeIfAbsent(name) { return }
+        // Whoever built it may have been killed before its name was durable.
+        try store.sync(directories.versions.raw)
+    }
+
+    /// Builds the tree if it is not there.
+    /// - Returns: whether it was built now, durably.
+    func materializeIfAbsent(_ name: String) throws(StoreError) -> Bool {
         let row = try row(of: name)
-        guard try !isMaterialized(name) else { return }
+        // First of all: a repair that was cut short leaves the tree of a version that has lost objects.
         guard row.isComplete else { throw try incomplete(name) }
+        guard try !isMaterialized(name) else { return false }
         let manifest = try manifest(of: name)
         _ = try refuseMergedTwins(of: manifest)
         let lease = try store.makeLease()
@@ -34,6 +43,7 @@ extension VersionStore {
         try store.syncAll()
         try publishTree(tree, of: manifest)
         try store.sync(directories.versions.raw)
+        return true
     }
 
     func incomplete(_ name: String) throws(StoreError) -> StoreError {

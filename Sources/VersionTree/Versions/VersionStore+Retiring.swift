@@ -29,7 +29,8 @@ extension VersionStore {
         _ version: String, lease: String
     ) throws(StoreError) -> (references: Int, tree: TreeInRemoval?) {
         // Under the lock of the lifecycle: nobody makes it current meanwhile.
-        try changeLifecycle { (lifecycle) throws(StoreError) -> (Int, TreeInRemoval?) in
+        try changeLifecycle(vouching: false) {
+            (lifecycle) throws(StoreError) -> (Int, TreeInRemoval?) in
             guard try self.isRegistered(version) else { throw Self.noVersion(version) }
             let isLast = try self.isLastKnownGood(version, lifecycle)
             let last = isLast ? "it is the last known good version" : nil

@@ -1,0 +1,27 @@
+import Foundation
+import Testing
+
+/// Every verb, cut off after every change that it makes to the disk.
+@Suite("A store whose power is cut") struct PowerCutTests {
+    @Test("keeps its promises after every change of a verb", arguments: Scenario.all)
+    func everyPoint(_ scenario: Scenario) throws {
+        let tally = try PowerCuts(scenario: scenario).run()
+        #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
+        #expect(tally.points > 3)
+        print(
+            "power cuts, \(scenario.testDescription): \(tally.points) points, "
+                + "\(tally.states) states, \(tally.distinct) distinct")
+    }
+
+    @Test(
+        "keeps its promises when a process is killed, another ends its work, and then the power goes",
+        arguments: Scenario.all.filter { !$0.isOnce })
+    func secondLife(_ scenario: Scenario) throws {
+        let tally = try PowerCuts(scenario: scenario).runTwice(
+            every: scenario.testDescription == Scenario.pull.testDescription ? 4 : 2)
+        #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
+        print(
+            "second lives, \(scenario.testDescription): \(tally.points) points, "
+                + "\(tally.states) states")
+    }
+}

@@ -1,0 +1,121 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+extension Scenario {
+    /// Publishes versions to the origin `origin` of a directory.
+    private static func publish(
+        _ names: [String], of versions: VersionStore, to path: String,
+        on disk: any FileSystem = POSIXFileSystem(), isDurable: Bool = false
+    ) throws {
+        var options = PublisherOptions()
+        options.isDurable = isDurable
+        let publisher = Publisher(
+            path, options: options, fileSystem: disk, now: { 1_760_000_000 })
+        for name in names {
+            try publisher.publish(
+                name, of: versions, as: ReleaseOffer(channel: try ChannelName("stable")))
+        }
+    }
+
+    static let pull = Scenario(
+        testDescription: "pull",
+        prepare: { place in
+            try makeStore(place)
+            let publishing = try VersionStore.create(
+                at: place.beside + "/publisher", options: Place.options(false)
+            ).versions
+            try place.add("1", to: publishing)
+            try publish(["1"], of: publishing, to: place.beside + "/origin")
+        },
+        run: { place, disk, isDurable in
+            var options = PullOptions()
+            options.destination = .current
+            let origin = place.beside + "/origin"
+            let versions = try place.open(on: disk, isDurable: isDurable)
+            _ = try Pull(into: versions, over: DirectoryTransport(origin), options).run(origin)
+        })
+
+    /// What a reader finds at the origin, every byte of it held against its address.
+    private static func offered(_ place: Place) throws -> String? {
+        let path = place.root + "/origin"
+        guard FileManager.default.fileExists(atPath: path + "/origin.json") else { return nil }
+        let reader = try DirectoryOrigin(path)
+        guard let release = try reader.pointer(.stable)?.releases.first,
+            let version = release.version
+        else { return nil }
+        guard let (manifest, _) = try reader.manifest(of: version) else { return "no manifest" }
+        var files: [String: String] = [:]
+        for entry in manifest.entries {
+            guard let bytes = try reader.read(entry.address, limit: 1 << 20) else {
+                return "no object for \(entry.path)"
+            }
+            files[entry.path.description] = String(decoding: bytes, as: UTF8.self)
+        }
+        let name = version.name.description
+        return files == Place.contents[name] ? name : "wrong bytes"
+    }
+
+    static let publish = Scenario(
+        testDescription: "publish",
+        prepare: { place in
+            try with("1", "2")(place)
+            try publish(["1"], of: place.open(), to: place.root + "/origin")
+        },
+        run: { place, disk, isDurable in
+            try publish(
+                ["2"], of: place.open(), to: place.root + "/origin", on: disk, isDurable: isDurable)
+        },
+        isKept: { place, _ in try offered(place) == "2" },
+        holds: { place in ["1", "2"].contains(try offered(place)) })
+
+    static let publishFirst = Scenario(
+        testDescription: "publish into nothing",
+        prepare: with("1", "2"),
+        run: { place, disk, isDurable in
+            try publish(
+                ["2"], of: place.open(), to: place.root + "/origin", on: disk, isDurable: isDurable)
+        },
+        isKept: { place, _ in try offered(place) == "2" },
+        holds: { place in [nil, "2"].contains(try offered(place)) })
+
+    static let withdraw = Scenario(
+        testDescription: "withdraw",
+        prepare: { place in
+            try with("1", "2")(place)
+            try publish(["1", "2"], of: place.open(), to: place.root + "/origin")
+        },
+        run: { place, disk, isDurable in
+            var options = PublisherOptions()
+            options.isDurable = isDurable
+            let publisher = Publisher(
+                place.root + "/origin", options: options, fileSystem: disk,
+                now: { 1_760_000_000 })
+            _ = try publisher.withdraw(VersionName("2"))
+        },
+        isKept: { place, _ in try offered(place) == "1" },
+        holds: { place in ["1", "2"].contains(try offered(place)) }, isDone: [.notOffered])
+
+    static let prune = Scenario(
+        testDescription: "prune",
+        prepare: { place in
+            try with("1", "2")(place)
+            try publish(["1", "2"], of: place.open(), to: place.root + "/origin")
+        },
+        run: { place, disk, isDurable in
+            var options = PublisherOptions()
+            options.isDurable = isDurable
+            let publisher = Publisher(
+                place.root + "/origin", options: options, fileSystem: disk,
+                now: { 1_760_000_000 })
+            _ = try publisher.collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
+        },
+        isKept: { place, _ in try offered(place) == "2" },
+        holds: { place in try offered(place) == "2" })
+
+    static let origins = [pull, publish, publishFirst, withdraw, prune]
+    static let all = stores + origins
+}

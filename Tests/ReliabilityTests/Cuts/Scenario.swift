@@ -1,0 +1,285 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// A verb on a store (or an origin) and what its acknowledgement promises.
+struct Scenario: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    /// What is there before; all of it is durable.
+    var prepare: @Sendable (Place) throws -> Void
+    /// The verb.
+    var run: @Sendable (Place, any FileSystem, _ isDurable: Bool) throws -> Void
+    /// What is promised once it has returned, besides what the facts say.
+    var isKept: @Sendable (Place, VersionStore) throws -> Bool = { _, _ in true }
+    /// What holds at any time.
+    var holds: @Sendable (Place) throws -> Bool = { _ in true }
+    /// What repeating it may say when it is done already.
+    var isDone: Set<StoreError.Code> = []
+    /// Whether a second time does something else than the first (a second start is not the first).
+    var isOnce = false
+    /// Damage that is there before; what a check may find until the verb has run.
+    var known: Set<Finding.Kind> = []
+    /// Whether the store is there before.
+    var hasStore = true
+}
+
+extension Scenario {
+    /// A store with version 0 shown and known good, and something to collect.
+    static func makeStore(_ place: Place) throws {
+        let versions = try VersionStore.create(
+            at: place.store, options: Place.options(false), fileSystem: POSIXFileSystem())
+        try place.add("0", to: versions)
+        try versions.activate("0")
+        try versions.confirm("0", token: versions.boot().token)
+        let lease = try versions.store.makeLease()
+        _ = try versions.store.put(Array("garbage".utf8), protectedBy: lease)
+    }
+
+    static func with(_ names: String...) -> @Sendable (Place) throws -> Void {
+        { place in
+            try makeStore(place)
+            let versions = try place.open()
+            for name in names { try place.add(name, to: versions) }
+        }
+    }
+
+    private static func verb(
+        _ body: @escaping @Sendable (Place, VersionStore) throws -> Void
+    ) -> @Sendable (Place, any FileSystem, Bool) throws -> Void {
+        { place, disk, isDurable in
+            try body(place, place.open(on: disk, isDurable: isDurable))
+        }
+    }
+
+    static let initialize = Scenario(
+        testDescription: "init", prepare: { _ in },
+        run: { place, disk, isDurable in
+            _ = try VersionStore.create(
+                at: place.store, options: Place.options(isDurable), fileSystem: disk)
+        }, hasStore: false)
+
+    static let put = Scenario(
+        testDescription: "put", prepare: makeStore,
+        run: verb { _, versions in
+            let lease = try versions.store.makeLease()
+            _ = try versions.store.put(Array("an object".utf8), protectedBy: lease)
+        },
+        isKept: { _, versions in
+            try versions.store.read(address(of: "an object"), limit: 100)
+                == Array("an object".utf8)
+        })
+
+    static let arriving = ["small content", String(repeating: "large", count: 60_000), "unnamed"]
+
+    static let arrive = Scenario(
+        testDescription: "arrive", prepare: makeStore,
+        run: verb { _, versions in
+            let arrivals = try Arrivals(versions.store)
+            for (number, text) in arriving.enumerated() {
+                var arrival = try arrivals.begin(
+                    number == 2 ? address(of: "a stand-in") : address(of: text),
+                    byteCount: Int64(text.utf8.count), isProvisional: number == 2)
+                if arrival.offset > 0 { try arrival.restart() }
+                try arrival.append(Array(text.utf8).span.bytes)
+                _ = try arrival.finish()
+            }
+            try arrivals.settle()
+        },
+        isKept: { _, versions in
+            for text in arriving {
+                guard try versions.store.read(address(of: text), limit: 1 << 20) != nil else {
+                    return false
+                }
+            }
+            return true
+        })
+
+    static let suspend = Scenario(
+        testDescription: "suspend", prepare: with("1"),
+        run: verb { _, versions in
+            let lease = try versions.store.makeLease()
+            var writer = try versions.store.makeWriter(
+                for: address(of: "0123456789"), byteCount: 10, protectedBy: lease)
+            if writer.offset > 0 { try writer.restart() }
+            try writer.append(Array("01234".utf8).span.bytes)
+            try writer.suspend()
+        })
+
+    static let add = Scenario(
+        testDescription: "add", prepare: makeStore,
+        run: verb { place, versions in try place.add("1", to: versions) })
+
+    static let register = Scenario(
+        testDescription: "register", prepare: makeStore,
+        run: verb { _, versions in
+            try versions.register(waiting(["known": "zero", "new": "still to come"]))
+        })
+
+    static let revise = Scenario(
+        testDescription: "revise",
+        prepare: { place in
+            try makeStore(place)
+            try place.open().register(waiting(["known": "a stand-in", "old": "never to come"]))
+        },
+        run: verb { _, versions in
+            try versions.revise(waiting(["known": "zero", "new": "still to come"]))
+        },
+        isKept: { _, versions in
+            try versions.missing(of: "waiting").map(\.paths) == [["new"]]
+        })
+
+    static func waiting(_ files: [String: String]) throws -> Manifest {
+        try Manifest(
+            version: VersionName("waiting"), ordinal: 0, createdAt: 0,
+            entries: files.map { path, text in
+                Manifest.Entry(
+                    path: try TreePath(path), address: try address(of: text),
+                    byteCount: Int64(text.utf8.count))
+            })
+    }
+
+    static let materialize = Scenario(
+        testDescription: "materialize",
+        prepare: { place in
+            try with("1")(place)
+            // A tree may be deleted by hand: it is derived.
+            Damage.remove(place.store + "/versions/1/lib")
+            let versions = place.store + "/versions/1"
+            for name in Damage.names(versions).reversed() {
+                chmod(versions, 0o755)
+                Damage.remove(versions + "/" + name)
+            }
+            rmdir(versions)
+            for shard in try FileManager.default.contentsOfDirectory(
+                atPath: place.store + "/objects")
+            {
+                for file in Damage.names(place.store + "/objects/" + shard)
+                where file.hasSuffix(".x") {
+                    unlink(place.store + "/objects/" + shard + "/" + file)
+                }
+            }
+        },
+        run: verb { _, versions in try versions.materialize("1") },
+        known: [.missingInTree])
+
+    static let checkout = Scenario(
+        testDescription: "checkout",
+        prepare: { place in
+            try with("1")(place)
+            mkdir(place.root + "/out", 0o755)
+        },
+        run: { place, disk, isDurable in
+            let versions = try place.open(on: disk, isDurable: isDurable)
+            _ = try versions.checkout("1", to: place.root + "/out/site", mode: .copy)
+        },
+        isKept: { place, _ in
+            try readTree(place.root + "/out/site") == Place.contents["1"]
+        },
+        holds: { place in
+            let path = place.root + "/out/site"
+            return try !FileManager.default.fileExists(atPath: path)
+                || readTree(path) == Place.contents["1"]
+        }, isDone: [.targetExists])
+
+    static let activate = Scenario(
+        testDescription: "activate", prepare: with("1"),
+        run: verb { _, versions in try versions.activate("1") })
+
+    static let schedule = Scenario(
+        testDescription: "activate at the next boot", prepare: with("1"),
+        run: verb { _, versions in try versions.activateAtNextBoot("1") })
+
+    static let boot = Scenario(
+        testDescription: "boot",
+        prepare: { place in
+            try with("1")(place)
+            try place.open().activateAtNextBoot("1")
+        },
+        run: verb { _, versions in _ = try versions.boot() }, isOnce: true)
+
+    static let confirm = Scenario(
+        testDescription: "confirm",
+        prepare: { place in
+            try with("1")(place)
+            let versions = try place.open()
+            try versions.activate("1")
+            _ = try versions.boot()
+        },
+        run: verb { _, versions in
+            let lifecycle = try versions.lifecycle()
+            let token = lifecycle.boot?.token ?? lifecycle.confirmed?.token
+            try versions.confirm("1", token: token ?? "")
+        })
+
+    static let rollback = Scenario(
+        testDescription: "rollback",
+        prepare: { place in
+            try with("1")(place)
+            try place.open().activate("1")
+        },
+        run: verb { _, versions in _ = try versions.rollback() },
+        isDone: [.nothingToRollBackTo])
+
+    static let forgive = Scenario(
+        testDescription: "forgive",
+        prepare: { place in
+            try with("1")(place)
+            let versions = try place.open()
+            try versions.activate("1")
+            _ = try versions.rollback()
+        },
+        run: verb { _, versions in try versions.forgive("1") }, isDone: [.noVersion])
+
+    static let retire = Scenario(
+        testDescription: "retire", prepare: with("1"),
+        run: verb { _, versions in _ = try versions.retire("1") }, isDone: [.noVersion])
+
+    static let collect = Scenario(
+        testDescription: "gc",
+        prepare: { place in
+            try with("1", "2")(place)
+            try place.open().retire("1")
+        },
+        run: verb { _, versions in _ = try versions.store.collect() },
+        isKept: { _, versions in try versions.store.planCollection().objectCount == 0 })
+
+    /// Retiring and collecting in one go: the whole way of a version's content out.
+    static let retireAndCollect = Scenario(
+        testDescription: "retire and gc", prepare: with("1", "2"),
+        run: verb { _, versions in
+            do { try versions.retire("1") } catch let error as StoreError {
+                guard error.code == .noVersion else { throw error }
+            }
+            _ = try versions.store.collect()
+        })
+
+    static let repair = Scenario(
+        testDescription: "repair",
+        prepare: { place in
+            try with("1", "2")(place)
+            let digits = try address(of: "hello").description
+            try Damage.flip(
+                place.store + "/objects/\(digits.prefix(2))/\(digits.dropFirst(2))", at: 1)
+        },
+        run: verb { _, versions in _ = try versions.check(repairing: true) },
+        known: [.damagedObject])
+
+    static let rebuild = Scenario(
+        testDescription: "rebuild",
+        prepare: { place in
+            try with("1")(place)
+            for name in ["index.sqlite", "index.sqlite-journal", "stamp"] {
+                Damage.remove(place.store + "/" + name)
+            }
+        },
+        run: verb { _, versions in _ = try versions.versions() })
+
+    static let stores = [
+        initialize, put, arrive, suspend, add, register, revise, materialize, checkout, activate,
+        schedule, boot, confirm, rollback, forgive, retire, collect, retireAndCollect, repair,
+        rebuild,
+    ]
+}

@@ -1,0 +1,46 @@
+import Foundation
+import StorageTestSupport
+
+extension FaultyFileSystem.Operation {
+    /// The errors that the manual pages allow for this call, and that a disk, a quota, a limit or a
+    /// stranger's hand may cause.
+    var fittingErrors: [Int32] {
+        let full = [ENOSPC, EDQUOT]
+        switch verb {
+        case .open:
+            return changesDisk
+                ? [EIO, EMFILE, EACCES, EINTR, EROFS] + full : [EIO, EMFILE, EACCES, EINTR]
+        case .read: return [EIO, EINTR]
+        case .write: return [EIO, EINTR] + full
+        case .truncate: return [EIO, EINTR]
+        case .reserve: return [EIO, EINTR] + full
+        case .setMode: return [EIO, EROFS, EPERM]
+        case .sync, .syncAll: return [EIO] + full
+        case .status: return [EIO, EACCES]
+        case .link: return [EIO, EMLINK, EXDEV, EROFS, EACCES] + full
+        case .rename, .renameNew: return [EIO, EXDEV, EROFS, EACCES] + full
+        case .remove: return [EIO, EROFS, EACCES]
+        case .makeDirectory: return [EIO, EMLINK, EROFS, EACCES] + full
+        case .makeSymbolicLink: return [EIO, EROFS, EACCES] + full
+        case .symbolicLink: return [EIO, EACCES]
+        case .list: return [EIO, EACCES]
+        case .clone: return [EIO] + full
+        case .lock: return [EINTR, ENOLCK]
+        case .freeSpace: return [EIO, EINTR]
+        }
+    }
+
+    /// What call it is, whatever the names of this run: hexadecimal digits and process ids left out.
+    var place: String {
+        var result = ""
+        for component in path.split(separator: "/") {
+            let isName =
+                component.utf8.count >= 20
+                || component.utf8.allSatisfy { $0 >= 48 && $0 <= 57 } || component.contains("-")
+            let isShard = component.utf8.count == 2
+            let suffix = component.hasSuffix(".x") ? ".x" : ""
+            result += "/" + (isName || isShard ? "*" + suffix : String(component))
+        }
+        return "\(verb) \(access.map { "\($0)" } ?? "") \(result)"
+    }
+}

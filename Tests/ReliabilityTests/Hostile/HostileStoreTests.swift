@@ -1,0 +1,72 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// State on disk that no castree has written.
+@Suite("A store with a stranger's state") struct HostileStoreTests {
+    private func victim() throws -> TamperingTests.Victim { try TamperingTests.Victim() }
+
+    @Test("refuses a manifest beyond a GiB before it reads it")
+    func hugeManifest() throws {
+        let victim = try victim()
+        // Sparse: it costs nothing to make, and would cost two GiB to read.
+        try Damage.overwriteOrCreate(victim.path("manifests/huge.json"), with: [])
+        try #require(truncate(victim.path("manifests/huge.json"), 2 << 30) == 0)
+        let versions = try victim.place.open()
+        let error = #expect(throws: StoreError.self) { _ = try versions.manifest(of: "huge") }
+        #expect(error?.code == .tooLarge)
+        #expect(try versions.versions().map(\.version).sorted() == ["0", "1", "2"])
+        #expect(throws: StoreError.self) { try versions.store.collect() }
+    }
+
+    @Test(
+        "goes on in any year", arguments: [0, 1, Int64(UInt32.max), 4_291_747_200, 253_402_300_799])
+    func years(_ year: Int64) throws {
+        let victim = try victim()
+        let versions = try victim.place.open()
+        try writeTree(victim.place.beside + "/timed", ["a": "of the year \(year)"])
+        var options = AddOptions()
+        options.createdAt = year
+        try versions.add(
+            directory: victim.place.beside + "/timed", version: "timed", options: options)
+        // The newest is the one that came last, whatever its time says.
+        #expect(try versions.versions().first?.version == "timed")
+        #expect(try versions.versions().first?.createdAt == year)
+        try versions.store.collect()
+        #expect(try versions.check(CheckOptions(isDeep: true)).findings == [])
+    }
+
+    @Test(
+        "takes nothing for an address that is not spelled as one",
+        arguments: [
+            "objects/ab/CDEF", "objects/ab/" + String(repeating: "a", count: 61),
+            "objects/ab/" + String(repeating: "a", count: 63),
+            "objects/ab/" + String(repeating: "A", count: 62),
+            "objects/ab/" + String(repeating: "a", count: 62) + ".y",
+        ])
+    func spelling(_ name: String) throws {
+        let victim = try victim()
+        mkdir(victim.path("objects/ab"), 0o755)
+        try Damage.overwriteOrCreate(victim.path(name), with: [1])
+        let versions = try victim.place.open()
+        #expect(try versions.check().findings.map(\.kind) == [.strayFile])
+        try versions.store.collect()
+        #expect(FileManager.default.fileExists(atPath: victim.path(name)))
+    }
+
+    @Test("that is copied to another place is the same store")
+    func copied() throws {
+        let victim = try victim()
+        let copy = victim.place.moved(to: victim.directory.appending("copy"))
+        mkdir(copy.root, 0o755)
+        try FileManager.default.copyItem(atPath: victim.place.store, toPath: copy.store)
+        let versions = try copy.open()
+        #expect(try versions.versions().map(\.version).sorted() == ["0", "1", "2"])
+        #expect(try versions.lifecycle().current == "1")
+        // A copy has lost its hard links, which a check of the trees may mend.
+        _ = try versions.check(repairing: true)
+        #expect(try copy.open().check(CheckOptions(isDeep: true)).findings == [])
+    }
+}

@@ -1,0 +1,232 @@
+import CASStore
+import Foundation
+
+/// A state of the disk that a power cut may leave.
+struct Remains: Sendable {
+    /// How much of what no sync has reached is there.
+    enum Extent: Sendable, Hashable, CaseIterable {
+        /// Nothing: the disk was slow.
+        case none
+        /// Everything: the process was killed, and the machine lives.
+        case all
+        /// All names, none of the bytes: delayed allocation.
+        case names
+        /// All names, torn bytes.
+        case torn
+        /// Any part of the names, and of each file none, all or torn bytes.
+        case any
+    }
+
+    /// The names and bytes, as saved ones.
+    private(set) var device: Device
+    private(set) var contents: [Int: FileBytes] = [:]
+    private(set) var modes: [Int: UInt32] = [:]
+    private(set) var index: RecordingDisk.IndexFiles
+
+    /// - Parameters:
+    ///   - saved: the index as it is durable, or `nil` if nobody knows that it is.
+    ///   - now: the index as programs see it.
+    init(
+        _ device: Device, extent: Extent, seed: UInt64, saved: RecordingDisk.IndexFiles?,
+        now: RecordingDisk.IndexFiles
+    ) {
+        var random = SplitMix(state: seed)
+        let chosen: Set<Int> =
+            switch extent {
+            case .none: []
+            case .all, .names, .torn: Set(device.pending.indices)
+            case .any: Set(device.pending.indices.filter { _ in Bool.random(using: &random) })
+            }
+        self.device = device.entries(keeping: chosen)
+        for number in device.unsaved {
+            let node = device[number]
+            let (bytes, mode): (FileBytes, UInt32) =
+                switch extent {
+                case .none: (node.savedContent, node.savedMode)
+                case .names: (node.savedContent, node.mode)
+                case .all: (node.content, node.mode)
+                case .torn: (node.content.torn(over: node.savedContent, &random), node.mode)
+                case .any:
+                    (
+                        [
+                            node.savedContent, node.content,
+                            node.content.torn(over: node.savedContent, &random),
+                        ].randomElement(using: &random) ?? node.savedContent,
+                        Bool.random(using: &random) ? node.mode : node.savedMode
+                    )
+                }
+            contents[number] = bytes
+            modes[number] = mode
+        }
+        let old = saved ?? .absent
+        index =
+            switch extent {
+            case .none, .names: old
+            case .all: now
+            case .torn: Self.mix(old, now, &random)
+            case .any:
+                switch Int.random(in: 0..<5, using: &random) {
+                case 0: .absent
+                case 1: old
+                case 2: now
+                default: Self.mix(old, now, &random)
+                }
+            }
+    }
+
+    /// Pages of both, in a file that says it is the newer one.
+    private static func mix(
+        _ old: RecordingDisk.IndexFiles, _ new: RecordingDisk.IndexFiles, _ random: inout SplitMix
+    ) -> RecordingDisk.IndexFiles {
+        guard old != new, let bytes = new.database else { return new }
+        let before = old.database ?? []
+        var mixed: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 4096) {
+            let end = min(start + 4096, bytes.count)
+            let isNew = Bool.random(using: &random)
+            if isNew || end > before.count {
+                mixed += isNew ? bytes[start..<end] : ArraySlice(repeating: 0, count: end - start)
+            } else {
+                mixed += before[start..<end]
+            }
+        }
+        return .init(
+            database: mixed, journal: Bool.random(using: &random) ? new.journal : old.journal,
+            changedAt: new.changedAt)
+    }
+
+    /// Two states of one number are one state.
+    var signature: Int {
+        var hasher = Hasher()
+        sign(0, &hasher)
+        hasher.combine(index)
+        return hasher.finalize()
+    }
+
+    private func sign(_ number: Int, _ hasher: inout Hasher) {
+        let node = device[number]
+        hasher.combine(node.kind)
+        hasher.combine(modes[number] ?? node.savedMode)
+        hasher.combine(contents[number] ?? node.savedContent)
+        for (name, inner) in node.savedEntries.sorted(by: { $0.key < $1.key }) {
+            hasher.combine(name)
+            hasher.combine(inner)
+            sign(inner, &hasher)
+        }
+    }
+
+    /// Makes the state on the real disk.
+    /// - Returns: a file system that shows its times as they were, and the nodes by inode.
+    func build(at root: String) throws -> (disk: RestoredDisk, nodes: [UInt64: Int]) {
+        var built = Built()
+        mkdir(root, 0o755)
+        try build(0, root, &built)
+        let path = root + "/store/" + StoreLayout.index
+        if let database = index.database {
+            try write(database, to: path)
+            built.shows(path, index.changedAt)
+            if let journal = index.journal { try write(journal, to: path + "-journal") }
+        }
+        // What is made in a directory changes its time: these come last.
+        for (path, mode) in built.directories.reversed() { chmod(path, mode_t(mode)) }
+        for (path, time) in built.times where time != 0 { built.shows(path, time) }
+        return (RestoredDisk(built.shown), built.nodes)
+    }
+
+    private struct Built {
+        var nodes: [UInt64: Int] = [:]
+        var paths: [Int: String] = [:]
+        var directories: [(String, UInt32)] = []
+        var times: [(String, Int64)] = []
+        var shown: [UInt64: RestoredDisk.Times] = [:]
+
+        mutating func shows(_ path: String, _ time: Int64) {
+            let found = try? POSIXFileSystem().status(POSIXFileSystem.workingDirectory, path)
+            guard let status = found ?? nil else { return }
+            shown[status.inode] = .init(real: status.changedAt, shown: time)
+        }
+
+        mutating func note(_ path: String, _ node: Int) {
+            var status = stat()
+            guard lstat(path, &status) == 0 else { return }
+            nodes[UInt64(status.st_ino)] = node
+            paths[node] = path
+        }
+    }
+
+    private func write(_ bytes: [UInt8], to path: String) throws {
+        let file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o644)
+        guard file >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        defer { close(file) }
+        let count = bytes.withUnsafeBytes { Foundation.write(file, $0.baseAddress, $0.count) }
+        guard count == bytes.count else { throw POSIXError(.EIO) }
+    }
+
+    private func build(_ number: Int, _ path: String, _ built: inout Built) throws {
+        let node = device[number]
+        built.note(path, number)
+        let mode = modes[number] ?? node.savedMode
+        built.directories.append((path, mode))
+        for (name, inner) in node.savedEntries.sorted(by: { $0.key < $1.key }) {
+            let full = path + "/" + name
+            if let first = built.paths[inner] {
+                link(first, full)
+                continue
+            }
+            let below = device[inner]
+            switch below.kind {
+            case .directory:
+                mkdir(full, 0o755)
+                try build(inner, full, &built)
+            case .link(let target):
+                symlink(target, full)
+                built.note(full, inner)
+            case .file:
+                let bytes = contents[inner] ?? below.savedContent
+                try write(bytes.bytes, to: full)
+                if bytes.count > bytes.bytes.count { truncate(full, off_t(bytes.count)) }
+                chmod(full, mode_t(modes[inner] ?? below.savedMode))
+                built.note(full, inner)
+            }
+        }
+        built.times.append((path, node.savedChangedAt))
+    }
+}
+
+/// A disk whose files were made again, and which shows the times that they had before the cut.
+struct RestoredDisk: FileSystemWrapper {
+    struct Times: Sendable { var real, shown: Int64 }
+
+    let base: any FileSystem = POSIXFileSystem()
+    private let times: [UInt64: Times]
+
+    init(_ times: [UInt64: Times]) { self.times = times }
+
+    private func shown(_ status: FileStatus) -> FileStatus {
+        guard let known = times[status.inode], known.real == status.changedAt else { return status }
+        var status = status
+        status.changedAt = known.shown
+        return status
+    }
+
+    func status(_ file: Int32) throws(StoreError) -> FileStatus { try shown(base.status(file)) }
+
+    func status(
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> FileStatus? {
+        guard let status = try base.status(directory, path) else { return nil }
+        return shown(status)
+    }
+}
+
+/// Random numbers that can be had again (SplitMix64; Steele, Lea, Flood 2014).
+struct SplitMix: RandomNumberGenerator, Sendable {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+}
