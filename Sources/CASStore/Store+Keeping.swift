@@ -60,9 +60,11 @@ extension Store {
         try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 var result: [ObjectID] = []
+                var objects = try ObjectCursor(connection)
+                defer { objects.end() }
                 // In the index's own order each of its pages is read once, whatever the cache holds.
                 for address in addresses.sorted()
-                where try index.object(address, connection)?.isPresent != true {
+                where try objects.find(address)?.state != .present {
                     result.append(address)
                 }
                 return result
@@ -249,6 +251,18 @@ extension Store {
             try index.write { (connection) throws(StoreError) in
                 for object in published { try index.setPresent(object, connection) }
                 return try index.completeVersions(connection)
+            }
+        }
+    }
+
+    /// Notes that objects are on disk, verified and durable but for their names: makes those durable too.
+    func recordPublished(_ published: [StoredObject]) throws(StoreError) -> [String] {
+        try index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                for object in published { try index.setPresent(object, connection) }
+                return try index.completeVersions(connection)
+            } syncing: { (connection) throws(StoreError) in
+                try self.syncAll(with: index, connection)
             }
         }
     }

@@ -9,7 +9,10 @@ enum PullProgram {
         "castree", version: castreeVersion,
         summary: "fetches versions of an app's content from where they are published",
         options: [.store, .json, .quiet, .bytes],
-        commands: [Command.pull { try $0.pull() }.reportingStoreErrors],
+        commands: [
+            Command.pull { try $0.pull() }.reportingStoreErrors,
+            Command.channels { try $0.channels() }.reportingStoreErrors,
+        ],
         exitStatusHelp: ExitStatus.standardHelp)
 
     static func main() {

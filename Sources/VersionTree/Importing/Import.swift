@@ -82,10 +82,12 @@ struct Import {
         // Links, tree and manifest in one step; what follows only renames.
         try store.syncAll()
         var isNew = false
+        var isShown = false
         do throws(StoreError) {
             let published = try writing.publish()
             isNew = published.isNew
             try versions.publishTree(tree, of: manifest)
+            isShown = true
             // Makes their names durable together with the record.
             switch try settle(published.kept ?? registration) {
             case .settled(let completed): return completed
@@ -98,9 +100,19 @@ struct Import {
             if isNew {
                 try? writing.unpublish()
                 try? versions.removeTree(of: version.description)
+            } else if isShown, (try? isStanding(registration)) == false {
+                // The manifest was replaced meanwhile: the tree would show what it does not say. The
+                // error to report is the first.
+                try? versions.removeTree(of: version.description)
             }
             throw error
         }
+    }
+
+    /// Whether the version is registered with this content, whole.
+    private func isStanding(_ registration: Registration) throws(StoreError) -> Bool {
+        guard let row = try store.versionRow(registration.name) else { return false }
+        return row.isComplete && row.content == registration.content
     }
 
     /// - Returns: `nil` if an object is gone that was there when it was looked at.
