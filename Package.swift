@@ -16,11 +16,17 @@ let standalone: [LinkerSetting] = [
         ["-static-executable", "-Xlinker", "-s"],
         .when(platforms: [.linux], configuration: .release))
 ]
-// The system keeps libcurl (its TLS, its proxies) up to date: it is linked when the program starts.
+// The system keeps libcurl (its TLS, its proxies) up to date: it is linked when the program starts. All
+// else that would be looked up then is settled before: no position independence, no symbols for others,
+// and (the first -L) the static library of C++, which Swift's runtime is written in.
 let networked: [LinkerSetting] = [
     .unsafeFlags(
-        ["-static-stdlib", "-Xlinker", "-s"],
-        .when(platforms: [.linux], configuration: .release))
+        [
+            "-static-stdlib", "-Xlinker", "-s", "-Xlinker", "--no-export-dynamic",
+            "-Xlinker", "--as-needed", "-Xclang-linker", "-no-pie",
+            "-Xclang-linker", "-static-libgcc",
+            "-L\(Context.packageDirectory)/Sources/castree-pull/Linking",
+        ], .when(platforms: [.linux], configuration: .release))
 ]
 
 let package = Package(
@@ -86,7 +92,7 @@ let package = Package(
             name: "castree-pull",
             dependencies: [
                 "Console", "CurlTransport", "HotPush", "VersionTree", "CASStore", "StrictJSON",
-            ], swiftSettings: settings, linkerSettings: networked),
+            ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked),
         .executableTarget(
             name: "fsck", dependencies: ["Console", "VersionTree", "CASStore", "StrictJSON"],
             path: "tools", sources: ["fsck.swift"], swiftSettings: settings,

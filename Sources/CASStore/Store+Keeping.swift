@@ -62,9 +62,11 @@ extension Store {
         return try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 var result: [ObjectID] = []
+                var objects = try ObjectCursor(connection)
+                defer { objects.end() }
                 // In the index's own order each of its pages is read once, whatever the cache holds.
                 for address in addresses
-                where try index.object(address, connection)?.isPresent != true {
+                where try objects.find(address)?.state != .present {
                     result.append(address)
                 }
                 return result
@@ -283,6 +285,18 @@ extension Store {
             try index.write { (connection) throws(StoreError) in
                 for object in published { try index.setPresent(object, connection) }
                 return try index.completeVersions(connection)
+            }
+        }
+    }
+
+    /// Notes that objects are on disk, verified and durable but for their names: makes those durable too.
+    func recordPublished(_ published: [StoredObject]) throws(StoreError) -> [String] {
+        try index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                for object in published { try index.setPresent(object, connection) }
+                return try index.completeVersions(connection)
+            } syncing: { (connection) throws(StoreError) in
+                try self.syncAll(with: index, connection)
             }
         }
     }

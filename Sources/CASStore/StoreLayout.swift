@@ -18,6 +18,8 @@
 ///   leases/<lease>         lock files of running writers
 ///   reserve                space set aside for collecting on a full disk
 ///   server.json            what a server remembers: its port and its token
+///   channels.json          the newest sequence seen of every channel
+///   owed.json              the version that an app must show before it goes on
 ///   events.jsonl           what happened lately; events.older.jsonl  what happened before
 /// ```
 package enum StoreLayout {
@@ -36,6 +38,7 @@ package enum StoreLayout {
     package static let reserve = "reserve"
     package static let server = "server.json"
     package static let channels = "channels.json"
+    package static let owed = "owed.json"
     package static let events = "events.jsonl"
     package static let olderEvents = "events.older.jsonl"
     /// The lock of those who append to the events, inside `leases/`.
@@ -50,7 +53,8 @@ package enum StoreLayout {
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
-            format, lifecycle, current, index, stamp, verified, reserve, server, events,
+            format, lifecycle, current, index, stamp, verified, reserve, server, channels, owed,
+            events,
             olderEvents,
             "index.sqlite-journal",
         ])

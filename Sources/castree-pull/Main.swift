@@ -12,6 +12,7 @@ enum PullProgram {
         options: [.store, .json, .quiet, .bytes],
         commands: [
             Command.pull { try $0.pull() },
+            Command.channels { try $0.channels() },
             .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
         ].map(\.reportingStoreErrors),
         exitStatusHelp: ExitStatus.standardHelp)

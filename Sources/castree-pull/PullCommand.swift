@@ -12,7 +12,9 @@ extension Invocation {
         _ = try OriginReference(parsing: origin)
         let transport = try CurlTransport(transportOptions())
         var options = try pullOptions()
-        let versions = try openOrCreateStore().recordingEvents()
+        options.isDryRun = flag("dry-run")
+        let planning = flag("dry-run") ? try PlanningStore(self) : nil
+        let versions = try planning?.versions ?? openOrCreateStore().recordingEvents()
         let tracker = ProgressTracker(progress("Fetching", total: nil))
         options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
         options.journal = flag("dry-run") ? nil : Journal(versions)
@@ -21,7 +23,7 @@ extension Invocation {
         do {
             defer { tracker.finish() }
             let answer = try ask(pull, origin)
-            if flag("dry-run") { return try plan(pull, answer) }
+            if options.isDryRun { return try plan(pull, answer) }
             report = try pull.carryOut(answer)
         }
         guard let report else { return try reportNothing(pull) }
@@ -55,14 +57,9 @@ extension Invocation {
     // MARK: Options
 
     private func transportOptions() throws -> TransportOptions {
-        var options = TransportOptions()
+        var options = try connectionOptions()
         options.parallelCount = try integer("jobs") ?? options.parallelCount
         options.byteRateMax = try byteCount("limit-rate")
-        options.stallTimeout = try duration("timeout") ?? options.stallTimeout
-        options.connectTimeout = try duration("connect-timeout") ?? options.connectTimeout
-        options.proxy = try value("proxy")
-        options.certificatesFile = try value("cacert")
-        options.userAgent = "castree/\(program.version)"
         return options
     }
 

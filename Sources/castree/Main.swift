@@ -30,7 +30,7 @@ enum CastreeProgram {
             .initialize, .add, .versions, .show, .diff, .missing, .cat, .checkout,
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .retire,
             .pull { _ in try FetchingProgram.become() }, .serve,
-            .publish, .withdraw, .prune,
+            .publish, .withdraw, .prune, .channels { _ in try FetchingProgram.become() },
             .collect(from: .option, observed: { $0.recordingEvents() }),
             .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
             .usage(from: .option, page: { try UsagePage.html($0) }), .report,

@@ -96,6 +96,52 @@ import VersionTree
         #expect(try temporary.versions.check().findings == [])
     }
 
+    @Test(arguments: ["the same", "another", nil])
+    func `what a kill left of content that nothing vouches for is gone on with by its source`(
+        later: String?
+    ) throws {
+        let temporary = try TemporaryStore()
+        let name = try address(of: "a stand-in")
+        let half = Array(Self.large.prefix(Self.large.count / 2))
+        let disk = FaultyFileSystem()
+        do {
+            let arrivals = try Arrivals(temporary.reopened(on: disk).store)
+            var arrival = try arrivals.begin(name, byteCount: nil, isProvisional: true)
+            try arrival.note(source: later == nil ? nil : "\"the same\"")
+            try arrival.append(half.span.bytes)
+            kill(disk)
+        }
+        try temporary.waitForDeadLease()
+        let arrivals = try Arrivals(temporary.store)
+        var arrival = try arrivals.begin(name, byteCount: nil, isProvisional: true)
+        #expect(arrival.offset == (later == nil ? 0 : Int64(half.count)))
+        #expect(arrival.source == (later == nil ? nil : "\"the same\""))
+        if later == "another" {
+            try arrival.restart()
+            #expect(arrival.source == nil)
+            try arrival.note(source: "\"another\"")
+        }
+        try arrival.append(Array(Self.large.dropFirst(Int(arrival.offset))).span.bytes)
+        #expect(try arrival.finish().object.address == address(of: Self.large))
+        try arrivals.settle()
+        #expect(temporary.staged == [])
+    }
+
+    @Test func `what another boot of the system has left is not gone on with`() throws {
+        let temporary = try TemporaryStore()
+        let name = try address(of: "a stand-in")
+        let staged = temporary.path + "/staging/\(name)"
+        try Damage.replace(staged, by: .emptyFile)
+        try Damage.extend(staged, by: Array(Self.large.prefix(300_000)))
+        try Damage.replace(staged + ".from", by: .emptyFile)
+        try Damage.extend(staged + ".from", by: bytes("castree-part 1 long ago\n\"a tag\"\n"))
+        let arrivals = try Arrivals(temporary.store)
+        let arrival = try arrivals.begin(name, byteCount: nil, isProvisional: true)
+        #expect(arrival.offset == 0 && arrival.source == nil)
+        try arrival.discard()
+        #expect(temporary.staged == [])
+    }
+
     @Test func `without a label, provisional content is gone on with only if it was suspended`()
         throws
     {

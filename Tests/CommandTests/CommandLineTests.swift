@@ -29,6 +29,7 @@ import Testing
     @Test(
         arguments: commands.map { $0[0] } + [
             "init", "add", "fsck", "completions", "publish", "withdraw", "prune", "pull",
+            "channels",
         ])
     func `every command has help with an example`(_ command: String) throws {
         let help = try place.castree(command, "--help")

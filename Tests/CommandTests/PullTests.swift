@@ -101,6 +101,36 @@ import Testing
         #expect(again.status == 0 && again.text.hasPrefix("Version 1 is here already."))
     }
 
+    struct ChannelDocument: Decodable {
+        struct Offered: Decodable {
+            let version: String?
+            let embedded: Bool
+            let mandatory: Bool
+            let perMille: Int
+        }
+        let channel: String
+        let releases: [Offered]
+    }
+
+    @Test func `channels lists what an origin offers, on a server and in a directory`() throws {
+        try publish("1")
+        try publish("2", "--channel", "beta", "--mandatory")
+        let origin = try served()
+        for url in [origin.url, "site"] {
+            let answer = try place.run(.castree, ["channels", url, "--json"])
+            #expect(answer.status == 0, "\(answer)")
+            let channels = try answer.document([ChannelDocument].self)
+            #expect(channels.map(\.channel) == ["beta", "stable"])
+            #expect(channels.map { $0.releases.map(\.version) } == [["2"], ["1"]])
+            #expect(channels.map { $0.releases.map(\.mandatory) } == [[true], [false]])
+            #expect(channels.map { $0.releases.map(\.perMille) } == [[1000], [1000]])
+            let text = try place.run(.castree, ["channels", url]).text
+            #expect(text.contains("beta") && text.contains("version 2"))
+        }
+        #expect(!place.exists("device"))
+        #expect(try place.run(.castree, ["channels", "nowhere"]).status == 3)
+    }
+
     @Test func `pull with --dry-run says what would come, and brings nothing`() throws {
         try publish("1")
         let origin = try served()
@@ -109,13 +139,10 @@ import Testing
         #expect(plan.version == "1" && plan.files == 6 && plan.objects == 6 && plan.dryRun)
         #expect(try !origin.requests().contains { $0.hasPrefix("/objects/") })
         #expect(try pull(origin.url, "--dry-run").text.hasPrefix("Would pull version 1: "))
-        let versions = try place.castree("--store", "device", "versions", "--json")
-        #expect(try versions.document([ShownRow].self).isEmpty)
+        #expect(!place.exists("device"))
         let done = try pull(origin.url, "--json").document(PullDocument.self)
         #expect(done.bytes == plan.bytes && done.objects == plan.objects)
     }
-
-    struct ShownRow: Decodable { let version: String }
 
     @Test func `pull makes a version current, pending or neither`() throws {
         try publish("1")

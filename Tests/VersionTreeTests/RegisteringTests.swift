@@ -37,6 +37,19 @@ import VersionTree
         #expect(try status(temporary.tree("1")) == nil)
     }
 
+    @Test func `names what has another size than it promises`() throws {
+        let temporary = try TemporaryStore()
+        let entry = Manifest.Entry(
+            path: try TreePath("a.txt"), address: try address(of: "alpha"), byteCount: 6)
+        try temporary.versions.register(
+            Manifest(version: VersionName("1"), ordinal: 1, createdAt: 1, entries: [entry]))
+        try temporary.add("2", ["x": "alpha"])
+        let row = try #require(try temporary.versions.versions().first { $0.version == "1" })
+        #expect(row.state == .incomplete && row.missingObjects == 1)
+        let missing = try temporary.versions.missing(of: "1")
+        #expect(missing.map(\.paths) == [["a.txt"]] && missing.map(\.bytes) == [6])
+    }
+
     @Test func `becomes complete when a directory brings what it lacks`() throws {
         let temporary = try TemporaryStore()
         try temporary.versions.register(makeManifest("1", files))

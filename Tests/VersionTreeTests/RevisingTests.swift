@@ -19,6 +19,29 @@ import Testing
         try Manifest(version: VersionName(version), ordinal: 0, createdAt: 0, entries: entries)
     }
 
+    @Test func `an add that a revision overtakes leaves no tree behind`() throws {
+        let temporary = try TemporaryStore()
+        let texts = ["a": "alpha"]
+        let first = try manifest([entry("a", "alpha", as: "alpha")])
+        try temporary.versions.register(first)
+        let disk = FaultyFileSystem()
+        let adding = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        let other = try temporary.reopened()
+        let revised = try manifest([entry("a", "alpha", as: "stand-in")])
+        // The last moment at which there is no tree.
+        disk.on(.before, .renameNew, path: "versions/") {
+            #expect(throws: Never.self) { try other.revise(revised) }
+        }
+        let directory = temporary.directory.appending("texts")
+        try writeTree(directory, texts)
+        expectRefusal(.versionExists) { try adding.add(directory: directory, version: "1") }
+        #expect(try !temporary.versions.isMaterialized("1"))
+        #expect(try temporary.versions.versions().map(\.state) == [.incomplete])
+        try temporary.expectClean()
+    }
+
     @Test func `a version becomes complete as its stand-ins are replaced`() throws {
         let temporary = try TemporaryStore()
         let versions = temporary.versions

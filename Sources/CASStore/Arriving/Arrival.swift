@@ -8,16 +8,22 @@ public struct Arrival: ~Copyable {
     private var memory: [UInt8] = []
     private var staged: StagedContent?
     private var isEnded = false
+    /// Where the bytes come from, as ``note(source:)`` was told, now or by an earlier attempt.
+    public private(set) var source: String?
 
-    init(_ arrivals: Arrivals, _ expected: ExpectedContent, _ staged: StagedContent?) {
+    init(
+        _ arrivals: Arrivals, _ expected: ExpectedContent, _ staged: StagedContent?,
+        _ source: String?
+    ) {
         self.arrivals = arrivals
         self.expected = expected
         self.staged = staged
+        self.source = source
     }
 
     deinit {
         // Whoever drops it has other worries; what cannot be kept is fetched again.
-        if !isEnded { try? arrivals.suspend(expected, memory, staged) }
+        if !isEnded { try? arrivals.suspend(expected, memory, staged, source) }
     }
 
     /// The name under which it was begun.
@@ -43,7 +49,7 @@ public struct Arrival: ~Copyable {
                 bytes.withUnsafeBytes { memory.append(contentsOf: $0) }
                 return
             }
-            staged = try arrivals.stage(expected, memory)
+            staged = try arrivals.stage(expected, memory, source)
             memory = []
         }
         try arrivals.batch.spaceBudget.take(
@@ -55,6 +61,19 @@ public struct Arrival: ~Copyable {
     public mutating func restart() throws(StoreError) {
         memory.removeAll(keepingCapacity: true)
         try staged?.restart()
+        try note(source: nil)
+    }
+
+    /// Says where the bytes come from that are appended from now on, before the first of them.
+    ///
+    /// Only for content that neither address nor label vouches for: a later attempt may go on with a
+    /// killed process's part if it is of the same source.
+    /// - Parameter source: one line; `nil` if nothing names the source, so that parts of two sources
+    ///   could be mixed up.
+    public mutating func note(source: String?) throws(StoreError) {
+        guard expected.isUnvouched, source != self.source else { return }
+        self.source = source
+        if let staged { try arrivals.note(source, of: staged, expected) }
     }
 
     /// Verifies the bytes and hands them over to ``Arrivals/settle()``.
@@ -116,7 +135,7 @@ public struct Arrival: ~Copyable {
     /// - Throws: `.outOfSpace`, `.io`, `.writesRefused`.
     public consuming func suspend() throws(StoreError) {
         isEnded = true
-        try arrivals.suspend(expected, memory, staged)
+        try arrivals.suspend(expected, memory, staged, source)
     }
 
     /// Deletes what came.
@@ -129,6 +148,7 @@ public struct Arrival: ~Copyable {
     private func delete() throws(StoreError) {
         guard let staged else { return }
         try arrivals.store.fileSystem.removeIfPresent(staged.directory, staged.name)
+        try arrivals.note(nil, of: staged, expected)
     }
 }
 

@@ -25,6 +25,8 @@ public final class Arrivals {
     private var finished: [Finished] = []
     private var addresses: Set<ObjectID> = []
     private var partCount = 0
+    /// What stood in `staging/` when it was first looked at, and what was put there since.
+    private var staged: Set<ObjectID>?
 
     /// How many contents are finished and not settled.
     public var unsettledCount: Int { finished.count }
@@ -82,31 +84,57 @@ public final class Arrivals {
         let expected = ExpectedContent(
             name: name, byteCount: byteCount, isProvisional: isProvisional, labels: labels,
             digests: digests)
-        let staged = try continued(expected)
+        var source: String?
+        let staged = try continued(expected, &source)
         if let byteCount, byteCount > Self.memoryByteCount {
             try store.checkSpace(for: byteCount - (staged?.offset ?? 0))
         }
-        return Arrival(self, expected, staged)
+        return Arrival(self, expected, staged, source)
     }
 
-    private func continued(_ expected: ExpectedContent) throws(StoreError) -> StagedContent? {
+    private func continued(
+        _ expected: ExpectedContent, _ source: inout String?
+    ) throws(StoreError) -> StagedContent? {
         let staging = store.directories.staging.raw
+        // Of many small contents each would cost a look.
+        if let byteCount = expected.byteCount, byteCount <= Self.memoryByteCount,
+            try !isStaged(expected.name)
+        {
+            return nil
+        }
         let name = expected.name.description
         guard let status = try store.fileSystem.status(staging, name) else { return nil }
         guard let file = try store.openStaged(name) else { return nil }
         let staged = try StagedContent(
             store, file, in: staging, name: name, algorithms: expected.algorithms)
         if expected.isUnvouched {
-            guard status.mode & 0o777 == Self.suspendedMode else {
+            let noted = try PartSource(store, expected.name).read()
+            let isSuspended = status.mode & 0o777 == Self.suspendedMode
+            guard isSuspended || noted?.isOfThisBoot == true else {
                 try staged.restart()
+                try note(nil, of: staged, expected)
                 return staged
             }
-            // Durable before the next bytes: of those nothing is known after a power cut.
-            try store.fileSystem.setMode(staged.file.raw, 0o600)
-            try store.sync(staged.file.raw)
+            source = noted?.source
+            if isSuspended {
+                // Durable before the next bytes: of those nothing is known after a power cut.
+                try store.fileSystem.setMode(staged.file.raw, 0o600)
+                try store.sync(staged.file.raw)
+            }
         }
         try staged.readBack(limit: expected.byteCount)
         return staged
+    }
+
+    private func isStaged(_ name: ObjectID) throws(StoreError) -> Bool {
+        if let staged { return staged.contains(name) }
+        var found: Set<ObjectID> = []
+        try store.fileSystem.list(store.directories.staging.raw) { (entry, _) throws(StoreError) in
+            if let name = ObjectID(String(cString: entry)) { found.insert(name) }
+            return true
+        }
+        staged = found
+        return found.contains(name)
     }
 
     /// The mode of a staged file all of whose bytes are durable.
@@ -114,10 +142,11 @@ public final class Arrivals {
 
     /// A file for content that memory shall not hold, with the bytes that came so far.
     func stage(
-        _ expected: ExpectedContent, _ bytes: [UInt8]
+        _ expected: ExpectedContent, _ bytes: [UInt8], _ source: String?
     ) throws(StoreError) -> StagedContent {
         try batch.spaceBudget.take(Int64(bytes.count), store.fileSystem)
         let staged = try emptyFile(expected)
+        try note(source, of: staged, expected)
         try staged.append(bytes.span.bytes)
         return staged
     }
@@ -126,6 +155,7 @@ public final class Arrivals {
         let staging = store.directories.staging.raw
         let name = expected.name.description
         if let file = try store.openStaged(name) {
+            self.staged?.insert(expected.name)
             let staged = try StagedContent(
                 store, file, in: staging, name: name, algorithms: expected.algorithms)
             try staged.restart()
@@ -139,17 +169,31 @@ public final class Arrivals {
             store, file, in: batch.directory.raw, name: part, algorithms: expected.algorithms)
     }
 
+    /// Notes where the bytes of a part come from, before they are written.
+    func note(
+        _ source: String?, of staged: StagedContent, _ expected: ExpectedContent
+    ) throws(StoreError) {
+        // A part in the lease's directory goes with the lease.
+        guard expected.isUnvouched, staged.directory == store.directories.staging.raw else {
+            return
+        }
+        let part = PartSource(store, expected.name)
+        if let source { try part.note(source) } else { try part.remove() }
+    }
+
     /// Keeps the bytes of unfinished content for a later attempt.
     func suspend(
-        _ expected: ExpectedContent, _ memory: [UInt8], _ staged: StagedContent?
+        _ expected: ExpectedContent, _ memory: [UInt8], _ staged: StagedContent?,
+        _ source: String?
     ) throws(StoreError) {
         guard !memory.isEmpty || staged != nil else { return }
         let kept: StagedContent
-        if let staged { kept = staged } else { kept = try stage(expected, memory) }
+        if let staged { kept = staged } else { kept = try stage(expected, memory, source) }
         // A small part that a power cut takes is small to fetch again.
         guard kept.offset > Self.memoryByteCount || expected.isUnvouched else { return }
         try store.sync(kept.file.raw)
         guard expected.isUnvouched else { return }
+        try PartSource(store, expected.name).sync()
         try store.fileSystem.setMode(kept.file.raw, Self.suspendedMode)
     }
 
@@ -180,7 +224,10 @@ public final class Arrivals {
     ) throws(StoreError) {
         let isNew = addresses.insert(object.address).inserted
         guard isNew else {
-            if let staged { try store.fileSystem.removeIfPresent(staged.directory, staged.name) }
+            if let staged {
+                try store.fileSystem.removeIfPresent(staged.directory, staged.name)
+                try note(nil, of: staged, expected)
+            }
             return
         }
         let one = Finished(
@@ -190,6 +237,7 @@ public final class Arrivals {
                 try store.fileSystem.setMode(staged.file.raw, 0o444)
                 try store.fileSystem.rename(
                     staged.directory, staged.name, to: batch.directory.raw, one.stagedName)
+                try note(nil, of: staged, expected)
             } else {
                 try batch.spaceBudget.take(object.byteCount, store.fileSystem)
                 try batch.write(memory.span.bytes, as: one.stagedName)
@@ -225,8 +273,8 @@ public final class Arrivals {
             finished[position].provisional = nil
         }
         try batch.publish(count: objects.count) { objects[$0].address }
-        try store.syncAll()
-        let completed = try store.recordPresent(objects)
+        // Makes their names durable together with the record.
+        let completed = try store.recordPublished(objects)
         for object in objects {
             // Recorded, so this is only tidying: what stays goes with the lease.
             try? batch.dropStagedName(object.address)

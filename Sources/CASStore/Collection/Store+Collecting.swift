@@ -137,7 +137,10 @@ extension Store {
             guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
                 try self.fileSystem.lock(file.raw, exclusive: true, waiting: false)
             else { return false }
-            if removing { try self.fileSystem.removeIfPresent(staging, name) }
+            if removing {
+                try self.fileSystem.removeIfPresent(staging, name)
+                try PartSource(self, address).remove()
+            }
             return true
         }
     }

@@ -102,4 +102,9 @@ public struct MissingObject: Sendable, Hashable {
     public let address: ObjectID
     /// Its size as promised.
     public let byteCount: Int64
+
+    package init(address: ObjectID, byteCount: Int64) {
+        self.address = address
+        self.byteCount = byteCount
+    }
 }

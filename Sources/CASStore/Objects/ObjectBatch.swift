@@ -12,6 +12,11 @@ package final class ObjectBatch: Sendable {
     private let store: Store
     let directory: Descriptor
     let spaceBudget: SpaceBudget
+    /// Whether files get the mode that they are made with: no umask and no default of the directory
+    /// takes a bit away.
+    ///
+    /// 0 until the first one was looked at, then 1 for no and 2 for yes.
+    private let keepsModes = Atomic<Int>(0)
 
     init(_ store: Store, lease: String) throws(StoreError) {
         let staging = store.directories.staging.raw
@@ -57,7 +62,10 @@ package final class ObjectBatch: Sendable {
 
     private func fill(_ target: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
         try store.fileSystem.write(target, bytes)
-        try store.fileSystem.setMode(target, 0o444)
+        if keepsModes.load(ordering: .relaxed) == 2 { return }
+        let isKept = try store.fileSystem.status(target).mode & 0o777 == 0o444
+        keepsModes.store(isKept ? 2 : 1, ordering: .relaxed)
+        if !isKept { try store.fileSystem.setMode(target, 0o444) }
     }
 
     /// Stages bytes that were verified: all of them, or none.

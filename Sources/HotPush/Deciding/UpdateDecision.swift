@@ -79,6 +79,9 @@ public enum UpdateDecision: Sendable, Hashable {
     case download
     /// It is complete under its name: it only has to become pending.
     case take
+    /// The app shows its content, under this name; what waits is not offered any more, and no longer
+    /// waits.
+    case stay(version: String)
 
     /// Decides about an offer.
     ///
@@ -94,7 +97,9 @@ public enum UpdateDecision: Sendable, Hashable {
         }
         if let current = lifecycle.current, offer.isSame(as: current, standing) {
             // What waits was offered before and is not offered any more.
-            if lifecycle.pending != nil, current == offer.version { return .take }
+            if lifecycle.pending != nil {
+                return current == offer.version ? .take : .stay(version: current)
+            }
             return .nothing("version \(current) is current already")
         }
         let reasons = try offer.objections(standing)

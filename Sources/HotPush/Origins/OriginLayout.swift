@@ -10,7 +10,8 @@ public import CASStore
 ///   objects/ab/cdef…           62 digits; the bytes as they are
 ///   manifests/<address>.json   canonical manifests by the SHA-256 of their bytes
 ///   manifests/<address>.from.<address>.json   what leads to a manifest from an older one
-///   channels/<name>.json       pointers, the only files that change
+///   channels/<name>.json       pointers: with the next, the only files that change
+///   channels.json              their names
 ///   .publish/                  the publisher's own: lock, staging, what waits to be collected
 /// ```
 public enum OriginLayout {
@@ -23,6 +24,7 @@ public enum OriginLayout {
     static let objects = "objects"
     static let manifests = "manifests"
     static let channels = "channels"
+    static let channelList = "channels.json"
     static let suffix = ".json"
 
     static let work = ".publish"

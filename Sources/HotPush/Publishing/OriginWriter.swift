@@ -226,5 +226,20 @@ final class OriginWriter: Sendable {
         try fileSystem.replaceFile(
             channels.raw, OriginLayout.pointerFile(pointer.channel), with: pointer.serialized(),
             mode: Self.fileMode, token: "new", durably: options.isDurable)
+        try listChannels()
+    }
+
+    /// Writes the names of the channels down, if they are others than before.
+    private func listChannels() throws(StoreError) {
+        let list = ChannelList.serialized(try OriginListing.channels(channels.raw, fileSystem))
+        if try fileSystem.status(root.raw, OriginLayout.channelList)?.byteCount
+            == Int64(list.count),
+            try fileSystem.contents(root.raw, OriginLayout.channelList, limit: list.count) == list
+        {
+            return
+        }
+        try fileSystem.replaceFile(
+            root.raw, OriginLayout.channelList, with: list, mode: Self.fileMode, token: "new",
+            durably: options.isDurable)
     }
 }

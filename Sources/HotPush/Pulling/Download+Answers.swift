@@ -16,9 +16,10 @@ extension Download {
                 return .refuse
             }
             transfer.work.validator = Validator(head) ?? transfer.work.validator
-            guard case .startOver = use, (transfer.arrival?.offset ?? 0) > 0 else { return .take }
+            guard case .startOver = use else { return .take }
             do throws(StoreError) {
-                try transfer.arrival?.restart()
+                if (transfer.arrival?.offset ?? 0) > 0 { try transfer.arrival?.restart() }
+                try transfer.arrival?.note(source: Validator(head)?.fieldValue)
             } catch {
                 failure = error
                 return .refuse
@@ -248,8 +249,8 @@ extension Download {
 
     /// Makes what has arrived readable and durable.
     func settle() throws(StoreError) {
-        guard !finished.isEmpty else { return }
         try arrivals.settle()
+        guard !finished.isEmpty else { return }
         let batch = finished
         finished.removeAll(keepingCapacity: true)
         try settled(batch)

@@ -153,6 +153,10 @@ final class Download: TransferClient {
             progress.bytes += arrival.offset
             progress.bytesResumed += arrival.offset
         }
+        // Of the very response that the staged bytes came from.
+        if arrival.offset > 0, let source = arrival.source {
+            work.validator = Validator(fieldValue: source)
+        }
         work.isResumed = true
         work.highWater = max(work.highWater, arrival.offset)
         let part = StagedPart(
@@ -190,9 +194,7 @@ final class Download: TransferClient {
             report(progress)
         }
         if failure == nil, isInterrupted() {
-            failure = StoreError(
-                .interrupted,
-                "interrupted; what has come is kept, and the next pull goes on from it")
+            failure = Pull.interruption
         }
         return failure == nil
     }

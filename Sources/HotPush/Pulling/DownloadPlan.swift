@@ -82,10 +82,31 @@ public struct DownloadPlan: Sendable {
                     name: name, isProvisional: address == nil, byteCount: file.byteCount,
                     file: position, isFirst: file.isLaunchFile))
         }
+        sort()
+    }
+
+    private mutating func sort() {
         contents.sort { left, right in
             if left.isFirst != right.isFirst { return left.isFirst }
             let sizes = (left.byteCount ?? 0, right.byteCount ?? 0)
             return sizes.0 != sizes.1 ? sizes.0 < sizes.1 : left.file < right.file
         }
+    }
+
+    /// Has contents fetched that were in the store when the plan was made, and are not any more.
+    mutating func add(_ lost: Set<ObjectID>) {
+        var rest = lost
+        guard !rest.isEmpty else { return }
+        for (position, file) in release.files.enumerated() {
+            guard rest.remove(names[position]) != nil else { continue }
+            let byteCount = file.byteCount ?? knownSizes[names[position]]
+            contents.append(
+                Content(
+                    name: names[position], isProvisional: false, byteCount: byteCount,
+                    file: position, isFirst: file.isLaunchFile))
+            reusedObjects -= 1
+            reusedBytes -= byteCount ?? 0
+        }
+        sort()
     }
 }

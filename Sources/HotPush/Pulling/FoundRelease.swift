@@ -1,3 +1,5 @@
+import CASStore
+
 /// A release, and where it was found.
 public struct FoundRelease: Sendable {
     /// What is offered.
@@ -8,6 +10,8 @@ public struct FoundRelease: Sendable {
     public var location: OriginLocation
     /// What the sources of its files are relative to.
     public var origin: OriginURL
+    /// The address of its content, as bans are kept by; `nil` if the format does not say it.
+    let content: ObjectID?
 }
 
 /// What an origin has to say.

@@ -20,6 +20,7 @@ struct KnownContent {
     }
 
     private let store: Store
+    private let isInterrupted: () -> Bool
     private var labelled: [Label: [Candidate]] = [:]
     /// What was fetched under a name that only its publisher can compute, and was right.
     private var named: [String: [Candidate]] = [:]
@@ -30,8 +31,12 @@ struct KnownContent {
     /// cost more than to fetch one.
     private static let candidatesMax = 64
 
-    init(_ versions: VersionStore, for files: [ReleaseFile]) throws(StoreError) {
+    /// - Parameter isInterrupted: asked while content is read, which may take long.
+    init(
+        _ versions: VersionStore, for files: [ReleaseFile], isInterrupted: @escaping () -> Bool
+    ) throws(StoreError) {
         store = versions.store
+        self.isInterrupted = isInterrupted
         let sizes = Set(files.compactMap { $0.address == nil ? $0.byteCount : nil })
         for file in files where file.hasImmutableSource { placed[Place(of: file)] = [] }
         var found: [Int64: Set<ObjectID>] = [:]
@@ -61,6 +66,7 @@ struct KnownContent {
     }
 
     /// The address of content that is known to be that of a file, if the store has it.
+    /// - Throws: `.interrupted`.
     mutating func address(of file: ReleaseFile) throws(StoreError) -> ObjectID? {
         for label in file.labels {
             if let address = try present(labelled[label], file) { return address }
@@ -120,7 +126,10 @@ struct KnownContent {
         if let reader = try store.open(address) {
             let digester = try ContentDigests(DigestAlgorithm.allCases)
             do throws(StoreError) {
-                try reader.forEachPiece { piece in piece.withUnsafeBytes { digester.update($0) } }
+                try reader.forEachPiece { (piece) throws(StoreError) in
+                    if isInterrupted() { throw Pull.interruption }
+                    piece.withUnsafeBytes { digester.update($0) }
+                }
                 found = digester.finish(address: address)
             } catch {
                 guard error.code == .damagedObject else { throw error }

@@ -113,7 +113,7 @@ extension Pull {
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
         let newer = try SeenSequences(versions).newer(
-            than: pointer.sequence, of: channel, at: origin)
+            than: pointer.sequence, of: channel, at: origin, isNoted: !options.isDryRun)
         if let newer, !options.isForced {
             return .nothing([
                 "the channel's pointer is an older copy: its sequence is \(pointer.sequence), and "
@@ -146,13 +146,19 @@ extension Pull {
         return reasons.map { "\(name): \($0)" }
     }
 
-    /// A complete version with that content.
+    /// A complete version with that content: of several the one that is shown, or waits.
     private func version(with content: ObjectID) throws(StoreError) -> String? {
-        for (row, missing) in try versions.store.versionRows()
-        where row.content == content && missing == 0 {
-            return row.name
+        var names: [String] = []
+        for (row, _) in try versions.store.versionRows()
+        where row.content == content && row.isComplete {
+            names.append(row.name)
         }
-        return nil
+        guard names.count > 1 else { return names.first }
+        let lifecycle = try versions.lifecycle()
+        for name in [lifecycle.current, lifecycle.pending] {
+            if let name, names.contains(name) { return name }
+        }
+        return names.first
     }
 
     private func release(
@@ -162,20 +168,27 @@ extension Pull {
         let origin = try OriginURL(of: location)
         let bytes = try manifest(published, of: pointer, at: location)
         let format = CastreeFormat()
-        var release = try format.read(
-            bytes, ReleaseContext(origin: origin, platform: options.platform))
-        guard release.version == published.name else {
+        let manifest = try Manifest(parsing: bytes)
+        guard manifest.version == published.name else {
             throw StoreError(
                 .damagedOrigin,
                 "the channel offers version \(published.name), and its manifest is that of "
-                    + "\(release.version); publish the version again")
+                    + "\(manifest.version); publish the version again")
         }
+        let content = try manifest.contentAddress()
+        guard content == published.content else {
+            throw StoreError(
+                .damagedOrigin,
+                "the channel promises other content for version \(published.name) than its manifest "
+                    + "has; publish the version again")
+        }
+        var release = format.release(of: manifest, received: bytes)
         release.order = offered.sequence
         release.rollout = offered.rollout
         release.requirements = offered.requirements
         release.isMandatory = offered.isMandatory
         return FoundRelease(
-            release: release, format: format, location: location, origin: origin)
+            release: release, format: format, location: location, origin: origin, content: content)
     }
 
     // MARK: Other formats
@@ -207,7 +220,8 @@ extension Pull {
             context.app = try appIdentity()
             let release = try format.read(answer.bytes, context)
             return FoundRelease(
-                release: release, format: format, location: location, origin: origin)
+                release: release, format: format, location: location, origin: origin,
+                content: try release.contentAddress())
         }
         throw refusal ?? noRelease(location)
     }

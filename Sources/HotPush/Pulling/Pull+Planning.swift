@@ -21,7 +21,7 @@ extension Pull {
         var release = offer.release
         if let name = options.version { release.version = try VersionName(name) }
         if !options.isForced {
-            try refuseBanned(release, offer.format)
+            try refuseBanned(release, offer)
             try refuseUnmet(release, offer.format)
         }
         var addresses = try addresses(of: release, from: offer.location)
@@ -131,9 +131,10 @@ extension Pull {
     }
 
     private func refuseBanned(
-        _ release: Release, _ format: any ReleaseFormat
+        _ release: Release, _ offer: FoundRelease
     ) throws(StoreError) {
-        guard let content = try release.contentAddress() else {
+        let format = offer.format
+        guard let content = offer.content else {
             // Nobody knows the content yet; the name stands for it.
             let bad = try versions.lifecycle().bad
             guard bad.contains(where: { $0.version == release.version.description }) else { return }
@@ -152,7 +153,8 @@ extension Pull {
         var result = release.files.map(\.address)
         guard result.contains(nil) else { return result }
         let draft = try arrivedFiles(of: release)
-        var known = try KnownContent(versions, for: release.files)
+        var known = try KnownContent(
+            versions, for: release.files, isInterrupted: isInterrupted)
         for (position, file) in release.files.enumerated() where result[position] == nil {
             if let address = draft[file.path.description],
                 try address

@@ -13,7 +13,7 @@ extension Pull {
         switch answer {
         case .release(let found):
             version = found.release.version.description
-            if try !isHere(found.release) { outcome = .available }
+            if try !isHere(found) { outcome = .available }
         case .known(let name): version = name
         case .embedded: reason = "the app is to show what it was shipped with"
         case .nothing(let reasons):
@@ -65,11 +65,10 @@ extension Pull {
 
     /// Whether a complete version is what a release offers: by its content, or by its name where the
     /// format tells no content.
-    private func isHere(_ release: Release) throws(StoreError) -> Bool {
-        let content = try release.contentAddress()
-        let name = options.version ?? release.version.description
-        for (row, missing) in try versions.store.versionRows() where missing == 0 {
-            if let content {
+    private func isHere(_ found: FoundRelease) throws(StoreError) -> Bool {
+        let name = options.version ?? found.release.version.description
+        for (row, _) in try versions.store.versionRows() where row.isComplete {
+            if let content = found.content {
                 if row.content == content { return true }
             } else if row.name.utf8.elementsEqual(name.utf8) {
                 return true

@@ -49,6 +49,11 @@ public final class Pull {
         }
     }
 
+    static var interruption: StoreError {
+        StoreError(
+            .interrupted, "interrupted; what has come is kept, and the next pull goes on from it")
+    }
+
     func isInterrupted() -> Bool {
         versions.store.options.isInterrupted() || options.isInterrupted()
     }
@@ -78,9 +83,9 @@ public final class Pull {
         switch answer {
         case .known(let version):
             var report = PullReport(version: version)
-            let row = try versions.versions().first { $0.version == version }
-            report.files = row?.files ?? 0
-            report.reusedBytes = row?.bytes ?? 0
+            let row = try versions.store.versionRow(version)
+            report.files = Int(row?.fileCount ?? 0)
+            report.reusedBytes = row?.byteCount ?? 0
             report.isUnchanged = true
             try show(version)
             report.requests = requestCount
@@ -146,7 +151,8 @@ public final class Pull {
         case .pending where (lifecycle.pending ?? lifecycle.current) != version:
             try versions.activateAtNextBoot(version)
         // Where it should be already; its tree may have gone with content that is back now.
-        case .kept, .pending: try versions.materialize(version)
+        case .kept, .pending:
+            if try !versions.isMaterialized(version) { try versions.materialize(version) }
         }
     }
 }

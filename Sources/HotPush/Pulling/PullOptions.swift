@@ -14,6 +14,10 @@ public struct PullOptions: Sendable {
     public var destination: PullDestination = .pending
     /// Whether to take what is banned, or meant for other devices or apps.
     public var isForced = false
+    /// Whether nothing is to be changed in the store: what is asked is not noted there.
+    ///
+    /// Such a pull asks and plans.
+    public var isDryRun = false
     /// Which device this is, for staged roll-outs; nil takes part in none that is partial.
     public var device: String?
     /// What this app says of itself.

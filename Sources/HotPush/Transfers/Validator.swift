@@ -30,6 +30,11 @@ public enum Validator: Sendable, Hashable {
         self = .lastModified(value)
     }
 
+    /// The validator that ``fieldValue`` was noted of.
+    init(fieldValue: String) {
+        self = fieldValue.utf8.first == 34 ? .entityTag(fieldValue) : .lastModified(fieldValue)
+    }
+
     /// What `If-Range` says.
     public var fieldValue: String {
         switch self {

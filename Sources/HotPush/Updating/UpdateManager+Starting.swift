@@ -95,10 +95,8 @@ extension UpdateManager {
                     version: report.version, from: from,
                     reason: ban?.reason ?? "it could not be shown"))
         }
-        if forcedVersion == report.version {
-            forcedVersion = nil
-            isOwed = false
-        }
+        if forcedVersion == report.version { forcedVersion = nil }
+        if try owed.version() == report.version { try owed.set(nil) }
         tell(.started(report))
         watchStart()
         return report

@@ -95,10 +95,15 @@ extension UpdateManager {
             let offer = try UpdateOffer(release)
             let decision = try UpdateDecision.decide(offer, standing())
             // An earlier release that had to be shown, and was not: what replaces it has to be, too.
+            var isOwed = try owed.version() != nil
             switch decision {
-            case .nothing: isOwed = false
+            case .nothing, .stay:
+                isOwed = false
+                try owed.set(nil)
             case .refuse: break
-            case .waiting, .download, .take: isOwed = isOwed || offer.isMandatory
+            case .waiting, .download, .take:
+                isOwed = isOwed || offer.isMandatory
+                if isOwed { try owed.set(offer.version) }
             }
             let isForced = UpdateDecision.isForced(offer, owed: isOwed)
             note(offer, decision)
@@ -124,7 +129,7 @@ extension UpdateManager {
     private func note(_ offer: UpdateOffer, _ decision: UpdateDecision) {
         let (outcome, reason): (CheckOutcome, String?) =
             switch decision {
-            case .nothing, .waiting: (.nothingNew, nil)
+            case .nothing, .waiting, .stay: (.nothingNew, nil)
             case .refuse(let reasons): (.refused, reasons.joined(separator: "; "))
             case .download, .take: (.available, nil)
             }
@@ -134,7 +139,7 @@ extension UpdateManager {
         switch decision {
         case .nothing(let reason): tell(.upToDate(reason))
         case .refuse(let reasons): tell(.refused(version: offer.version, reasons: reasons))
-        case .waiting, .download, .take: break
+        case .waiting, .download, .take, .stay: break
         }
     }
 
@@ -169,8 +174,8 @@ extension UpdateManager {
             case .nothing(let reason): return .success(.upToDate(reason))
             case .refuse(let reasons):
                 return .success(.refused(version: version, reasons: reasons))
-            case .waiting(let pending):
-                return .success(try makeReady(pending, isForced: check.isForced))
+            case .waiting(let version), .stay(let version):
+                return .success(try makeReady(version, isForced: check.isForced))
             case .download: try await download(release, check.isForced)
             case .take: break
             }
@@ -218,7 +223,7 @@ extension UpdateManager {
         try versions.activateAtNextBoot(version)
         guard try versions.lifecycle().pending == version else {
             let reason = "version \(version) is current already; what waited no longer does"
-            isOwed = false
+            try owed.set(nil)
             tell(.upToDate(reason))
             return .upToDate(reason)
         }

@@ -62,8 +62,8 @@ public actor UpdateManager {
     var flightCount = 0
     /// The version that must be shown without waiting for anything.
     var forcedVersion: String?
-    /// Whether a release was offered that had to be shown and has not been yet.
-    var isOwed = false
+    /// What was offered, had to be shown and has not been yet; in the store, for the next process.
+    nonisolated var owed: OwedRelease { OwedRelease(versions) }
 
     /// What it is doing.
     public internal(set) var state = UpdateState.idle

@@ -83,6 +83,7 @@ struct Import {
         // Somebody's tree makes room, which may wait for others: not while nobody can write.
         let isFree = try !versions.hasSomething(inPlaceOf: name)
         var isNew = false
+        var isShown = false
         // Links, tree and manifest are durable, and from then on only renamed; their names become
         // durable together with the record.
         let publish = { () throws(StoreError) -> Registration? in
@@ -95,6 +96,7 @@ struct Import {
                 isNew = false
                 return nil
             }
+            isShown = true
             return published.kept ?? registration
         }
         do throws(StoreError) {
@@ -109,6 +111,10 @@ struct Import {
             if isNew {
                 try? writing.unpublish()
                 try? versions.removeTree(of: version.description)
+            } else if isShown, (try? isStanding(registration)) == false {
+                // The manifest was replaced meanwhile: the tree would show what it does not say. The
+                // error to report is the first.
+                try? versions.removeTree(of: version.description)
             }
             throw error
         }
@@ -121,6 +127,12 @@ struct Import {
         try store.syncAll()
         guard let registration = try publish() else { return .lost }
         return try settle(registration)
+    }
+
+    /// Whether the version is registered with this content, whole.
+    private func isStanding(_ registration: Registration) throws(StoreError) -> Bool {
+        guard let row = try store.versionRow(registration.name) else { return false }
+        return row.isComplete && row.content == registration.content
     }
 
     /// - Returns: `nil` if an object is gone that was there when it was looked at.

@@ -57,7 +57,10 @@ extension VersionStore {
     public func versions() throws(StoreError) -> [VersionSummary] {
         let lifecycle = try lifecycle()
         var result: [VersionSummary] = []
-        for (row, missing) in try store.versionRows() {
+        for (row, absent) in try store.versionRows() {
+            // It may have all its objects, and one of another size than it promises.
+            let missing =
+                row.isComplete || absent > 0 ? absent : try wrongSizes(of: row.name).count
             let state: VersionState =
                 !row.isComplete
                 ? .incomplete : try isMaterialized(row.name) ? .materialized : .complete
@@ -79,7 +82,8 @@ extension VersionStore {
     /// What a version lacks: what is still to be downloaded.
     /// - Throws: `.noVersion`.
     public func missing(of name: String) throws(StoreError) -> [MissingEntry] {
-        guard let objects = try store.missingObjects(of: name) else { throw Self.noVersion(name) }
+        guard var objects = try store.missingObjects(of: name) else { throw Self.noVersion(name) }
+        if objects.isEmpty, try !row(of: name).isComplete { objects = try wrongSizes(of: name) }
         guard !objects.isEmpty else { return [] }
         var entries: [ObjectID: MissingEntry] = [:]
         for object in objects {
@@ -95,6 +99,28 @@ extension VersionStore {
         return entries.values.sorted {
             ($0.paths.first ?? "", $0.address) < ($1.paths.first ?? "", $1.address)
         }
+    }
+
+    /// The objects of a version that are there and have another size than its manifest promises.
+    ///
+    /// None of a version whose manifest cannot be read.
+    private func wrongSizes(of name: String) throws(StoreError) -> [MissingObject] {
+        let manifest: Manifest
+        do throws(StoreError) {
+            manifest = try self.manifest(of: name)
+        } catch {
+            guard error.code == .badManifest || error.code == .noVersion else { throw error }
+            return []
+        }
+        var promised: [ObjectID: Int64] = [:]
+        for entry in manifest.entries { promised[entry.address] = entry.byteCount }
+        var result: [MissingObject] = []
+        for (address, byteCount) in promised {
+            guard let status = try store.objects.status(address), status.byteCount != byteCount
+            else { continue }
+            result.append(MissingObject(address: address, byteCount: byteCount))
+        }
+        return result
     }
 
     /// Registers a version whose content may still be missing.

@@ -144,14 +144,14 @@ import Testing
         return standing
     }
 
-    enum Answer: Sendable { case nothing, refuse, download, take, waiting }
+    enum Answer: Sendable { case nothing, refuse, download, take, waiting, stay }
 
     @Test(
         "follows from where things stand",
         arguments: [
             // name, content, pending, answer
             ("1", "1", nil, .nothing), ("1", nil, nil, .nothing), ("9", "1", nil, .nothing),
-            ("1", "1", "2", .take), ("1", nil, "2", .take), ("9", "1", "2", .nothing),
+            ("1", "1", "2", .take), ("1", nil, "2", .take), ("9", "1", "2", .stay),
             ("2", "2", nil, .take), ("2", nil, nil, .take), ("2", "2", "2", .waiting),
             ("2", nil, "2", .waiting), ("9", "2", "2", .waiting), ("9", "2", nil, .download),
             ("3", "3", nil, .download), ("3", nil, nil, .download), ("4", "4", nil, .download),
@@ -166,6 +166,7 @@ import Testing
         case (.nothing(let reason), .nothing): #expect(!reason.isEmpty)
         case (.refuse(let reasons), .refuse): #expect(reasons.count == 1)
         case (.download, .download), (.take, .take), (.waiting("2"), .waiting): break
+        case (.stay("1"), .stay): break
         default: Issue.record("\(decision) instead of \(answer)")
         }
     }

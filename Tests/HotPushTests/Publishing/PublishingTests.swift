@@ -32,7 +32,8 @@ import VersionTree
         #expect(published["origin.json"] == Array("{\"castreeOrigin\":1}\n".utf8))
         #expect(published["objects/\(css.prefix(2))/\(css.dropFirst(2))"] == Array("body {}".utf8))
         #expect(published["manifests/\(manifest).json"] == bytes)
-        #expect(published.count == 1 + 5 + 1 + 1)
+        #expect(published["channels.json"] == Array("{\"channels\":[\"stable\"]}\n".utf8))
+        #expect(published.count == 1 + 5 + 1 + 1 + 1)
         let content = try place.versions.manifest(of: "1").contentAddress()
         let pointer = String(decoding: published["channels/stable.json"] ?? [], as: UTF8.self)
         #expect(

@@ -67,7 +67,7 @@ final class NginxServer {
                                        add_header Cache-Control "public, max-age=31536000, immutable"; }
                 location /manifests/ { types {} default_type application/json;
                                        add_header Cache-Control "public, max-age=31536000, immutable"; }
-                location /channels/  { types {} default_type application/json;
+                location /channels   { types {} default_type application/json;
                                        add_header Cache-Control "no-cache"; }
                 location = /origin.json { types {} default_type application/json; }
                 location /           { return 404; }

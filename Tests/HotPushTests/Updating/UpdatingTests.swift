@@ -145,6 +145,47 @@ import VersionTree
         #expect(last.version == "4" && fixture.source.downloads == ["1", "2", "3", "4"])
     }
 
+    @Test("owes it after a restart too, until it was shown")
+    func owedAfterRestart() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        try fixture.offer("2") { $0.isMandatory = true }
+        _ = try await fixture.process().check()
+        // The app was closed before it had come, and the publisher has replaced it.
+        try fixture.offer("3")
+        let next = try fixture.process()
+        _ = try await next.start()
+        guard case .started(let boot) = try await next.update() else {
+            Issue.record("not started")
+            return
+        }
+        #expect(boot.version == "3")
+        try await next.confirm("3", token: boot.token)
+        try fixture.offer("4")
+        guard case .ready("4", _) = try await fixture.process().update() else {
+            Issue.record("not ready")
+            return
+        }
+    }
+
+    @Test("takes back what waits when the content of the current version is offered, by any name")
+    func currentUnderAnotherName() async throws {
+        let fixture = try UpdatingFixture()
+        try await fixture.live("1")
+        let manager = try fixture.process()
+        _ = try await manager.start()
+        try fixture.offer("2")
+        _ = try await manager.update()
+        #expect(try fixture.lifecycle.pending == "2")
+        try fixture.offer("9", content: "1")
+        guard case .upToDate = try await manager.update() else {
+            Issue.record("not up to date")
+            return
+        }
+        #expect(try fixture.lifecycle.pending == nil)
+        #expect(try fixture.lifecycle.current == "1")
+    }
+
     @Test("that is asked for many times at once is one request and one download")
     func singleFlight() async throws {
         let fixture = try UpdatingFixture()
@@ -280,7 +321,9 @@ import VersionTree
         #expect(try await manager.plan() == nil)
         // The same content under a third name.
         try fixture.offer("3", content: "1")
-        #expect(try await manager.update() == .upToDate("version 1 is current already"))
+        #expect(
+            try await manager.update()
+                == .upToDate("version 1 is current already; what waited no longer does"))
     }
 
     @Test("that has nothing new is one request")

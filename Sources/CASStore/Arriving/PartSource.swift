@@ -1,0 +1,61 @@
+/// What a partial file that nothing vouches for came from, beside it in `staging/<name>.from`.
+///
+/// A digest would tell in the end whether its bytes are right. Without one, a part may be gone on with
+/// only if it is of the same source, and if no power cut can have torn it: the note names the boot of
+/// the system during which it was written. `castree-part 1 <boot>`, a line end, the source.
+struct PartSource {
+    private let store: Store
+    private let name: String
+
+    init(_ store: Store, _ name: ObjectID) {
+        self.store = store
+        self.name = name.description + Self.suffix
+    }
+
+    /// The end of its file's name.
+    static let suffix = ".from"
+
+    private var staging: Int32 { store.directories.staging.raw }
+
+    /// What was noted, and whether that was in the time since the system started.
+    func read() throws(StoreError) -> (source: String, isOfThisBoot: Bool)? {
+        guard try store.fileSystem.status(staging, name)?.kind == .regular else { return nil }
+        let bytes = try store.fileSystem.contents(staging, name, limit: 16 * 1024)
+        let lines = String(decoding: bytes, as: UTF8.self)
+            .split(separator: "\n", omittingEmptySubsequences: false)
+        let head = "castree-part 1 "
+        guard lines.count == 3, lines[0].hasPrefix(head), !lines[1].isEmpty, lines[2].isEmpty
+        else { return nil }
+        let boot = try Self.boot(store.fileSystem)
+        return (String(lines[1]), boot != nil && boot == String(lines[0].dropFirst(head.count)))
+    }
+
+    /// Notes where the bytes come from that are written from now on.
+    func note(_ source: String) throws(StoreError) {
+        guard !source.utf8.contains(10), source.utf8.count < 8 * 1024 else { return try remove() }
+        let boot = try Self.boot(store.fileSystem) ?? "-"
+        try store.fileSystem.replaceFile(
+            staging, name, with: Array("castree-part 1 \(boot)\n\(source)\n".utf8), mode: 0o600,
+            token: "new", durably: false)
+    }
+
+    /// Makes the note durable.
+    func sync() throws(StoreError) {
+        guard let file = try store.fileSystem.openIfPresent(staging, name, .reading) else { return }
+        try store.sync(file.raw)
+    }
+
+    func remove() throws(StoreError) { try store.fileSystem.removeIfPresent(staging, name) }
+
+    /// What names the time since the system started (random(4)); `nil` where nothing does.
+    private static func boot(_ fileSystem: any FileSystem) throws(StoreError) -> String? {
+        let path = "/proc/sys/kernel/random/boot_id"
+        guard
+            let file = try fileSystem.openIfPresent(
+                POSIXFileSystem.workingDirectory, path, .reading)
+        else { return nil }
+        let text = String(
+            decoding: try fileSystem.read(file.raw, at: 0, count: 64), as: UTF8.self)
+        return text.split(separator: "\n").first.map { String($0) }
+    }
+}

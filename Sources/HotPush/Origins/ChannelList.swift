@@ -1,0 +1,32 @@
+import CASStore
+import StrictJSON
+
+/// The names of an origin's channels, for those who cannot list its directory.
+///
+/// `channels.json`: `{"channels":["beta","stable"]}`, sorted, written after the pointers. It may lag
+/// behind them if a publisher is killed; the next one makes it right.
+enum ChannelList {
+    /// The largest list that is read, in bytes.
+    static let byteCountMax: Int64 = 1 << 20
+
+    static func serialized(_ channels: [ChannelName]) -> [UInt8] {
+        let names = channels.sorted().map { JSONValue.string($0.description) }
+        let member = JSONValue.Member(key: "channels", value: .array(names))
+        return JSONWriter.serialize(.object([member]), sortedKeys: true) + [10]
+    }
+
+    /// - Throws: `.badOrigin`; `.badChannelName`.
+    static func names(parsing bytes: [UInt8]) throws(StoreError) -> [ChannelName] {
+        // What is no JSON lists no channels either; the message is the same.
+        guard let document = try? JSONValue.parse(bytes),
+            case .array(let values)? = document["channels"]
+        else {
+            throw StoreError(
+                .badOrigin,
+                "the origin's \(OriginLayout.channelList) lists no channels; publish again")
+        }
+        var names: [ChannelName] = []
+        for case .string(let name) in values { names.append(try ChannelName(name)) }
+        return names
+    }
+}

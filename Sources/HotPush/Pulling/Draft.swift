@@ -1,0 +1,123 @@
+import CASStore
+import StrictJSON
+import VersionTree
+
+/// The manifest of a version that is being fetched, from names to addresses.
+final class Draft {
+    private let plan: DownloadPlan
+    private let versions: VersionStore
+    let received: Manifest.Received
+    /// What is known of the content behind each name of the plan.
+    private var contents: [ObjectID: ArrivedContent] = [:]
+    private var absent: Set<ObjectID> = []
+    /// What the format has read about the app.
+    var app: AppIdentity?
+    /// Whether something has come that the registered manifest does not name.
+    private(set) var hasNews = false
+
+    init(_ plan: DownloadPlan, _ versions: VersionStore) throws(StoreError) {
+        let release = plan.release
+        var hasher = try ObjectHasher()
+        let address = release.received.withUnsafeBytes { hasher.hash($0).address }
+        received = Manifest.Received(
+            format: release.family, address: address, byteCount: Int64(release.received.count))
+        self.plan = plan
+        self.versions = versions
+        app = plan.app
+    }
+
+    /// Puts the received manifest among what arrives: it becomes durable together with the rest.
+    ///
+    /// The version names it already, so it is missing as the files are.
+    func bring(to arrivals: Arrivals) throws(StoreError) {
+        var arrival = try arrivals.begin(received.address, byteCount: received.byteCount)
+        // All of it is here; what another pull has left of it is not gone on with.
+        if arrival.offset > 0 { try arrival.restart() }
+        let bytes = plan.release.received
+        try arrival.append(bytes.span.bytes)
+        _ = try arrival.finish()
+    }
+
+    /// The manifest as far as it is known: names stand for content that has not come.
+    private func manifest() throws(StoreError) -> Manifest {
+        var release = plan.release
+        // The store orders its versions itself; the publisher's order is among the terms.
+        release.order = nil
+        // A mirror publishes with a version what it noted about its own origin: ours stands instead.
+        release.foreign.removeAll { $0.key == ReleaseTerms.key }
+        if let terms = ReleaseTerms(of: plan.release).member { release.foreign.append(terms) }
+        if let app {
+            release.foreign.removeAll { $0.key == AppIdentity.key }
+            release.foreign.append(app.member)
+        }
+        let plan = plan
+        let contents = contents
+        let absent = absent
+        var manifest = try release.manifest(ordinal: 0, createdAt: 0) {
+            (position) throws(StoreError) in
+            let name = plan.names[position]
+            if absent.contains(name) { return nil }
+            if let content = contents[name] { return content }
+            let byteCount = release.files[position].byteCount
+            return ArrivedContent(address: name, byteCount: byteCount ?? plan.knownSizes[name] ?? 0)
+        }
+        manifest.received = received
+        return manifest
+    }
+
+    /// - Returns: whether nothing is missing.
+    func register() throws(StoreError) -> Bool {
+        let manifest = try manifest()
+        do throws(StoreError) {
+            return try versions.register(manifest)
+        } catch {
+            guard error.code == .versionExists else { throw error }
+            // An incomplete version of that name: what it was to become has changed.
+            do throws(StoreError) {
+                return try versions.revise(manifest)
+            } catch let second {
+                guard second.code == .versionInUse else { throw second }
+                if try isThere(manifest) { return true }
+                throw error
+            }
+        }
+    }
+
+    /// Notes contents that are in the store; before the lease of the download ends, the manifest must
+    /// name them.
+    func note(_ arrived: [ArrivedFile]) {
+        for one in arrived where one.content.isProvisional {
+            contents[one.content.name] = ArrivedContent(
+                address: one.arrived.object.address, byteCount: one.arrived.object.byteCount)
+            hasNews = true
+        }
+    }
+
+    func skip(_ names: Set<ObjectID>) {
+        absent = names
+        if !names.isEmpty { hasNews = true }
+    }
+
+    /// Puts what has come into the registered manifest.
+    func revise() throws(StoreError) {
+        guard hasNews else { return }
+        let manifest = try manifest()
+        do throws(StoreError) {
+            try versions.revise(manifest)
+        } catch {
+            guard error.code == .versionInUse, try isThere(manifest) else { throw error }
+        }
+        hasNews = false
+    }
+
+    /// Whether another process has completed the same release meanwhile.
+    private func isThere(_ manifest: Manifest) throws(StoreError) -> Bool {
+        let name = manifest.version.description
+        guard
+            try versions.versions().contains(where: {
+                $0.version == name && $0.state != .incomplete
+            })
+        else { return false }
+        return try versions.manifest(of: name).received?.address == received.address
+    }
+}

@@ -1,0 +1,82 @@
+public import CASStore
+
+/// What the channels of an origin offer; nothing is fetched but their pointers.
+public struct OriginChannels {
+    private let transport: any Transport
+    private let isInterrupted: () -> Bool
+    private let retries: RetryPolicy
+
+    /// Makes a reader.
+    ///
+    /// - Parameter transport: carries the requests; a directory needs none.
+    public init(
+        over transport: any Transport, retries: RetryPolicy = RetryPolicy(),
+        isInterrupted: @escaping () -> Bool = { false }
+    ) {
+        self.transport = transport
+        self.retries = retries
+        self.isInterrupted = isInterrupted
+    }
+
+    /// The pointers of an origin's channels, sorted by name.
+    ///
+    /// A web server does not list its directories: the origin says the names in `channels.json`. One
+    /// that was last published to by a castree that wrote none has the channel `stable`, if any.
+    /// - Parameter text: a directory, the URL of an origin, or that of one pointer.
+    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.network`; `.notFound` if there is no channel.
+    public func pointers(of text: String) throws(StoreError) -> [ChannelPointer] {
+        let reference = try OriginReference(parsing: text)
+        var pointers: [ChannelPointer] = []
+        switch reference.location {
+        case .directory(let path):
+            let origin = try DirectoryOrigin(path)
+            var names = try origin.channels()
+            if let named = reference.channel { names = [named] }
+            for name in names {
+                // Withdrawn between the two looks: then it is none.
+                if let pointer = try origin.pointer(name) { pointers.append(pointer) }
+            }
+        case .web:
+            for name in try names(at: reference) {
+                let path = OriginLayout.pointer(name)
+                let bytes = try document(
+                    path, at: reference.location, Int64(ChannelPointer.byteCountMax))
+                guard let bytes else { continue }
+                pointers.append(try ChannelPointer(parsing: bytes, of: name))
+            }
+        }
+        guard !pointers.isEmpty else {
+            throw StoreError(
+                .notFound,
+                "\(reference.location.description) has no channel; castree publish makes one")
+        }
+        return pointers
+    }
+
+    private func names(at reference: OriginReference) throws(StoreError) -> [ChannelName] {
+        if let named = reference.channel { return [named] }
+        let list = try document(
+            OriginLayout.channelList, at: reference.location, ChannelList.byteCountMax)
+        guard let list else { return [try ChannelName("stable")] }
+        return try ChannelList.names(parsing: list)
+    }
+
+    /// - Returns: nil if it is not there, or a page is in its place.
+    private func document(
+        _ path: String, at location: OriginLocation, _ byteCountMax: Int64
+    ) throws(StoreError) -> [UInt8]? {
+        let answer = try DocumentFetch(
+            try OriginURL(of: location).url(of: path), accept: "application/json",
+            byteCountMax: byteCountMax, retries: retries, isInterrupted: isInterrupted
+        ).run(over: transport)
+        switch answer.head.status {
+        case 200 where ReleaseDocument(path: path).accepts(contentType: answer.head["content-type"]):
+            return answer.bytes
+        case 200, 403, 404, 410: return nil
+        default:
+            throw StoreError(
+                .network,
+                "\(location.appending(path)) answered \(answer.head.status); try again later")
+        }
+    }
+}

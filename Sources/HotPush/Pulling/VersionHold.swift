@@ -1,0 +1,54 @@
+import CASStore
+import VersionTree
+
+/// Keeps the name of a version for one release while it is fetched.
+///
+/// Several processes may fetch one release at once: what one brings the others need not. Another release
+/// under the same name is refused meanwhile; afterwards the name is free, or taken by what has come.
+///
+/// `leases/.pull-<version>` holds the address of the received manifest. It is locked by all that fetch
+/// it (flock(2)), so it ends with them; the last one removes it.
+final class VersionHold {
+    private let versions: VersionStore
+    private let name: String
+    private let file: Descriptor
+
+    /// - Throws: `.versionExists` while another release is fetched under that name.
+    init(_ version: String, for release: ObjectID, _ versions: VersionStore) throws(StoreError) {
+        let name = ".pull-\(version)"
+        let fileSystem = versions.fileSystem
+        let leases = versions.directories.leases.raw
+        while true {
+            let file = try fileSystem.open(leases, name, .updating, mode: 0o644)
+            if try fileSystem.lock(file.raw, exclusive: true, waiting: false) {
+                // Nobody fetches under that name.
+                try fileSystem.truncate(file.raw, to: 0)
+                try fileSystem.write(file.raw, Array(release.description.utf8))
+            }
+            _ = try fileSystem.lock(file.raw, exclusive: false, waiting: true)
+            // Between open and lock the last one may have removed it; between the two locks, another
+            // release may have been faster.
+            let here = try fileSystem.status(leases, name)
+            guard let here, here.isSameFile(as: try fileSystem.status(file.raw)) else { continue }
+            let held = try fileSystem.read(file.raw, at: 0, count: 64)
+            guard held.elementsEqual(release.description.utf8) else {
+                throw StoreError(
+                    .versionExists,
+                    "another release is being fetched under the name \(version); repeat the "
+                        + "command when that has ended, or choose another name with --version")
+            }
+            self.versions = versions
+            self.name = name
+            self.file = file
+            return
+        }
+    }
+
+    deinit {
+        let fileSystem = versions.fileSystem
+        // A file that stays is empty of meaning: whoever comes next finds it unlocked.
+        if (try? fileSystem.lock(file.raw, exclusive: true, waiting: false)) == true {
+            try? fileSystem.removeIfPresent(versions.directories.leases.raw, name)
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import CASStore
+import StrictJSON
+import VersionTree
+
+/// The version that an app must show before it goes on: a mandatory release, or what replaced one that
+/// was never shown.
+///
+/// `owed.json` in the store, `{"version":"2"}`, as long as there is such a version: an app that is
+/// closed before it shows it must not get around it. A damaged one owes nothing.
+struct OwedRelease {
+    private let versions: VersionStore
+
+    init(_ versions: VersionStore) { self.versions = versions }
+
+    private var root: Int32 { versions.directories.root.raw }
+
+    /// Its name; `nil` if nothing is owed.
+    func version() throws(StoreError) -> String? {
+        guard try versions.fileSystem.status(root, StoreLayout.owed)?.kind == .regular else {
+            return nil
+        }
+        let bytes = try versions.fileSystem.contents(root, StoreLayout.owed, limit: 4096)
+        do throws(JSONError) {
+            return try JSONValue.parse(bytes)["version"]?.asString
+        } catch {
+            // Replaced as a whole: nobody but another program can have written it.
+            return nil
+        }
+    }
+
+    /// Notes durably what is owed from now on.
+    func set(_ version: String?) throws(StoreError) {
+        guard try self.version() != version else { return }
+        guard let version else {
+            try versions.fileSystem.removeIfPresent(root, StoreLayout.owed)
+            return try versions.store.sync(root)
+        }
+        var writer = JSONWriter()
+        writer.value(.object([.init(key: "version", value: .string(version))]))
+        try versions.fileSystem.replaceFile(
+            root, StoreLayout.owed, with: writer.bytes, token: "new",
+            durably: versions.store.options.isDurable)
+    }
+}

@@ -1,0 +1,102 @@
+import CASStore
+import Console
+import CurlTransport
+import HotPush
+import StrictJSON
+import VersionTree
+
+extension Invocation {
+    /// `channels`.
+    func channels() throws -> ExitStatus {
+        let origin = argument("URL")
+        // Said before anything is asked.
+        _ = try OriginReference(parsing: origin)
+        let reading = OriginChannels(
+            over: try CurlTransport(try connectionOptions()),
+            isInterrupted: { Interruption.isRequested })
+        let pointers: [ChannelPointer]
+        do throws(StoreError) {
+            pointers = try reading.pointers(of: origin)
+        } catch {
+            guard error.code == .notFound || error.code == .noOrigin else { throw error }
+            throw CommandError(.notFound, code: error.code.description, message: error.message)
+        }
+        try report { writer in
+            writer.array(pointers) { writer, pointer in pointer.write(to: &writer) }
+        } text: { output in
+            var table = TextTable([
+                .left("CHANNEL"), .left("OFFERS"), .right("SEQUENCE"), .left("SINCE"), .left(""),
+            ])
+            for pointer in pointers {
+                for (index, release) in pointer.releases.enumerated() {
+                    table.add(release.cells(index == 0 ? pointer.channel.description : ""))
+                }
+            }
+            table.print(to: output)
+        }
+        return .done
+    }
+
+    /// How to connect, as every command that fetches takes it.
+    func connectionOptions() throws -> TransportOptions {
+        var options = TransportOptions()
+        options.stallTimeout = try duration("timeout") ?? options.stallTimeout
+        options.connectTimeout = try duration("connect-timeout") ?? options.connectTimeout
+        options.proxy = try value("proxy")
+        options.certificatesFile = try value("cacert")
+        options.userAgent = "castree/\(program.version)"
+        return options
+    }
+}
+
+extension ChannelPointer {
+    /// Writes the channel as a JSON object.
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("channel", channel.description)
+            writer.member("sequence", Int(sequence))
+            writer.member("createdAt", timestamp(createdAt))
+            writer.key("releases")
+            writer.array(releases) { writer, release in release.write(to: &writer) }
+        }
+    }
+}
+
+extension OfferedRelease {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("version", version?.name.description)
+            writer.member("embedded", target == .embedded)
+            writer.member("sequence", Int(sequence))
+            writer.member("createdAt", timestamp(createdAt))
+            writer.member("content", version?.content.description)
+            writer.member("manifest", version?.manifest.description)
+            writer.member("mandatory", isMandatory)
+            writer.member("perMille", rollout?.perMille ?? 1000)
+            writer.key("requirements")
+            writer.array(requirements) { writer, requirement in
+                writer.object { writer in
+                    writer.member("kind", requirement.kind)
+                    writer.member("value", requirement.value)
+                    writer.member("platform", requirement.platform)
+                }
+            }
+        }
+    }
+
+    fileprivate func cells(_ channel: String) -> [DisplayText] {
+        let offered = version.map { "version \($0.name)" } ?? "the embedded version"
+        var remarks: [String] = []
+        if let rollout, rollout.perMille < 1000 {
+            remarks.append("to \(rollout.perMille) of 1,000 devices")
+        }
+        if isMandatory { remarks.append("mandatory") }
+        for requirement in requirements {
+            remarks.append("needs \(requirement.kind) \(requirement.value)")
+        }
+        return [
+            "\(channel, .bold)", "\(offered)", "\(String(sequence))", "\(timestamp(createdAt))",
+            "\(remarks.joined(separator: ", "))",
+        ]
+    }
+}

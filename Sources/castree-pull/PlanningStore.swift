@@ -1,0 +1,33 @@
+import CASStore
+import Console
+import VersionTree
+
+/// The store that a plan is made for: the one that is there, or an empty one where a pull would make
+/// it.
+///
+/// The empty one stands aside, and goes with the plan.
+final class PlanningStore {
+    let versions: VersionStore
+    private let aside: String?
+
+    init(_ invocation: Invocation) throws {
+        do {
+            versions = try invocation.openStore()
+            aside = nil
+        } catch {
+            guard .noStore ~= error else { throw error }
+            let parent = invocation.environment("TMPDIR") ?? "/tmp"
+            let path = "\(parent)/castree-plan-\(try randomToken())"
+            versions = try VersionStore.create(
+                at: path, options: invocation.storeOptions(isDurable: false)
+            ).versions
+            aside = path
+        }
+    }
+
+    deinit {
+        guard let aside else { return }
+        // What stays is an empty store among other temporary files.
+        try? POSIXFileSystem().removeTree(POSIXFileSystem.workingDirectory, aside)
+    }
+}

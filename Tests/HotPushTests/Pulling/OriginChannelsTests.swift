@@ -1,0 +1,57 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+@Suite("The channels of an origin") struct OriginChannelsTests {
+    private func channels(_ origin: String) throws -> [ChannelPointer] {
+        try OriginChannels(over: try PullingFixture.transport(), retries: .init())
+            .pointers(of: origin)
+    }
+
+    @Test("are listed, from a directory and from a server, with what they offer")
+    func listed() throws {
+        let fixture = try PullingFixture()
+        try fixture.place.publish("1")
+        try fixture.place.publish("2", to: "beta")
+        try fixture.serve()
+        for origin in [fixture.place.origin, fixture.origin.url] {
+            let pointers = try channels(origin)
+            #expect(pointers.map(\.channel.description) == ["beta", "stable"])
+            #expect(
+                pointers.map { $0.releases.first?.version?.name.description } == ["2", "1"])
+        }
+        let paths = fixture.origin.requests.map(\.path)
+        #expect(paths == ["/channels.json", "/channels/beta.json", "/channels/stable.json"])
+    }
+
+    @Test("are one if the URL is that of a pointer")
+    func one() throws {
+        let fixture = try PullingFixture()
+        try fixture.place.publish("1")
+        try fixture.publish("2")
+        let pointers = try channels(fixture.origin.url + "/channels/stable.json")
+        #expect(pointers.map(\.channel.description) == ["stable"])
+        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+    }
+
+    @Test("are found at an origin that has no list of them yet")
+    func unlisted() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        fixture.origin.put(nil, at: "/channels.json")
+        #expect(try channels(fixture.origin.url).map(\.channel.description) == ["stable"])
+    }
+
+    @Test("are none where nothing was published")
+    func none() throws {
+        let fixture = try PullingFixture()
+        #expect(code { try channels(fixture.origin.url) } == .notFound)
+        #expect(code { try channels(fixture.place.origin) } == .noOrigin)
+        fixture.origin.put(
+            Content(Array("[]".utf8), type: "application/json"), at: "/channels.json")
+        #expect(code { try channels(fixture.origin.url) } == .badOrigin)
+    }
+}

@@ -1,0 +1,61 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+@Suite("A pull that must not go on") struct PullRefusalTests {
+    @Test("refuses a manifest with other content than the channel promises")
+    func otherContent() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        let bytes = try Damage.contents(fixture.place.origin + "/channels/stable.json")
+        let pointer = try ChannelPointer(parsing: bytes, of: .stable)
+        let promised = try #require(pointer.releases.first?.version?.content.description)
+        let text = String(decoding: bytes, as: UTF8.self).replacingOccurrences(
+            of: promised, with: String(repeating: "5", count: 64))
+        fixture.origin.put(
+            Content(Array(text.utf8), type: "application/json"), at: "/channels/stable.json")
+        #expect(code { try fixture.run() } == .damagedOrigin)
+        #expect(try fixture.device.reopened().versions().isEmpty)
+    }
+
+    @Test("stops while it compares content with labels")
+    func comparing() throws {
+        let store = try TemporaryStore()
+        let text = String(repeating: "0123456789abcdef", count: 400_000)
+        try store.add("1", ["large": text])
+        var file = ReleaseFile(path: try TreePath("other"), byteCount: Int64(text.utf8.count))
+        file.checks = [
+            .digest(try #require(Label(.md5, bytes: Array(repeating: 1, count: 16))))
+        ]
+        let asked = Mutex(0)
+        var known = try KnownContent(store.versions, for: [file]) {
+            asked.withLock { count in
+                count += 1
+                return count > 1
+            }
+        }
+        #expect(code { _ = try known.address(of: file) } == .interrupted)
+        #expect(asked.withLock { $0 } == 2)
+    }
+
+    @Test("that only plans leaves no trace in the store")
+    func dryRun() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        let before = Damage.names(fixture.device.path)
+        var options = PullingFixture.options
+        options.isDryRun = true
+        let pull = try fixture.pull(options)
+        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
+            Issue.record("nothing is offered")
+            return
+        }
+        #expect(try pull.plan(found).contents.count == PublishingPlace.first.count)
+        #expect(Damage.names(fixture.device.path).filter { !before.contains($0) } == [])
+    }
+}

@@ -1,0 +1,100 @@
+import CASStore
+import CurlTransport
+import HotPush
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+/// What happens to a store while a pull is at work.
+@Suite("Beside a pull") struct PullTogetherTests {
+    private static var kept: PullOptions {
+        var options = PullingFixture.options
+        options.destination = .kept
+        return options
+    }
+
+    private static func patientTransport() throws -> CurlTransport {
+        var options = TransportOptions()
+        options.proxy = ""
+        options.stallTimeout = .seconds(300)
+        return try CurlTransport(options)
+    }
+
+    @Test("another release of the same name is refused, and nothing of it is mixed in")
+    func oneName() throws {
+        let fixture = try PullingFixture()
+        try fixture.place.publish("1", to: "beta")
+        try fixture.publish("2")
+        let answer = Mutex<StoreError.Code?>(nil)
+        let (path, url) = (fixture.device.path, fixture.origin.url)
+        fixture.origin.before(try fixture.path(of: "<h1>two</h1>")) { _ in
+            let found = code {
+                var options = Self.kept
+                options.version = "app"
+                options.channel = "beta"
+                let versions = try VersionStore.open(
+                    path, options: StoreOptions(isDurable: false))
+                _ = try Pull(into: versions, over: Self.patientTransport(), options).run(url)
+            }
+            answer.withLock { $0 = found }
+        }
+        var options = Self.kept
+        options.version = "app"
+        let pull = Pull(
+            into: try fixture.device.reopened(), over: try Self.patientTransport(), options)
+        #expect(try pull.run(url)?.version == "app")
+        #expect(answer.withLock { $0 } == .versionExists)
+        #expect(try fixture.tree("app") == PublishingPlace.second)
+        #expect(try fixture.device.reopened().versions().map(\.version) == ["app"])
+        try fixture.expectClean()
+    }
+
+    @Test("the same release may come twice at once")
+    func sameRelease() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let answer = Mutex<StoreError.Code?>(nil)
+        let (path, url) = (fixture.device.path, fixture.origin.url)
+        let isFirst = Atomic<Bool>(true)
+        fixture.origin.before(try fixture.path(of: "<h1>two</h1>")) { _ in
+            guard isFirst.exchange(false, ordering: .relaxed) else { return }
+            let found = code {
+                let versions = try VersionStore.open(
+                    path, options: StoreOptions(isDurable: false))
+                _ = try Pull(into: versions, over: Self.patientTransport(), Self.kept).run(url)
+            }
+            answer.withLock { $0 = found }
+        }
+        let pull = Pull(
+            into: try fixture.device.reopened(), over: try Self.patientTransport(), Self.kept)
+        #expect(try pull.run(url)?.version == "2")
+        #expect(answer.withLock { $0 } == nil)
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test("what is collected between plan and registration is fetched in the same pull")
+    func collectedMeanwhile() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        try fixture.run(Self.kept)
+        try fixture.publish("2")
+        let pull = try fixture.pull(Self.kept)
+        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
+            Issue.record("nothing is offered")
+            return
+        }
+        let plan = try pull.plan(found)
+        #expect(plan.reusedObjects == 2)
+        let other = try fixture.device.reopened()
+        try other.retire("1")
+        #expect(try other.store.collect().objectCount > 0)
+        let report = try pull.fetch(plan, of: found)
+        #expect(report.objects == PublishingPlace.second.count)
+        #expect(report.reusedObjects == 0 && report.reusedBytes == 0)
+        try pull.show("2")
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+}
