@@ -22,10 +22,12 @@ extension Store {
         }
         let root = try openRoot(path, fileSystem)
         if try fileSystem.status(root.raw, StoreLayout.format) != nil {
-            return (
-                try open(path, options: options, manifests: manifests, fileSystem: fileSystem),
-                false
-            )
+            let store = try open(
+                path, options: options, manifests: manifests, fileSystem: fileSystem)
+            // Whoever made it may have been killed before its names were durable.
+            try store.sync(root.raw)
+            try store.syncParent(of: path)
+            return (store, false)
         }
         try fileSystem.list(root.raw) { (entry, _) throws(StoreError) in
             let name = String(cString: entry)

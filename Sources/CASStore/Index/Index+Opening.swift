@@ -190,6 +190,13 @@ extension Index {
         try connection.sync()
     }
 
+    /// Makes an index durable together with all that it counted: some of that may be the work of a killed
+    /// process, which no sync has reached.
+    func syncAll(_ connection: Connection) throws(StoreError) {
+        guard options.isDurable else { return }
+        if try !fileSystem.syncAll(directories.root.raw) { try connection.sync() }
+    }
+
     /// Says that the transaction is durable.
     ///
     /// Not synced: if a power cut loses it, the index is in doubt and made again.

@@ -48,7 +48,7 @@ extension Index {
         try made.execute(IndexSchema.cache)
         connection = made
         openInode = try fileSystem.status(directories.root.raw, StoreLayout.index)?.inode ?? 0
-        try sync(made)
+        try syncAll(made)
         try writeFirstStamp()
         isReconciled = true
         return counts

@@ -23,6 +23,8 @@ extension Publisher {
         }
         let now = now()
         guard var after = before.withdrawing(version, now: now) else {
+            // Whoever withdrew it may have been killed before the pointer's name was durable.
+            try origin.sync(origin.channels.raw)
             throw StoreError(
                 .notOffered,
                 "channel \(channel) of \(printable(path)) does not offer version \(version)")

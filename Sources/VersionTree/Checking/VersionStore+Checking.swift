@@ -47,6 +47,8 @@ extension VersionStore {
         report.findings += try checkLifecycle(manifests, repairing: repairing)
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
         if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
+        // What was taken away, by a killed process too, must not come back with a power cut.
+        if repairing { try store.syncAll() }
         for finding in report.findings[told...] { options.found(finding) }
         return report
     }

@@ -18,9 +18,11 @@ extension VersionStore {
                 var lifecycle = before
                 let result: R
                 do throws(StoreError) { result = try body(&lifecycle) } catch {
-                    // Nothing changes; but the link may be behind since an earlier change was cut short. The
-                    // error to report is the first.
+                    // Nothing changes; but an earlier change may have been cut short, its link behind and
+                    // its names not durable, and the refusal says that it is done. The error to report is
+                    // the first.
                     try? self.pointCurrent(at: before.current)
+                    try? self.store.sync(self.directories.root.raw)
                     throw error
                 }
                 if lifecycle != before {

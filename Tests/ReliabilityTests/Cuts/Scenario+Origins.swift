@@ -67,7 +67,8 @@ extension Scenario {
         },
         run: { place, disk, isDurable in
             try publish(
-                ["2"], of: place.open(), to: place.root + "/origin", on: disk, isDurable: isDurable)
+                ["2"], of: place.open(on: disk), to: place.root + "/origin", on: disk,
+                isDurable: isDurable)
         },
         isKept: { place, _ in try offered(place) == "2" },
         holds: { place in ["1", "2"].contains(try offered(place)) })
@@ -77,7 +78,8 @@ extension Scenario {
         prepare: with("1", "2"),
         run: { place, disk, isDurable in
             try publish(
-                ["2"], of: place.open(), to: place.root + "/origin", on: disk, isDurable: isDurable)
+                ["2"], of: place.open(on: disk), to: place.root + "/origin", on: disk,
+                isDurable: isDurable)
         },
         isKept: { place, _ in try offered(place) == "2" },
         holds: { place in [nil, "2"].contains(try offered(place)) })

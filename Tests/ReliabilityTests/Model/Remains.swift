@@ -122,7 +122,8 @@ struct Remains: Sendable {
         mkdir(root, 0o755)
         try build(0, root, &built)
         let path = root + "/store/" + StoreLayout.index
-        if let database = index.database {
+        // Where the directory is lost, so is what stood in it.
+        if let database = index.database, access(root + "/store", F_OK) == 0 {
             try write(database, to: path)
             built.shows(path, index.changedAt)
             if let journal = index.journal { try write(journal, to: path + "-journal") }

@@ -245,7 +245,8 @@ extension TemporaryStore {
 
     @Test("is nothing in an empty store")
     func empty() throws {
-        let survey = try TemporaryStore().versions.survey()
+        let temporary = try TemporaryStore()
+        let survey = try temporary.versions.survey()
         #expect(survey.versions.isEmpty && survey.growth.isEmpty && survey.largest.isEmpty)
         #expect(survey.store.objectBytes == 0 && survey.store.ratio == 1)
     }
