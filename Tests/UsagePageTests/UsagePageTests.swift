@@ -50,7 +50,7 @@ import Testing
         #expect(policy.contains("default-src 'none'"))
         #expect(policy.contains("connect-src 'none'"))
         #expect(!policy.contains("unsafe"))
-        for (name, text) in [("script", UsagePage.script), ("style", UsagePage.style)] {
+        for (name, text) in [("script", UsagePage.script(isLive: false)), ("style", UsagePage.style)] {
             let digest = try sha256(text)
             #expect(policy.contains("\(name)-src 'sha256-\(digest)'"), "\(name)")
         }
