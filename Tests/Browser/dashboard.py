@@ -7,7 +7,7 @@ import subprocess
 import threading
 import urllib.parse
 
-from place import Relay, demand, request
+from place import demand, request
 from usage import quiet, settle
 
 
@@ -172,7 +172,6 @@ def pulling(suite):
     files = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(Quiet, directory=str(origin)))
     threading.Thread(target=files.serve_forever, daemon=True).start()
-    relay = Relay(files.server_address[1], rate=300_000)
     store = suite.store()
     store.add("v1", {"index.html": "one"}, activate=True)
     pull = None
@@ -182,7 +181,8 @@ def pulling(suite):
             demand("Nothing is being downloaded" in tab.run(
                 "document.getElementById('live-downloads').textContent"), "it shows a download")
             pull = subprocess.Popen(
-                [store.castree, "--store", str(store.path), "pull", f"http://127.0.0.1:{relay.port}"],
+                [store.castree, "--store", str(store.path), "pull", "--limit-rate", "500K",
+                 f"http://127.0.0.1:{files.server_address[1]}"],
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             tab.wait("document.querySelector('#live-downloads progress')?.value > 0", within=60)
             first = tab.run("document.querySelector('#live-downloads progress').value")
@@ -191,8 +191,7 @@ def pulling(suite):
                 " && document.getElementById('live-downloads').textContent.includes('/s')", within=60)
             tab.screenshot(suite.directory / "dashboard-pull.png")
             suite.say(tab.run("document.getElementById('live-downloads').textContent"))
-            relay.rate = None
-            pull.wait(60)
+            pull.wait(120)
             demand(pull.returncode == 0, f"the download ended with {pull.returncode}: {pull.stderr.read()}")
             tab.wait("!document.querySelector('#live-downloads progress')", within=60)
             demand("incomplete" not in states(tab, "v9")[0], f"the panel says of v9 {states(tab, 'v9')}")
@@ -201,5 +200,4 @@ def pulling(suite):
     finally:
         if pull and pull.poll() is None:
             pull.kill()
-        relay.close()
         files.shutdown()

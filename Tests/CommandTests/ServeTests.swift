@@ -254,7 +254,7 @@ import Testing
         (["--confirm-within", "-1s"], "20s"), (["--confirm-within", "1.5s"], "20s"),
         (["--confirm-within", "2000m"], "20s"), (["--confirm-within", ""], "20s"),
         (["--proxy", "api"], "PREFIX=URL"), (["--proxy", "api=http://x"], "slash"),
-        (["--proxy", "/api=ftp://x"], "http://"), (["--proxy", "/api=https://x"], "https"),
+        (["--proxy", "/api=ftp://x"], "http://"),
         (["--proxy", "/_castree=http://x"], "--proxy"),
         (["--proxy", "/_castree/x=http://x"], "another prefix"),
         (["--proxy", "/a**=http://x"], "whole segment"), (["--host", ""], "--host"),

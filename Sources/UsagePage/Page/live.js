@@ -28,6 +28,8 @@ class Live {
       this.hasEnded = true;
       throw new Error('The server was started again: open the address that it has printed.');
     }
+    // By the server's clock, which need not be this one's.
+    this.answeredAt = Date.parse(answer.headers.get('Date')) / 1000;
     if (!answer.ok) throw new Error((await answer.text()).trim());
     const read = await answer.json();
     this.tags[name] = answer.headers.get('ETag');
@@ -57,12 +59,21 @@ class Live {
 
   /** Figures that are no longer so are replaced; what is chosen stays chosen, the focus where it is. */
   async follow() {
-    const { revision } = this.status;
+    const { revision, lifecycle, versions } = this.status;
     if (revision === this.revision) return;
-    const isFirst = this.revision === null;
-    // The page came with figures of its own.
-    const usage = isFirst ? null : await this.read('usage.json');
-    this.revision = revision;
+    const shown = window.castreeUsage.page.usage;
+    if (this.revision === null && shown.lifecycle.current === lifecycle.current && shown.growth.length === versions.length) {
+      // The page came with figures of its own.
+      this.revision = revision;
+      return;
+    }
+    if (revision !== this.seen) {
+      this.seen = revision;
+      this.seenAt = this.answeredAt;
+    }
+    const usage = await this.read('usage.json');
+    // The server keeps figures for a while: those from before the change do not end the asking.
+    if ((usage || shown).takenAt > this.seenAt) this.revision = revision;
     if (!usage) return;
     const boxes = () => [...byID('versions').querySelectorAll('input')];
     const chosen = new Set(boxes().filter(box => box.checked).map(box => box.ariaLabel));
