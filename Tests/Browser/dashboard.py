@@ -81,6 +81,7 @@ def follows(suite):
         tab.wait(is_state("v3", "") + " && castreeUsage.page.usage.versions.length === 3", within=60)
         store("fsck")
         tab.wait("document.getElementById('live-check').textContent.includes('nothing wrong')", within=60)
+        tab.run("scrollTo(0, 0)")
         tab.screenshot(suite.directory / "dashboard.png")
         damage(store)
         subprocess.run([store.castree, "--store", str(store.path), "fsck"], capture_output=True, timeout=120)
@@ -90,6 +91,7 @@ def follows(suite):
         hidden(tab)
         demand(tab.loads == loads, "the page was loaded again")
         quiet(tab)
+        tab.run("scrollTo(0, 0)")
         tab.screenshot(suite.directory / "dashboard-found.png")
         tab.close()
         for width, theme in ((390, "dark"), (1024, "dark")):
