@@ -15,6 +15,7 @@
 ///   current -> versions/…
 ///   index.sqlite           derived;  stamp  what the index must agree with
 ///   verified               when checks last found objects sound; derived
+///   last-check.json        what the last check came to; derived
 ///   leases/<lease>         lock files of running writers
 ///   reserve                space set aside for collecting on a full disk
 ///   server.json            what a server remembers: its port and its token
@@ -35,6 +36,7 @@ package enum StoreLayout {
     package static let index = "index.sqlite"
     package static let stamp = "stamp"
     package static let verified = "verified"
+    package static let lastCheck = "last-check.json"
     package static let reserve = "reserve"
     package static let server = "server.json"
     package static let channels = "channels.json"
@@ -53,8 +55,8 @@ package enum StoreLayout {
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
-            format, lifecycle, current, index, stamp, verified, reserve, server, channels, owed,
-            events,
+            format, lifecycle, current, index, stamp, verified, lastCheck, reserve, server, channels,
+            owed, events,
             olderEvents,
             "index.sqlite-journal",
         ])

@@ -9,17 +9,23 @@ public import VersionTree
 public enum UsagePage {
     /// Makes the page of a survey, whole.
     ///
-    /// - Parameter survey: with a map, else the page has no files to show.
+    /// - Parameters:
+    ///   - survey: with a map, else the page has no files to show.
+    ///   - isLive: the page is served: above the rest it shows how things are, for which it asks
+    ///     `status.json` and `usage.json` beside itself.
     /// - Throws: what the digest of its policy throws; never for what the survey holds.
-    public static func html(_ survey: UsageSurvey) throws(StoreError) -> [UInt8] {
-        let policy = try policy()
+    public static func html(
+        _ survey: UsageSurvey, isLive: Bool = false
+    ) throws(StoreError) -> [UInt8] {
+        let policy = try policy(isLive: isLive)
         var page: [UInt8] = []
         for piece in try Template(PackageResources.page_html).pieces() {
             switch piece {
             case .text(let text): page += text
             case .place("policy"): page += Array(policy.utf8)
             case .place("style"): page += style
-            case .place("script"): page += script
+            case .place("live"): page += isLive ? PackageResources.live_html : []
+            case .place("script"): page += script(isLive: isLive)
             case .place("usage"): page += inert(json(survey))
             case .place(let name):
                 throw StoreError(.io, "the page has no text for the place \(name)")
@@ -45,25 +51,25 @@ public enum UsagePage {
     /// The policy that the page carries, for a server that sends it as a field: nothing is loaded, and
     /// the page's own style and script are known by their digests (CSP 3, section 6.7.2.3).
     ///
-    /// - Parameter connecting: where the page may ask for newer figures: `'self'`, or nowhere.
-    public static func policy(connecting: String = "'none'") throws(StoreError) -> String {
+    /// - Parameter isLive: whether the page may ask its own server for newer figures.
+    public static func policy(isLive: Bool = false) throws(StoreError) -> String {
         // Widths and colours of bars are set by the script, as properties: no attribute is needed.
-        "default-src 'none'; script-src 'sha256-\(try digest(script))'; "
-            + "style-src 'sha256-\(try digest(style))'; connect-src \(connecting); "
+        "default-src 'none'; script-src 'sha256-\(try digest(script(isLive: isLive)))'; "
+            + "style-src 'sha256-\(try digest(style))'; connect-src \(isLive ? "'self'" : "'none'"); "
             + "base-uri 'none'; form-action 'none'"
     }
 
     static let style = PackageResources.page_css
 
     /// The scripts as one, in the order in which they build on each other.
-    static let script: [UInt8] = {
+    static func script(isLive: Bool) -> [UInt8] {
         let parts = [
             PackageResources.model_js, PackageResources.layout_js, PackageResources.map_js,
             PackageResources.growth_js, PackageResources.sharing_js, PackageResources.tables_js,
-            PackageResources.page_js,
+            PackageResources.page_js, isLive ? PackageResources.live_js : [],
         ]
         return Array("(() => {\n'use strict';\n".utf8) + parts.joined() + Array("})();\n".utf8)
-    }()
+    }
 
     /// JSON in which nothing looks like markup: `<`, `>` and `&` occur in strings only, and become
     /// escapes there.

@@ -202,11 +202,19 @@ import VersionTree
         let disk = FaultyFileSystem()
         let adding = try temporary.reopened(on: disk, isDurable: false)
         let other = try temporary.reopened()
-        // The tree has its name, the version is not recorded yet.
+        // The tree has its name, the version is not recorded yet. The index is locked until it is, so the
+        // repair may have to wait, and must not hold up the add.
+        let repair = DispatchGroup()
         disk.on(.after, .renameNew, path: "/versions/1") {
-            #expect(throws: Never.self) { _ = try other.check(repairing: true) }
+            let begun = DispatchSemaphore(value: 0)
+            DispatchQueue.global().async(group: repair) {
+                begun.signal()
+                #expect(throws: Never.self) { _ = try other.check(repairing: true) }
+            }
+            begun.wait()
         }
         try Self.add.run(adding, temporary.directory.appending("source"))
+        repair.wait()
         let states = try temporary.reopened().versions().map(\.state)
         #expect(states == [.materialized, .materialized])
     }

@@ -29,6 +29,52 @@ import Testing
         #expect(document.version == "1")
     }
 
+    @Test func `the dashboard has an address of its own, and says what other processes do`() throws
+    {
+        let served = try Served(place, ["--dashboard", "--json"])
+        let document = try JSONDecoder().decode(ServeDocument.self, from: Data(served.ready.utf8))
+        let address = try #require(document.dashboard)
+        #expect(address.hasPrefix("http://127.0.0.1:\(document.port)/_castree/dashboard/?"))
+        let target = "/_castree/dashboard/"
+        #expect(try served.get(target).status == 403)
+        let token = try #require(address.split(separator: "?").last)
+        let cookie = ["Cookie": String(token)]
+        #expect(try served.get(target + "?" + token, [:]).status == 303)
+        let page = try served.get(target, cookie)
+        #expect(page.status == 200)
+        #expect(page.body.hasPrefix("<!doctype html>"))
+        #expect(page.head.contains("connect-src 'self'"))
+        #expect(page.head.contains("frame-ancestors 'none'"))
+        let before = try served.get(target + "status.json", cookie).body
+        #expect(before.contains(#""current":"1""#))
+        #expect(before.contains(#""lastCheck":null"#))
+        try place.castree("activate", "2")
+        try place.castree("fsck")
+        var latest = before
+        #expect(
+            try served.get {
+                latest = try served.get(target + "status.json", cookie).body
+                return latest.contains(#""current":"2""#) && latest.contains(#""endedAt""#)
+            })
+        #expect(latest.contains(#""findingCount":0"#))
+        let usage = try served.get(target + "usage.json", cookie)
+        #expect(usage.body.contains(#""growth":["#))
+    }
+
+    @Test func `the dashboard is on a line of its own, and only if it is asked for`() throws {
+        let served = try Served(place, ["--dashboard"])
+        #expect(served.ready.hasPrefix("Serving version 1 at http://localhost:\(served.port)/\n"))
+        let plain = try Served(place, ["--json"])
+        #expect(!plain.ready.contains("dashboard"))
+        #expect(try plain.get("/_castree/dashboard/").status == 404)
+    }
+
+    @Test func `a dashboard on a server that others may reach is a wrong command line`() throws {
+        let outcome = try place.castree("serve", "--dashboard", "--host", "kiosk.example")
+        #expect(outcome.status == 2)
+        #expect(outcome.errors.contains("--dashboard is for this machine alone"))
+    }
+
     @Test func `a store where nothing is current is served, and what is activated appears`() throws
     {
         let fresh = try Workplace()
@@ -208,7 +254,7 @@ import Testing
         (["--confirm-within", "-1s"], "20s"), (["--confirm-within", "1.5s"], "20s"),
         (["--confirm-within", "2000m"], "20s"), (["--confirm-within", ""], "20s"),
         (["--proxy", "api"], "PREFIX=URL"), (["--proxy", "api=http://x"], "slash"),
-        (["--proxy", "/api=ftp://x"], "http://"), (["--proxy", "/api=https://x"], "https"),
+        (["--proxy", "/api=ftp://x"], "http://"),
         (["--proxy", "/_castree=http://x"], "--proxy"),
         (["--proxy", "/_castree/x=http://x"], "another prefix"),
         (["--proxy", "/a**=http://x"], "whole segment"), (["--host", ""], "--host"),

@@ -89,7 +89,8 @@ import Testing
             "CASStore": ["StrictJSON", "VersionTree", "Console"],
             "VersionTree": ["Console", "HotPush", "ServeFromCAS"],
             "HotPush": ["Console", "ServeFromCAS", "CurlTransport"],
-            "ServeFromCAS": ["Console", "HotPush"],
+            "ServeFromCAS": ["Console", "HotPush", "UsagePage"],
+            "UsagePage": ["Console", "HotPush", "ServeFromCAS"],
         ]
         for (module, banned) in above {
             for file in Self.sources where file.path.hasPrefix("Sources/\(module)/") {

@@ -50,10 +50,26 @@ import Testing
         #expect(policy.contains("default-src 'none'"))
         #expect(policy.contains("connect-src 'none'"))
         #expect(!policy.contains("unsafe"))
-        for (name, text) in [("script", UsagePage.script), ("style", UsagePage.style)] {
+        for (name, text) in [
+            ("script", UsagePage.script(isLive: false)), ("style", UsagePage.style),
+        ] {
             let digest = try sha256(text)
             #expect(policy.contains("\(name)-src 'sha256-\(digest)'"), "\(name)")
         }
+    }
+
+    @Test("asks its own server, and nobody else, only where it is served")
+    func live() throws {
+        let survey = try survey(["a": "1"])
+        let page = String(decoding: try UsagePage.html(survey, isLive: true), as: UTF8.self)
+        let policy = try UsagePage.policy(isLive: true)
+        #expect(page.contains("content=\"\(policy)\""))
+        #expect(policy.contains("connect-src 'self'"))
+        #expect(
+            policy.contains("script-src 'sha256-\(try sha256(UsagePage.script(isLive: true)))'"))
+        #expect(page.contains("id=\"live-versions\""))
+        #expect(!page.contains("{{"))
+        #expect(!(try text(survey)).contains("live-versions"))
     }
 
     /// SHA-256 in base64, by another program.

@@ -22,14 +22,19 @@ package struct TokenPolicy: Sendable {
     ///   - name: of the parameter and the cookie. Cookies do not know ports: two servers on one host
     ///     need two names.
     ///   - isSecure: whether the cookie is for https alone.
-    package init(token: String, name: String, isSecure: Bool = false) {
+    ///   - path: of the URLs that the cookie is sent to.
+    ///   - seconds: how long the browser keeps the cookie; `nil` for as long as it runs.
+    package init(
+        token: String, name: String, isSecure: Bool = false, path: String = "/",
+        seconds: Int? = 31_536_000
+    ) {
         precondition(!token.isEmpty && token.utf8.allSatisfy(CookieText.isPlain))
         precondition(!name.isEmpty && name.utf8.allSatisfy(CookieText.isPlain))
         self.token = Array(token.utf8)
         self.name = Array(name.utf8)
         cookie =
-            "\(name)=\(token); Path=/; Max-Age=31536000; HttpOnly; SameSite=Strict"
-            + (isSecure ? "; Secure" : "")
+            "\(name)=\(token); Path=\(path)" + (seconds.map { "; Max-Age=\($0)" } ?? "")
+            + "; HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : "")
     }
 
     /// Looks at a request's cookie, then at its query.

@@ -86,6 +86,13 @@ extension AppHandler {
         return head
     }
 
+    /// What is kept from being retired, by whom.
+    var held: Dashboard.Held {
+        let pinned = pins.withLock { $0.pinned(now: SystemClock.now) }
+        return Dashboard.Held(
+            byPages: pinned.map(\.description), current: shelf.current?.site.version.description)
+    }
+
     /// Which version is served and which are pinned, as JSON; for scripts and checks of health.
     private func status(_ head: RequestHead) -> Response {
         guard head.method == .get || head.method == .head else {

@@ -18,6 +18,7 @@ final class AppHandler: RequestHandler {
     private let hostPolicy: HostPolicy
     let tokenPolicy: TokenPolicy?
     private let proxies: ProxyTable?
+    private let dashboard: DashboardHandler?
     private let cookieName: String
     /// Whether browsers come by https, so that cookies are for that alone.
     private let isSecure: Bool
@@ -46,6 +47,7 @@ final class AppHandler: RequestHandler {
         var hosts: [String]
         var token: String?
         var proxies: ProxyTable?
+        var dashboard: DashboardHandler?
         var workers: Int
         var isSecure: Bool
         var notice: @Sendable (String) -> Void
@@ -68,6 +70,7 @@ final class AppHandler: RequestHandler {
                 token: $0, name: AppHandler.tokenName(port: parts.port), isSecure: parts.isSecure)
         }
         proxies = parts.proxies
+        dashboard = parts.dashboard
         cookieName = "castree_page_\(parts.port)"
         isSecure = parts.isSecure
         loops = (0..<parts.workers).map { _ in LoopState() }
@@ -81,6 +84,10 @@ final class AppHandler: RequestHandler {
     func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
         let state = loops[exchange.loop.number]
         if let refusal = refuseHost(head, state) { return .response(refusal) }
+        // It has a token of its own, which the app's does not replace.
+        if let dashboard, isReserved(head), DashboardHandler.owns(head) {
+            return dashboard.answer(head, exchange)
+        }
         var cookies: [String] = []
         if let tokenPolicy {
             switch tokenPolicy.verdict(on: head) {

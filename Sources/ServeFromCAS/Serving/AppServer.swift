@@ -18,6 +18,11 @@ public final class AppServer: Sendable {
     ///
     /// With a certificate it is https, by the first name of the server's that the certificate has.
     public let url: String
+    /// Where the dashboard is, with its token; `nil` if there is none.
+    ///
+    /// By http it is at `127.0.0.1`, another origin for browsers than the app's `localhost`: the app's
+    /// own scripts cannot read it.
+    public let dashboardURL: String?
     /// The app's end of the conversation with its pages.
     public let bridge: Bridge
     private let server: HTTPServer
@@ -53,6 +58,10 @@ public final class AppServer: Sendable {
             versions, options.site, shell: options.shell, notice: options.notice)
         let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
         let token = options.requiresToken ? try Self.token(memory, versions, notice) : nil
+        let dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
+            if let token = dashboard.token { return token }
+            return try randomToken() + randomToken()
+        }
         let proxies = try options.proxies.isEmpty ? nil : Self.proxies(options)
         let tls = try Self.tls(options)
         var httpOptions = HTTPServer.Options()
@@ -61,7 +70,8 @@ public final class AppServer: Sendable {
         httpOptions.connection = connections
         httpOptions.accessLog = options.accessLog.map { log in
             let log = AccessRecord.maskingSessions(in: log)
-            return token.map { AccessRecord.masking($0, in: log) } ?? log
+            let secrets = [token, dashboardToken].compactMap { $0 }
+            return secrets.reduce(log) { AccessRecord.masking($1, in: $0) }
         }
         httpOptions.onDamage = { [notice = options.notice] in notice($0.message) }
         let objects = ContentCache(versions.store)
@@ -69,11 +79,20 @@ public final class AppServer: Sendable {
             options.port.candidates(remembered: memory.port(for: options.port)), httpOptions,
             objects
         ) { port, loops in
-            AppHandler(
+            let dashboard = dashboardToken.flatMap { token in
+                options.dashboard.map { dashboard in
+                    DashboardHandler(
+                        dashboard, token: token, port: port, isSecure: tls != nil,
+                        notice: options.notice
+                    ) { [weak late] in late?.handler?.held ?? Dashboard.Held(byPages: []) }
+                }
+            }
+            return AppHandler(
                 AppHandler.Parts(
                     shelf: shelf, startup: startup, bridge: bridge, pinGrace: options.pinGrace,
                     port: port, hosts: options.hosts, token: token, proxies: proxies,
-                    workers: loops, isSecure: tls != nil, notice: options.notice))
+                    dashboard: dashboard, workers: loops, isSecure: tls != nil,
+                    notice: options.notice))
         }
         try Self.refuseLoops(options.proxies, server.port)
         late.resolve(handler)
@@ -85,6 +104,11 @@ public final class AppServer: Sendable {
         url =
             (tls.map { "https://\(Self.name(in: $0, options.hosts))" } ?? "http://localhost")
             + ":\(server.port)/\(query ?? "")"
+        dashboardURL = dashboardToken.map { token in
+            let name = tls.map { $0.names("127.0.0.1") ? "127.0.0.1" : "localhost" } ?? "127.0.0.1"
+            return "http\(tls == nil ? "" : "s")://\(name):\(server.port)\(DashboardHandler.path)/"
+                + "?\(DashboardHandler.tokenName(port: server.port))=\(token)"
+        }
         self.bridge = bridge
         self.server = server
         self.handler = handler

@@ -33,6 +33,10 @@ public struct AppServerOptions: Sendable {
     public var proxyAuthorities: String?
     /// Serves by https with this certificate; `nil` for http, which is enough on one machine.
     public var certificate: ServerCertificate?
+    /// A page about the store below `/_castree/dashboard/`; see ``AppServer/dashboardURL``.
+    ///
+    /// Not beside ``hosts``: it is for this machine alone.
+    public var dashboard: Dashboard?
     /// Told of every answered request, on a serving thread.
     public var accessLog: (@Sendable (AccessRecord) -> Void)?
     /// Told, in a sentence, what the app's author or operator should know: objects that could not be
@@ -49,6 +53,13 @@ public struct AppServerOptions: Sendable {
                 .badOption,
                 "\"\(printable(host))\" is no host name: write it as in a URL, kiosk.example or "
                     + "kiosk.example:8080, without scheme and path")
+        }
+        try dashboard?.check()
+        if dashboard != nil, !hosts.isEmpty {
+            throw StoreError(
+                .badOption,
+                "the dashboard is for this machine alone, and \"\(printable(hosts[0]))\" is a name "
+                    + "by which others may reach the server")
         }
         guard SiteOptions.isIndex(site.index) else {
             throw StoreError(

@@ -6,19 +6,14 @@ extension VersionStore {
     ///
     /// Safe beside everything else. Repairs only what can be repaired without guessing: a damaged
     /// object goes to quarantine and every version that has it becomes incomplete, until the same
-    /// content is added or pulled again.
+    /// content is added or pulled again. ``lastCheck()`` says later what it came to.
     /// - Throws: what keeps the check from being made; what is wrong is in the report.
     public func check(
         _ options: CheckOptions = CheckOptions(), repairing: Bool = false
     ) throws(StoreError) -> CheckReport {
         let report = try look(options, repairing: repairing)
-        noteFindings(report, repairing: repairing)
+        conclude(report, options, repairing: repairing)
         return report
-    }
-
-    func noteFindings(_ report: CheckReport, repairing: Bool) {
-        guard !report.findings.isEmpty else { return }
-        note(.checked(findings: report.findings, repairing: repairing))
     }
 
     /// As ``check(_:repairing:)``, telling nobody.

@@ -24,7 +24,7 @@ extension VersionStore {
         let lost = fetching == nil ? [] : try lostObjects(report.findings)
         let plan = RepairPlan(report.findings, fetching: lost)
         guard proceeds(plan), !report.findings.isEmpty || !lost.isEmpty else {
-            noteFindings(report, repairing: false)
+            conclude(report, options, repairing: false)
             return report
         }
         var fetched: Set<ObjectID> = []
@@ -39,7 +39,7 @@ extension VersionStore {
                 !($0.isRepaired && $0.kind == .wrongInTree
                     && $0.object.map(fetched.contains) == true)
             }
-        noteFindings(report, repairing: true)
+        conclude(report, options, repairing: true)
         return report
     }
 

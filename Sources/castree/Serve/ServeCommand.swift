@@ -19,9 +19,14 @@ extension Command {
                 castree serve --proxy /api=https://api.example
                 castree serve --certificate cert.pem --key key.pem --host kiosk.example
                 castree serve --confirm-within 20s
+                castree serve --dashboard
 
             The port follows from the app's identifier and is remembered in the store, since the web \
             origin owns the app's local storage. Only this machine can connect.
+
+            With --dashboard a page about the store is served, too: versions, what keeps them, running \
+            downloads, the last check, and where the bytes are. Its address, which is printed on a line \
+            of its own, has a token that is new at each start; without it nobody sees the page.
             """,
         options: [
             .integer("port", in: 1...65_535, "take this port and no other"),
@@ -76,12 +81,14 @@ extension Command {
             .text(
                 "access-log", placeholder: "FILE", "append a line for every request; - is stderr",
                 completion: .files),
+            .flag("dashboard", "serve a page about the store, too, at an address that is printed"),
             .flag("open", "open the page in the browser"),
         ]
     ) { invocation in
         FileLimit.raise()
         let versions = try invocation.openRecordingStore()
-        let options = try invocation.serverOptions()
+        var options = try invocation.serverOptions()
+        if invocation.flag("dashboard") { options.dashboard = .of(versions) }
         let server = try invocation.makeServer(versions, options)
         try server.start()
         try invocation.reportReady(server)
@@ -131,6 +138,11 @@ extension Invocation {
             throw CommandError.usage(
                 "--host takes a name as in a URL, kiosk.example or kiosk.example:8080, without scheme "
                     + "and path; not '\(host)'")
+        }
+        if flag("dashboard"), let host = options.hosts.first {
+            throw CommandError.usage(
+                "--dashboard is for this machine alone, and --host \(host) lets others ask: leave one "
+                    + "of them out")
         }
         options.shell = try value("shell")
         options.requiresToken = flag("token")
@@ -214,12 +226,14 @@ extension Invocation {
                 writer.member("url", server.url)
                 writer.member("port", Int(server.port))
                 writer.member("version", server.currentVersion)
+                if let dashboard = server.dashboardURL { writer.member("dashboard", dashboard) }
             }
         } text: { output in
             let version = server.currentVersion
             output.print(
                 version.map { "Serving version \($0) at \(server.url)" }
                     ?? "Serving at \(server.url); no version is current yet (castree activate)")
+            if let dashboard = server.dashboardURL { output.print("The dashboard: \(dashboard)") }
         }
     }
 }

@@ -127,4 +127,5 @@ struct ServeDocument: Decodable {
     let url: String
     let port: Int
     let version: String?
+    let dashboard: String?
 }

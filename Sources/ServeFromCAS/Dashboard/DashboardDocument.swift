@@ -1,0 +1,81 @@
+import CASStore
+import Synchronization
+
+/// One document of the dashboard: made on a thread of its own, kept for a while, for all who ask.
+///
+/// Whoever asks while it is made waits for the same one: a hundred windows cost what one costs.
+final class DashboardDocument: Sendable {
+    /// A document as it is sent.
+    struct Made: Sendable {
+        var bytes: [UInt8]
+        var policy: String?
+        /// The strong entity tag with its quotes.
+        var tag: String
+    }
+
+    typealias Outcome = Result<Made, StoreError>
+
+    private struct State {
+        var made: Made?
+        /// Until when it is shown without being made again.
+        var freshUntil = Duration.zero
+        var waiting: [@Sendable (Outcome) -> Void] = []
+        var isMaking = false
+    }
+
+    private let make: @Sendable () throws(StoreError) -> Dashboard.Page
+    private let freshFor: Duration
+    private let state = Mutex(State())
+
+    /// - Parameter freshFor: how long it is kept at least; what takes long to make is kept ten times as
+    ///   long as that takes, so that it never takes more than a tenth of one processor.
+    init(
+        freshFor: Duration, _ make: @escaping @Sendable () throws(StoreError) -> Dashboard.Page
+    ) {
+        self.freshFor = freshFor
+        self.make = make
+    }
+
+    /// Calls `answer` with the document: at once with one that is fresh, else from another thread.
+    func ask(now: Duration, _ answer: @escaping @Sendable (Outcome) -> Void) {
+        let (fresh, begins) = state.withLock { state -> (Made?, Bool) in
+            if let made = state.made, now < state.freshUntil { return (made, false) }
+            state.waiting.append(answer)
+            defer { state.isMaking = true }
+            return (nil, !state.isMaking)
+        }
+        if let fresh { return answer(.success(fresh)) }
+        if begins { Parallel.detach { self.run() } }
+    }
+
+    private func run() {
+        let began = SystemClock.now
+        let outcome = outcome()
+        let now = SystemClock.now
+        let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
+            // What failed is asked for again.
+            state.made = nil
+            if case .success(let made) = outcome { state.made = made }
+            state.freshUntil = now + max(freshFor, (now - began) * 10)
+            state.isMaking = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for answer in waiting { answer(outcome) }
+    }
+
+    private func outcome() -> Outcome {
+        do throws(StoreError) {
+            let page = try make()
+            var digester = try Digester(.sha256)
+            page.bytes.withUnsafeBytes { digester.update($0) }
+            let digest = digester.finish { Hex.string(Array($0.prefix(16))) }
+            return .success(
+                Made(
+                    bytes: page.bytes, policy: page.policy.isEmpty ? nil : page.policy,
+                    tag: "\"\(digest)\""))
+        } catch {
+            return .failure(error)
+        }
+    }
+}

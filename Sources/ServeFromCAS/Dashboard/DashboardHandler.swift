@@ -1,0 +1,158 @@
+import CASStore
+import VersionTree
+
+/// Answers what is asked below `/_castree/dashboard`: who may, and what.
+final class DashboardHandler: Sendable {
+    static let path = "/_castree/dashboard"
+
+    private let tokenPolicy: TokenPolicy
+    private let page: DashboardDocument
+    private let status: DashboardDocument
+    private let usage: DashboardDocument
+    private let notice: TroubleNotice
+
+    /// - Parameter held: what the server keeps from being retired; called from any thread.
+    init(
+        _ dashboard: Dashboard, token: String, port: UInt16, isSecure: Bool,
+        notice: @escaping @Sendable (String) -> Void,
+        held: @escaping @Sendable () -> Dashboard.Held
+    ) {
+        tokenPolicy = TokenPolicy(
+            token: token, name: Self.tokenName(port: port), isSecure: isSecure, path: Self.path,
+            seconds: nil)
+        page = DashboardDocument(freshFor: .seconds(3), dashboard.page)
+        status = DashboardDocument(freshFor: .seconds(1)) { () throws(StoreError) in
+            Dashboard.Page(bytes: try dashboard.status(held()), policy: "")
+        }
+        usage = DashboardDocument(freshFor: .seconds(3)) { () throws(StoreError) in
+            Dashboard.Page(bytes: try dashboard.usage(), policy: "")
+        }
+        self.notice = TroubleNotice(notice)
+    }
+
+    /// The name of the cookie and of the parameter in the first address; cookies do not know ports.
+    static func tokenName(port: UInt16) -> String { "castree_dashboard_\(port)" }
+
+    /// Whether a request is for the dashboard.
+    static func owns(_ head: borrowing RequestHead) -> Bool {
+        let prefix = path.utf8
+        let path = head.bytes[head.path]
+        guard path.starts(with: prefix) else { return false }
+        return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
+    }
+
+    // MARK: Requests
+
+    func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
+        if let response = refusal(of: head) { return .response(response) }
+        switch head.text(head.path) {
+        case Self.path: return .response(Self.redirect(head))
+        case Self.path + "/": return answer(head, exchange, page, "text/html; charset=utf-8")
+        case Self.path + "/status.json": return answer(head, exchange, status, "application/json")
+        case Self.path + "/usage.json": return answer(head, exchange, usage, "application/json")
+        default:
+            return .response(
+                Self.plain(404, "The dashboard has nothing at this address.", head))
+        }
+    }
+
+    /// What a request gets that is not to be answered as it stands.
+    private func refusal(of head: RequestHead) -> Response? {
+        // By a name of this machine only, also where the app has others: a proxy in front of the
+        // server must not show what is inside. A page of another site gets nothing, whatever it has.
+        let claims = BridgeOrigin.Claims(head, hasSecret: true)
+        guard BridgeOrigin.isAllowed(claims) else {
+            return Self.plain(
+                403, "The dashboard is for this machine, and for no other site.", head)
+        }
+        let cookie: String?
+        switch tokenPolicy.verdict(on: head) {
+        case .granted: cookie = nil
+        case .grantedWithCookie(let text): cookie = text
+        case .refused:
+            return Self.plain(
+                403,
+                "The dashboard opens by the address that castree serve --dashboard has printed; a "
+                    + "server that was started again has printed another one.", head)
+        }
+        guard head.method == .get || head.method == .head else {
+            return Self.plain(405, "The dashboard is read only.", head, [("Allow", "GET, HEAD")])
+        }
+        // The token does not stay in the address, also if the browser had its cookie already.
+        guard let cookie else { return head.query == nil ? nil : Self.redirect(head) }
+        return Self.redirect(head, [("Set-Cookie", cookie)])
+    }
+
+    private static func redirect(
+        _ head: RequestHead, _ fields: [(name: String, value: String)] = []
+    ) -> Response {
+        plain(303, "The dashboard.", head, [("Location", path + "/")] + fields)
+    }
+
+    private static func plain(
+        _ status: Int, _ sentence: String, _ head: RequestHead,
+        _ fields: [(name: String, value: String)] = []
+    ) -> Response {
+        PlainAnswer.response(
+            status, sentence, method: head.method,
+            fields: fields + [
+                ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+                ("Referrer-Policy", "no-referrer"),
+            ])
+    }
+
+    // MARK: Documents
+
+    /// How long a document may take; then the page asks again, and it may be there.
+    private static let makingMilliseconds: Int64 = 60_000
+
+    private func answer(
+        _ head: RequestHead, _ exchange: Exchange, _ document: DashboardDocument,
+        _ type: String
+    ) -> Answer {
+        let method = head.method
+        let tags = ConditionalFields(head)
+        let known = tags.list(head, tags.ifNoneMatch)
+        document.ask(now: SystemClock.now) { [notice] outcome in
+            switch outcome {
+            case .success(let made):
+                notice.end()
+                let isKnown =
+                    known.map { EntityTagList.matches($0, Array(made.tag.utf8), .weak) } ?? false
+                exchange.answer(Self.response(made, type, method, isKnown: isKnown))
+            case .failure(let error):
+                notice.tell("unable to show the dashboard: \(error.message)")
+                exchange.answer(Self.plain(500, error.message, head))
+            }
+        }
+        return .later(
+            within: Self.makingMilliseconds,
+            otherwise: {
+                Self.plain(
+                    503, "It takes long to look at the store; ask again.", head,
+                    [("Retry-After", "10")])
+            }, gone: nil)
+    }
+
+    private static func response(
+        _ made: DashboardDocument.Made, _ type: String, _ method: Method, isKnown: Bool
+    ) -> Response {
+        var head = ResponseHead(isKnown ? 304 : 200)
+        head.add("ETag", made.tag)
+        head.add("Cache-Control", "no-store")
+        head.add("Content-Security-Policy", policy(made))
+        head.add("X-Content-Type-Options", "nosniff")
+        head.add("X-Frame-Options", "DENY")
+        head.add("Referrer-Policy", "no-referrer")
+        head.add("Cross-Origin-Resource-Policy", "same-origin")
+        head.add("Cross-Origin-Opener-Policy", "same-origin")
+        if isKnown { return Response(head: head) }
+        head.add("Content-Type", type)
+        head.add("Content-Length", String(made.bytes.count))
+        return Response(head: head, body: method == .head ? .none : .piece(.bytes(made.bytes)))
+    }
+
+    private static func policy(_ made: DashboardDocument.Made) -> String {
+        (made.policy ?? "default-src 'none'") + "; frame-ancestors 'none'"
+    }
+}

@@ -1,0 +1,143 @@
+public import CASStore
+import StrictJSON
+
+/// What the last check of a store came to, as the store remembers it.
+///
+/// For people who look at a store later. Nothing is decided by it: it is derived, not durable, and a
+/// check that cannot write it is as good as one that can.
+public struct LastCheck: Sendable, Hashable {
+    /// When the check ended, in seconds since 1970.
+    public var endedAt: Int64
+    /// Whether SHA-256 was computed anew; otherwise sizes and fingerprints were compared.
+    public var isDeep: Bool
+    /// Whether it was a repair.
+    public var isRepair: Bool
+    /// Objects whose bytes were read.
+    public var checkedObjects: Int
+    /// Bytes that were read.
+    public var checkedBytes: Int64
+    /// Objects whose bytes were not read: a sample, or sound since the time that was asked for.
+    public var skippedObjects: Int
+    /// How many things were wrong.
+    public var findingCount: Int
+    /// How many of them were repaired.
+    public var repairedCount: Int
+    /// The first of them, up to ``findingsMax`` and to 64 KiB of text; not repaired ones first.
+    public var findings: [Finding]
+
+    /// How many findings are remembered.
+    public static let findingsMax = 50
+    private static let textByteCountMax = 64 << 10
+    static let fileByteCountMax = 1 << 20
+
+    init(_ report: CheckReport, isDeep: Bool, isRepair: Bool, endedAt: Int64) {
+        self.endedAt = endedAt
+        self.isDeep = isDeep
+        self.isRepair = isRepair
+        checkedObjects = report.checkedObjects
+        checkedBytes = report.checkedBytes
+        skippedObjects = report.skippedObjects
+        findingCount = report.findings.count
+        let left = report.findings.filter { !$0.isRepaired }
+        repairedCount = findingCount - left.count
+        var room = Self.textByteCountMax
+        findings = []
+        for finding in left + report.findings.filter(\.isRepaired) {
+            room -= finding.message.utf8.count + (finding.path?.utf8.count ?? 0)
+            guard room >= 0, findings.count < Self.findingsMax else { break }
+            findings.append(finding)
+        }
+    }
+
+    // MARK: The file
+
+    /// The bytes of `last-check.json`.
+    var serialized: [UInt8] {
+        JSONWriter.serialize(
+            .object([
+                .init(key: "checkedBytes", value: .integer(checkedBytes)),
+                .init(key: "checkedObjects", value: .integer(Int64(checkedObjects))),
+                .init(key: "deep", value: .bool(isDeep)),
+                .init(key: "endedAt", value: .integer(endedAt)),
+                .init(key: "findingCount", value: .integer(Int64(findingCount))),
+                .init(key: "findings", value: .array(findings.map(Self.value))),
+                .init(key: "repair", value: .bool(isRepair)),
+                .init(key: "repairedCount", value: .integer(Int64(repairedCount))),
+                .init(key: "skippedObjects", value: .integer(Int64(skippedObjects))),
+            ]), sortedKeys: true) + [10]
+    }
+
+    private static func value(_ finding: Finding) -> JSONValue {
+        func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+        return .object([
+            .init(key: "kind", value: .string(finding.kind.rawValue)),
+            .init(key: "message", value: .string(finding.message)),
+            .init(key: "object", value: optional(finding.object?.description)),
+            .init(key: "path", value: optional(finding.path)),
+            .init(key: "repaired", value: .bool(finding.isRepaired)),
+            .init(key: "version", value: optional(finding.version)),
+        ])
+    }
+
+    /// Reads the file; `nil` if it is not one that a check has written.
+    init?(parsing bytes: [UInt8]) {
+        // Whatever is wrong with it: the next check writes it anew.
+        let parsed = try? JSONValue.parse(
+            bytes, limits: JSONLimits(byteCount: Self.fileByteCountMax))
+        func count(_ key: String) -> Int? {
+            parsed?[key]?.asInt64.flatMap { $0 < 0 ? nil : Int(exactly: $0) }
+        }
+        guard let document = parsed, let endedAt = document["endedAt"]?.asInt64,
+            let isDeep = document["deep"]?.asBool, let isRepair = document["repair"]?.asBool,
+            let checkedObjects = count("checkedObjects"), let checkedBytes = count("checkedBytes"),
+            let skippedObjects = count("skippedObjects"),
+            let findingCount = count("findingCount"), let repairedCount = count("repairedCount"),
+            let findings = document["findings"]?.asArray
+        else { return nil }
+        self.endedAt = endedAt
+        self.isDeep = isDeep
+        self.isRepair = isRepair
+        self.checkedObjects = checkedObjects
+        self.checkedBytes = Int64(checkedBytes)
+        self.skippedObjects = skippedObjects
+        self.findingCount = findingCount
+        self.repairedCount = repairedCount
+        // A kind that a newer castree knows counts, and is not shown.
+        self.findings = findings.prefix(Self.findingsMax).compactMap(Self.finding)
+    }
+
+    private static func finding(_ value: JSONValue) -> Finding? {
+        guard let kind = value["kind"]?.asString.flatMap(Finding.Kind.init(rawValue:)),
+            let message = value["message"]?.asString
+        else { return nil }
+        return Finding(
+            kind, object: value["object"]?.asString.flatMap { ObjectID($0) },
+            version: value["version"]?.asString, path: value["path"]?.asString, message,
+            isRepaired: value["repaired"]?.asBool ?? false)
+    }
+}
+
+extension VersionStore {
+    /// What the last check came to, by any process; `nil` if there was none, or nothing is known of it.
+    public func lastCheck() -> LastCheck? {
+        // A memory: without it the store is as one that was never checked.
+        let bytes = try? fileSystem.contents(
+            directories.root.raw, StoreLayout.lastCheck, limit: LastCheck.fileByteCountMax)
+        return bytes.flatMap { LastCheck(parsing: $0) }
+    }
+
+    /// Remembers a check and tells whoever observes the store what it has found.
+    func conclude(_ report: CheckReport, _ options: CheckOptions, repairing: Bool) {
+        let memory = LastCheck(
+            report, isDeep: options.isDeep, isRepair: repairing, endedAt: secondsNow())
+        // The report is with the caller; what is not remembered is only not shown later.
+        if let token = try? randomToken() {
+            // As above.
+            try? fileSystem.replaceFile(
+                directories.root.raw, StoreLayout.lastCheck, with: memory.serialized, token: token,
+                durably: false)
+        }
+        guard !report.findings.isEmpty else { return }
+        note(.checked(findings: report.findings, repairing: repairing))
+    }
+}

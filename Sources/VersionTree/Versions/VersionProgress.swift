@@ -1,0 +1,77 @@
+public import CASStore
+
+/// How far a version is that lacks objects.
+///
+/// Made of what the store holds, so it is the same whoever downloads: another process, or nobody now.
+public struct VersionProgress: Sendable, Hashable {
+    /// The version.
+    public var version: String
+    /// Objects it lacks.
+    public var missingObjects: Int
+    /// Their bytes.
+    public var missingBytes: Int64
+    /// How many of these bytes are staged: parts of objects, and whole ones that are not recorded yet.
+    public var stagedBytes: Int64
+    /// All that it names, each object once, in bytes.
+    public var totalBytes: Int64
+}
+
+extension VersionStore {
+    /// How far each incomplete version is, newest first.
+    ///
+    /// Costs what the incomplete versions name, and a look at the staging directory.
+    public func progress() throws(StoreError) -> [VersionProgress] {
+        var result: [VersionProgress] = []
+        for (row, _) in try store.versionRows() where !row.isComplete {
+            guard let missing = try store.missingObjects(of: row.name),
+                let bytes = try store.namedBytes(of: row.name)
+            else { continue }
+            result.append(
+                VersionProgress(
+                    version: row.name, missingObjects: missing.count,
+                    missingBytes: bytes.missing, stagedBytes: try stagedBytes(of: missing),
+                    totalBytes: bytes.present + bytes.missing))
+        }
+        return result
+    }
+
+    private func stagedBytes(of missing: [MissingObject]) throws(StoreError) -> Int64 {
+        var sizes: [String: Int64] = [:]
+        for object in missing { sizes[object.address.description] = object.byteCount }
+        var staged: [String: Int64] = [:]
+        let staging = directories.staging.raw
+        try fileSystem.list(staging) { (name, kind) throws(StoreError) in
+            if kind == .directory {
+                guard let lease = try self.fileSystem.openIfPresent(staging, name, .directory)
+                else { return true }
+                try self.fileSystem.list(lease.raw) { (inner, _) throws(StoreError) in
+                    try self.note(inner, in: lease.raw, sizes, &staged)
+                    return true
+                }
+            } else {
+                try self.note(name, in: staging, sizes, &staged)
+            }
+            return true
+        }
+        var sum: Int64 = 0
+        for (name, bytes) in staged { sum += min(bytes, max(sizes[name] ?? 0, 0)) }
+        return sum
+    }
+
+    /// Notes how much of an object a staged file has: `<address>` or `<stand-in>.<address>`.
+    ///
+    /// Two writers may stage one object: the one that is further counts.
+    private func note(
+        _ name: UnsafePointer<CChar>, in directory: Int32, _ sizes: [String: Int64],
+        _ staged: inout [String: Int64]
+    ) throws(StoreError) {
+        for part in String(cString: name).split(separator: ".") {
+            let address = String(part)
+            guard sizes[address] != nil else { continue }
+            // It may have been published meanwhile.
+            guard let status = try fileSystem.status(directory, name) else { return }
+            staged[address] = max(staged[address] ?? 0, status.byteCount)
+            return
+        }
+    }
+}

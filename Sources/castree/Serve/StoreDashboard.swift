@@ -1,0 +1,160 @@
+import CASStore
+import Console
+import HotPush
+import ServeFromCAS
+import StrictJSON
+import UsagePage
+import VersionTree
+
+// Joins the page about usage with the server: the server knows no page, and the page no server.
+
+extension Dashboard {
+    /// The dashboard of a store.
+    static func of(_ versions: VersionStore) -> Dashboard {
+        Dashboard(
+            page: { () throws(StoreError) in
+                Page(
+                    bytes: try UsagePage.html(try versions.survey(.ofDashboard), isLive: true),
+                    policy: try UsagePage.policy(isLive: true))
+            },
+            status: { (held) throws(StoreError) in
+                try DashboardStatus(versions, held: held).document
+            },
+            usage: { () throws(StoreError) in
+                UsagePage.json(try versions.survey(.ofDashboard))
+            })
+    }
+}
+
+extension SurveyOptions {
+    /// As `castree du --html` asks, but for the files: the page is made again and again.
+    fileprivate static var ofDashboard: SurveyOptions {
+        var options = SurveyOptions()
+        options.largestMax = 50
+        options.mapFilesMax = 50_000
+        return options
+    }
+}
+
+/// How a store is at one moment, as the dashboard asks every few seconds.
+private struct DashboardStatus {
+    let versions: [VersionSummary]
+    let lifecycle: Lifecycle
+    let pinned: [String]
+    let held: Dashboard.Held
+    let progress: [VersionProgress]
+    let lastCheck: LastCheck?
+    /// What the event log says last of the download of each incomplete version.
+    let downloads: [String: JournalEvent]
+
+    init(_ store: VersionStore, held: Dashboard.Held) throws(StoreError) {
+        versions = try store.versions()
+        lifecycle = try store.lifecycle()
+        pinned = try store.pinnedVersions().sorted()
+        self.held = held
+        progress = try store.progress()
+        lastCheck = store.lastCheck()
+        downloads = progress.isEmpty ? [:] : Self.downloads(store)
+    }
+
+    private static func downloads(_ store: VersionStore) -> [String: JournalEvent] {
+        var last: [String: JournalEvent] = [:]
+        // The log is for people: without it the store still says how far a download is.
+        guard let entries = try? Journal(store).entries() else { return last }
+        for entry in entries {
+            switch entry.event {
+            case .downloadBegan(let version): last[version] = entry.event
+            case .downloadEnded(let version, _, _, _): last[version] = entry.event
+            default: break
+            }
+        }
+        return last
+    }
+
+    var document: [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            // Compared with others of this process only, so its own seed does no harm.
+            writer.member("revision", "\(figures.hashValue)")
+            writer.key("lifecycle")
+            write(lifecycle, to: &writer)
+            writer.member("versions", versions) { writer, version in
+                writer.object { writer in
+                    writer.member("version", version.version)
+                    writer.member("state", version.state.rawValue)
+                    writer.member("isBad", version.isBad)
+                }
+            }
+            writer.member("pinned", pinned)
+            writer.member("held", held.byPages)
+            writer.member("serves", held.current)
+            writer.member("downloads", progress) { writer, each in write(each, to: &writer) }
+            writer.key("lastCheck")
+            if let lastCheck { write(lastCheck, to: &writer) } else { writer.null() }
+        }
+        return writer.drain()
+    }
+
+    /// What the figures of the page depend on, but for what changes with every object that comes.
+    private var figures: [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("versions", versions) { writer, version in
+                writer.object { writer in
+                    writer.member("version", version.version)
+                    writer.member("state", version.state.rawValue)
+                    writer.member("content", version.content.description)
+                    writer.member("isBad", version.isBad)
+                }
+            }
+            writer.key("lifecycle")
+            write(lifecycle, to: &writer)
+            writer.member("pinned", pinned)
+        }
+        return writer.drain()
+    }
+
+    private func write(_ lifecycle: Lifecycle, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("current", lifecycle.current)
+            writer.member("pending", lifecycle.pending)
+            writer.member("embedded", lifecycle.embedded)
+            writer.member("knownGood", lifecycle.knownGood)
+            writer.member("starting", lifecycle.boot?.version)
+        }
+    }
+
+    private func write(_ each: VersionProgress, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("version", each.version)
+            writer.member("missingObjects", each.missingObjects)
+            writer.member("missingBytes", each.missingBytes)
+            writer.member("stagedBytes", each.stagedBytes)
+            writer.member("totalBytes", each.totalBytes)
+            if case .downloadEnded(_, let outcome, _, let reason) = downloads[each.version] {
+                writer.member("outcome", outcome.rawValue)
+                writer.member("reason", reason)
+            }
+        }
+    }
+
+    private func write(_ check: LastCheck, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("endedAt", check.endedAt)
+            writer.member("deep", check.isDeep)
+            writer.member("repair", check.isRepair)
+            writer.member("checkedObjects", check.checkedObjects)
+            writer.member("checkedBytes", check.checkedBytes)
+            writer.member("skippedObjects", check.skippedObjects)
+            writer.member("findingCount", check.findingCount)
+            writer.member("repairedCount", check.repairedCount)
+            writer.member("findings", check.findings) { writer, finding in
+                writer.object { writer in
+                    writer.member("kind", finding.kind.rawValue)
+                    writer.member("message", finding.message)
+                    writer.member("repaired", finding.isRepaired)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import CASStore
+import StorageTestSupport
+import Testing
+
+@testable import VersionTree
+
+/// What the last check came to can be asked later, by any process, and never matters to a check.
+@Suite("The memory of the last check") struct LastCheckTests {
+    func makeStore() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "first content", "b": "second content"])
+        return temporary
+    }
+
+    @Test("is nothing before the first check, and says then what was looked at")
+    func first() throws {
+        let temporary = try makeStore()
+        #expect(temporary.versions.lastCheck() == nil)
+        let before = secondsNow()
+        _ = try temporary.versions.check(CheckOptions(isDeep: true))
+        let last = try #require(try temporary.reopened().lastCheck())
+        #expect(last.checkedObjects == 2)
+        #expect(last.checkedBytes == 27)
+        #expect(last.skippedObjects == 0)
+        #expect(last.isDeep)
+        #expect(!last.isRepair)
+        #expect(last.findingCount == 0)
+        #expect(last.findings == [])
+        #expect((before...secondsNow()).contains(last.endedAt))
+    }
+
+    @Test("has what was found, and after a repair that it was repaired")
+    func findings() throws {
+        let temporary = try makeStore()
+        try flipByte(temporary.objectPath(address(of: "first content")))
+        let report = try temporary.versions.check()
+        #expect(!report.findings.isEmpty)
+        var last = try #require(temporary.versions.lastCheck())
+        #expect(last.findings == report.findings)
+        #expect(last.findingCount == report.findings.count)
+        #expect(last.repairedCount == 0)
+        let repaired = try temporary.versions.check(repairing: true)
+        last = try #require(temporary.versions.lastCheck())
+        #expect(last.isRepair)
+        #expect(last.repairedCount == repaired.findings.filter(\.isRepaired).count)
+        #expect(last.repairedCount > 0)
+    }
+
+    @Test("is no finding itself, and what it leaves does not make the next check differ")
+    func again() throws {
+        let temporary = try makeStore()
+        for _ in 0..<3 { #expect(try temporary.versions.check().findings == []) }
+    }
+
+    @Test("stays small, whatever was found, with what is left first")
+    func bounded() throws {
+        var report = CheckReport()
+        for number in 0..<2000 {
+            report.findings.append(
+                Finding(
+                    .strayFile, path: String(repeating: "é\u{1}", count: 500), "stray \(number)",
+                    isRepaired: number < 1990))
+        }
+        let last = LastCheck(report, isDeep: false, isRepair: true, endedAt: 7)
+        #expect(last.findingCount == 2000)
+        #expect(last.repairedCount == 1990)
+        #expect(last.findings.prefix(10).allSatisfy { !$0.isRepaired })
+        #expect(last.findings.count <= LastCheck.findingsMax)
+        #expect(last.serialized.count < LastCheck.fileByteCountMax)
+        #expect(LastCheck(parsing: last.serialized) == last)
+    }
+
+    @Test(
+        "is nothing where the file is damaged, and the next check writes it anew",
+        arguments: ["", "{", "[]", "{\"endedAt\":1}", "\u{0}\u{0}", "{\"endedAt\":\"x\"}"])
+    func damaged(text: String) throws {
+        let temporary = try makeStore()
+        try writeFile(temporary.path + "/last-check.json", text)
+        #expect(temporary.versions.lastCheck() == nil)
+        #expect(try temporary.versions.check().findings == [])
+        #expect(temporary.versions.lastCheck() != nil)
+    }
+
+    @Test("that cannot be kept does not fail the check")
+    func refused() throws {
+        let temporary = try makeStore()
+        // A directory cannot be replaced by a file.
+        #expect(shell("mkdir -p '\(temporary.path)/last-check.json/x'") == 0)
+        #expect(try temporary.versions.check().checkedObjects == 2)
+        #expect(temporary.versions.lastCheck() == nil)
+    }
+}
+
+/// How far a version is: by what the store holds, whoever brings it.
+@Suite("The progress of an incomplete version") struct VersionProgressTests {
+    @Test("is nothing where every version is complete")
+    func complete() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "alpha"])
+        #expect(try temporary.versions.progress() == [])
+    }
+
+    @Test("counts each object once, and what is staged of those that are missing")
+    func staged() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "alpha"])
+        let large = String(repeating: "large ", count: 100_000)
+        try temporary.versions.register(
+            makeManifest("2", ["a": "alpha", "b": large, "copy of b": large, "c": "gamma"]))
+        let before = VersionProgress(
+            version: "2", missingObjects: 2, missingBytes: 600_005, stagedBytes: 0,
+            totalBytes: 600_010)
+        #expect(try temporary.versions.progress() == [before])
+        let arrivals = try Arrivals(temporary.store)
+        var arrival = try arrivals.begin(address(of: large), byteCount: 600_000)
+        try arrival.append(Array(large.utf8.prefix(400_000)).span.bytes)
+        let half = try #require(try temporary.versions.progress().first)
+        #expect(half.missingBytes == 600_005)
+        #expect((1...400_000).contains(half.stagedBytes))
+        try arrival.append(Array(large.utf8.dropFirst(400_000)).span.bytes)
+        _ = try arrival.finish()
+        #expect(try temporary.versions.progress().first?.stagedBytes == 600_000)
+        _ = try arrivals.settle()
+        let after = VersionProgress(
+            version: "2", missingObjects: 1, missingBytes: 5, stagedBytes: 0, totalBytes: 600_010)
+        #expect(try temporary.versions.progress() == [after])
+    }
+}
