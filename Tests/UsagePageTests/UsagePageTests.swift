@@ -136,7 +136,8 @@ import Testing
 
     @Test("is whole for an empty store")
     func empty() throws {
-        let survey = try TemporaryStore().versions.survey()
+        let temporary = try TemporaryStore()
+        let survey = try temporary.versions.survey()
         #expect(try text(survey).contains("</html>"))
     }
 
