@@ -55,7 +55,8 @@ package enum StoreLayout {
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
-            format, lifecycle, current, index, stamp, verified, lastCheck, reserve, server, channels,
+            format, lifecycle, current, index, stamp, verified, lastCheck, reserve, server,
+            channels,
             owed, events,
             olderEvents,
             "index.sqlite-journal",
