@@ -56,10 +56,7 @@ package enum StoreLayout {
     package static let topLevelNames: Set<String> = Set(
         directories + [
             format, lifecycle, current, index, stamp, verified, lastCheck, reserve, server,
-            channels,
-            owed, events,
-            olderEvents,
-            "index.sqlite-journal",
+            channels, owed, events, olderEvents, "index.sqlite-journal",
         ])
 
     /// The end of a manifest's file name.
