@@ -1,12 +1,13 @@
 import CASStore
 import Foundation
+import StorageTestSupport
 
 /// A file system that folds case and Unicode form, as those of macOS and Windows do: played by one
 /// that does not, which is given every name in lower case and NFC.
-struct FoldingFileSystem: FileSystem {
+struct FoldingFileSystem: FileSystemWrapper {
     /// The directory being imported: on another file system, which folds nothing.
     let sourcePath: String
-    private let base = POSIXFileSystem()
+    let base: any FileSystem = POSIXFileSystem()
 
     init(sourcePath: String) { self.sourcePath = sourcePath }
 
@@ -14,7 +15,7 @@ struct FoldingFileSystem: FileSystem {
         let text = String(cString: path)
         // Where the store itself lies is not ours to rename, and the source folds nothing.
         if directory == POSIXFileSystem.workingDirectory || text.hasPrefix("/") { return text }
-        if base.path(of: directory).hasPrefix(sourcePath) { return text }
+        if POSIXFileSystem().path(of: directory).hasPrefix(sourcePath) { return text }
         return text.lowercased().precomposedStringWithCanonicalMapping
     }
 
@@ -30,33 +31,9 @@ struct FoldingFileSystem: FileSystem {
         try base.openBeneath(directory, folded(directory, path), access)
     }
 
-    func read(
-        _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
-    ) throws(StoreError) -> Int { try base.read(file, into: buffer, at: offset) }
-
-    func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
-        try base.write(file, bytes)
-    }
-
-    func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
-        try base.truncate(file, to: byteCount)
-    }
-
-    func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError) {
-        try base.reserve(file, byteCount)
-    }
-
-    func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
-        try base.setMode(file, mode)
-    }
-
     func setMode(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
     ) throws(StoreError) { try base.setMode(directory, folded(directory, path), mode) }
-
-    func sync(_ file: Int32) throws(StoreError) { try base.sync(file) }
-    func syncAll(_ file: Int32) throws(StoreError) -> Bool { try base.syncAll(file) }
-    func status(_ file: Int32) throws(StoreError) -> FileStatus { try base.status(file) }
 
     func status(
         _ directory: Int32, _ path: UnsafePointer<CChar>
@@ -111,21 +88,4 @@ struct FoldingFileSystem: FileSystem {
     ) throws(StoreError) -> String? {
         try base.symbolicLink(directory, folded(directory, path))
     }
-
-    func list(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        try base.list(directory, body)
-    }
-
-    func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool {
-        try base.clone(source, to: target)
-    }
-
-    func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool {
-        try base.lock(file, exclusive: exclusive, waiting: waiting)
-    }
-
-    func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace { try base.freeSpace(file) }
 }

@@ -16,19 +16,6 @@ extension Command {
                     castree channels ./origin --json | jq -r '.[].channel'
                 """,
             arguments: [Argument("URL", "where versions are published", completion: .directories)],
-            options: [
-                .text(
-                    "timeout", placeholder: "TIME",
-                    "give up on a connection that is silent for so long, as in 30s",
-                    fallback: "30s"),
-                .text(
-                    "connect-timeout", placeholder: "TIME", "give up connecting after so long",
-                    fallback: "20s"),
-                .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
-                .text(
-                    "cacert", placeholder: "FILE",
-                    "trust these certificates instead of the system's",
-                    completion: .files),
-            ], run: run)
+            options: Option.reaching, run: run)
     }
 }

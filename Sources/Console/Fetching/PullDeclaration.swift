@@ -38,18 +38,7 @@ extension Command {
                     "limit-rate", placeholder: "BYTES",
                     "take at most so many bytes a second; K, M and G are units of 1024"),
                 .integer("retries", in: 0...100, "try a file again so often", fallback: 8),
-                .text(
-                    "timeout", placeholder: "TIME",
-                    "give up on a connection that is silent for so long, as in 30s",
-                    fallback: "30s"),
-                .text(
-                    "connect-timeout", placeholder: "TIME", "give up connecting after so long",
-                    fallback: "20s"),
-                .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
-                .text(
-                    "cacert", placeholder: "FILE",
-                    "trust these certificates instead of the system's",
-                    completion: .files),
+            ] + Option.reaching + [
                 .text(
                     "device", placeholder: "ID",
                     "the identity that staged roll-outs choose by; kept out of reports"),

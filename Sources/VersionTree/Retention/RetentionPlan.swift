@@ -62,15 +62,10 @@ public struct RetentionPlan: Sendable, Hashable {
         byteCount = total
         guard !spared.isEmpty else { return }
         kept += spared.map { Verdict($0.version, "the store is within its limit with it") }
-        hasSpared = true
     }
 
-    /// Whether a limit has moved versions from `retired` to the end of `kept`.
-    private var hasSpared = false
-
-    /// Puts what is kept into the order of `versions` again.
+    /// Puts what is kept into the order of `versions` again: a limit adds to its end.
     mutating func sortKept(like versions: [VersionSummary]) {
-        guard hasSpared else { return }
         var places: [String: Int] = [:]
         for (place, version) in versions.enumerated() { places[version.version] = place }
         kept.sort { places[$0.version, default: 0] < places[$1.version, default: 0] }

@@ -1,5 +1,6 @@
 import CASStore
 import Foundation
+import StorageTestSupport
 
 /// A state of the disk that a power cut may leave.
 struct Remains: Sendable {

@@ -1,136 +1,138 @@
-import CASStore
+package import CASStore
 
 /// A file system that hands everything on; who adopts it changes the verbs that it is about.
-protocol FileSystemWrapper: FileSystem {
+package protocol FileSystemWrapper: FileSystem {
     /// What is below.
     var base: any FileSystem { get }
 }
 
 extension FileSystemWrapper {
-    func open(
+    package func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor {
         try base.open(directory, path, access, mode: mode)
     }
 
-    func openBeneath(
+    package func openBeneath(
         _ directory: Int32, _ path: String, _ access: Access
     ) throws(StoreError) -> Descriptor {
         try base.openBeneath(directory, path, access)
     }
 
-    func read(
+    package func read(
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(StoreError) -> Int {
         try base.read(file, into: buffer, at: offset)
     }
 
-    func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+    package func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
         try base.write(file, bytes)
     }
 
-    func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
+    package func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
         try base.truncate(file, to: byteCount)
     }
 
-    func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError) {
+    package func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError) {
         try base.reserve(file, byteCount)
     }
 
-    func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
+    package func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
         try base.setMode(file, mode)
     }
 
-    func setMode(
+    package func setMode(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
     ) throws(StoreError) {
         try base.setMode(directory, path, mode)
     }
 
-    func sync(_ file: Int32) throws(StoreError) { try base.sync(file) }
+    package func sync(_ file: Int32) throws(StoreError) { try base.sync(file) }
 
-    func syncAll(_ file: Int32) throws(StoreError) -> Bool { try base.syncAll(file) }
+    package func syncAll(_ file: Int32) throws(StoreError) -> Bool { try base.syncAll(file) }
 
-    func status(_ file: Int32) throws(StoreError) -> FileStatus { try base.status(file) }
+    package func status(_ file: Int32) throws(StoreError) -> FileStatus { try base.status(file) }
 
-    func status(
+    package func status(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> FileStatus? {
         try base.status(directory, path)
     }
 
-    func link(
+    package func link(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
         try base.link(source, sourcePath, to: target, targetPath)
     }
 
-    func rename(
+    package func rename(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
         try base.rename(source, sourcePath, to: target, targetPath)
     }
 
-    func renameNew(
+    package func renameNew(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
         try base.renameNew(source, sourcePath, to: target, targetPath)
     }
 
-    func remove(
+    package func remove(
         _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
     ) throws(StoreError) {
         try base.remove(directory, path, directory: isDirectory)
     }
 
-    func makeDirectory(
+    package func makeDirectory(
         _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
     ) throws(StoreError) {
         try base.makeDirectory(directory, path, mode: mode)
     }
 
-    func makeSymbolicLink(
+    package func makeSymbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String
     ) throws(StoreError) {
         try base.makeSymbolicLink(directory, path, to: target)
     }
 
-    func symbolicLink(
+    package func symbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> String? {
         try base.symbolicLink(directory, path)
     }
 
-    func list(
+    package func list(
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
     ) throws(StoreError) {
         try base.list(directory, body)
     }
 
-    func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool {
+    package func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool {
         try base.clone(source, to: target)
     }
 
-    func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool {
+    package func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool {
         try base.lock(file, exclusive: exclusive, waiting: waiting)
     }
 
-    func unlock(_ file: Int32) { base.unlock(file) }
+    package func unlock(_ file: Int32) { base.unlock(file) }
 
-    func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace { try base.freeSpace(file) }
+    package func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
+        try base.freeSpace(file)
+    }
 
-    func listInodes(
+    package func listInodes(
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
     ) throws(StoreError) {
         try base.listInodes(directory, body)
     }
 
-    func listOnce(
+    package func listOnce(
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
     ) throws(StoreError) {

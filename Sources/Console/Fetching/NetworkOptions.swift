@@ -1,0 +1,19 @@
+extension Option {
+    /// How an origin is reached: of every command that goes to one.
+    static var reaching: [Option] {
+        [
+            .text(
+                "timeout", placeholder: "TIME",
+                "give up on a connection that is silent for so long, as in 30s",
+                fallback: "30s"),
+            .text(
+                "connect-timeout", placeholder: "TIME", "give up connecting after so long",
+                fallback: "20s"),
+            .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
+            .text(
+                "cacert", placeholder: "FILE",
+                "trust these certificates instead of the system's",
+                completion: .files),
+        ]
+    }
+}
