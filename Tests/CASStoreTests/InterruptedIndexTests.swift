@@ -63,6 +63,37 @@ import VersionTree
         }
     }
 
+    /// A process that has the index open long before another is killed in the middle of a change of it.
+    @Test(arguments: ["reads", "writes"])
+    func `who has the index open does not believe in what a killed process left of it`(
+        deed: String
+    ) throws {
+        let temporary = try DerivedIndexTests.makeStore()
+        let pageSize = 4096
+        var random = SeededRandom()
+        for round in 0..<8 {
+            let old = try Damage.contents(temporary.indexPath)
+            try temporary.add("more-\(round)", ["new": "content \(round)", "lib/a.js": "shared"])
+            try temporary.versions.retire("more-\(round)")
+            let before = try Answers(temporary.versions)
+            var mixed = try Damage.contents(temporary.indexPath)
+            for page in 0..<(min(old.count, mixed.count) / pageSize)
+            where random.bytes(1)[0] < 128 {
+                let range = page * pageSize..<(page + 1) * pageSize
+                mixed.replaceSubrange(range, with: old[range])
+            }
+            try Damage.overwrite(temporary.indexPath, with: mixed)
+            try announce(temporary)
+            let comment: Comment = "round \(round), seed \(random.seed)"
+            if deed == "writes" {
+                try temporary.add("again", ["new": "content \(round)", "lib/a.js": "shared"])
+                try temporary.versions.retire("again")
+            }
+            #expect(try Answers(temporary.versions) == before, comment)
+            #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
+        }
+    }
+
     @Test func `a journal that outlived its transaction is not rolled back`() throws {
         let temporary = try DerivedIndexTests.makeStore()
         // The pages before the change, as SQLite keeps them until it is committed.
@@ -152,9 +183,49 @@ import VersionTree
         #expect(notices.all == [])
     }
 
+    @Test(arguments: 1...4)
+    func `another process may commit at each look at the file while the index is opened`(
+        look: Int
+    ) throws {
+        let temporary = try DerivedIndexTests.makeStore()
+        let looks = Held(0)
+        let disk = LookedAtFileSystem { name in
+            guard name == StoreLayout.index else { return }
+            looks.value += 1
+            guard looks.value == look else { return }
+            // The answer to this look is out of date at once.
+            try temporary.store.index { (index) throws(StoreError) in
+                try index.write { (connection) throws(StoreError) in
+                    try connection.execute("UPDATE object SET fingerprint = NULL")
+                }
+            }
+        }
+        let notices = Notices()
+        let store = try temporary.reopened(on: disk, notice: notices.sink)
+        #expect(try store.versions().count == 4)
+        #expect(notices.all == [], "nothing is wrong with the index")
+        #expect(looks.value >= 2)
+    }
+
     /// A value that one thread at a time looks at.
     final class Held<Value>: @unchecked Sendable {
         var value: Value
         init(_ value: Value) { self.value = value }
+    }
+}
+
+/// Somebody acts after each look at a file in a directory.
+private struct LookedAtFileSystem: FileSystemWrapper {
+    let base: any FileSystem = POSIXFileSystem()
+    let afterLook: @Sendable (String) throws -> Void
+
+    func status(
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> FileStatus? {
+        let status = try base.status(directory, path)
+        do { try afterLook(String(cString: path)) } catch {
+            throw error as? StoreError ?? StoreError(.io, "\(error)")
+        }
+        return status
     }
 }

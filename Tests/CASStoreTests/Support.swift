@@ -125,7 +125,7 @@ extension TemporaryStore {
 
     /// The store over another disk, as another process would open it.
     func reopened(
-        on disk: FaultyFileSystem, isDurable: Bool = true,
+        on disk: any FileSystem, isDurable: Bool = true,
         notice: @escaping @Sendable (String) -> Void = { _ in }
     ) throws -> VersionStore {
         try VersionStore.open(

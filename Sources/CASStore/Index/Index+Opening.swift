@@ -13,7 +13,7 @@ extension Index {
         guard status.kind == .regular, status.byteCount > 0 else {
             throw StoreError(.index, "the index is not a database file")
         }
-        try refuseDoubt(writing: writing)
+        if try mayBeTorn(), try isAbandoned(writing: writing, mayBeTorn) { throw Self.cutShort }
         let opened: Connection
         do throws(StoreError) {
             opened = try Connection(path: path, mode: .readWrite)
@@ -25,7 +25,7 @@ extension Index {
             return reading
         }
         try checkSchema(opened)
-        try checkFile(opened)
+        try checkFile(opened, writing: writing)
         connection = opened
         return opened
     }
@@ -36,23 +36,25 @@ extension Index {
         isReconciled = false
     }
 
-    // SQLite would believe in a journal that a power cut has left, and a page that was half written.
-    private func refuseDoubt(writing: Bool) throws(StoreError) {
-        guard try mayBeTorn() else { return }
-        if !writing {
-            // Somebody is writing just now, or was.
-            try waitForWriters()
-            try lock(.reading)
-            guard try mayBeTorn() else { return }
-        }
-        isInDoubt = true
-        throw StoreError(.index, "a change of the index was cut short")
+    /// Whether what was seen of the index is still so while nobody writes: then it is no writer's
+    /// unfinished work.
+    private func isAbandoned(
+        writing: Bool, _ isSeen: () throws(StoreError) -> Bool
+    ) throws(StoreError) -> Bool {
+        if !writing { try excludeWriters() }
+        defer { if !writing { admitWriters() } }
+        return try isSeen()
     }
+
+    /// What a power cut or a kill in the middle of a change leaves.
+    ///
+    /// SQLite would believe in a journal that is left, and in a page that was half written.
+    private static let cutShort = StoreError(.index, "a change of the index was cut short")
 
     /// Whether a transaction was announced and not settled.
     ///
     /// A process that is killed leaves the same as a power cut, and nobody can tell which it was.
-    private func mayBeTorn() throws(StoreError) -> Bool {
+    func mayBeTorn() throws(StoreError) -> Bool {
         // In this order: who writes announces first, and settles last.
         let journal = try fileSystem.status(directories.root.raw, StoreLayout.index + "-journal")
         guard let stamp = try readStamp() else { return false }
@@ -81,35 +83,37 @@ extension Index {
         }
     }
 
-    // A transaction that was interrupted leaves a file that is not as the stamp says, and sound once
-    // SQLite has rolled it back; it reads every page and tells (sqlite.org/pragma.html,
-    // integrity_check). Without one, somebody else wrote to the file or put another in its place:
-    // whatever it says, it may be about another time.
-    private func checkFile(_ connection: Connection) throws(StoreError) {
-        let root = directories.root.raw
-        var status = try fileSystem.status(root, StoreLayout.index)
-        while true {
-            let pages = try pragma("page_count", connection)
-            let pageSize = try pragma("page_size", connection)
-            let after = try fileSystem.status(root, StoreLayout.index)
-            // Another process may commit between the two looks: then look again.
-            if let status, status == after, status.byteCount != pages * pageSize {
-                throw StoreError(.index, "the index is cut short")
-            }
-            if status == after { break }
-            status = after
+    // Somebody else wrote to a file that is not as the stamp says, or put another in its place: whatever
+    // it says, it may be about another time.
+    private func checkFile(_ connection: Connection, writing: Bool) throws(StoreError) {
+        guard try problem(of: connection) != nil else { return }
+        // Or another process has committed between the looks at the file and at the stamp.
+        var found: String?
+        let isTorn = try isAbandoned(writing: writing) { () throws(StoreError) in
+            found = try self.problem(of: connection)
+            return found == nil ? false : try self.mayBeTorn()
         }
-        guard let status else { throw StoreError(.index, "the index is absent") }
-        guard let stamp = try readStamp() else {
-            throw StoreError(.index, "the stamp that the index must agree with is gone")
-        }
-        if stamp.byteCount == status.byteCount, stamp.changedAt == status.changedAt { return }
+        if isTorn { throw Self.cutShort }
+        guard let found else { return }
         if let problem = try integrityProblem(connection) {
             throw StoreError(.index, "the index is damaged (\(problem))")
         }
-        if stamp.settled == stamp.pending {
-            throw StoreError(.index, "the index was copied or changed by another program")
+        throw StoreError(.index, found)
+    }
+
+    /// What is wrong with the file as a whole; perhaps only because somebody writes just now.
+    private func problem(of connection: Connection) throws(StoreError) -> String? {
+        let pages = try pragma("page_count", connection)
+        let pageSize = try pragma("page_size", connection)
+        guard let status = try fileSystem.status(directories.root.raw, StoreLayout.index) else {
+            return "the index is absent"
         }
+        if status.byteCount != pages * pageSize { return "the index is cut short" }
+        guard let stamp = try readStamp() else {
+            return "the stamp that the index must agree with is gone"
+        }
+        if stamp.byteCount == status.byteCount, stamp.changedAt == status.changedAt { return nil }
+        return "the index was copied or changed by another program"
     }
 
     /// What SQLite's integrity check says of the file; `nil` for nothing.
@@ -146,7 +150,23 @@ extension Index {
     }
 
     /// Compares the index with the stamp, inside a transaction; returns the generation.
-    func checkStamp(_ connection: Connection) throws(StoreError) -> Int64 {
+    ///
+    /// - Parameter writing: no other transaction writes meanwhile; otherwise one may.
+    /// - Throws: `.index` if the index is older than the stamp, or another process was killed while it
+    ///   changed it: what this one has open is torn, then.
+    func checkStamp(_ connection: Connection, writing: Bool) throws(StoreError) -> Int64 {
+        let (generation, stamp) = try stampedGeneration(connection)
+        guard stamp.settled != stamp.pending else { return generation }
+        // From here on nobody commits: the transaction holds SQLite's lock.
+        if !writing, try isSomebodyWriting() { return generation }
+        guard let now = try readStamp(), now.settled == now.pending else { throw Self.cutShort }
+        return generation
+    }
+
+    /// The generation of the index, which agrees with the stamp, and the stamp.
+    private func stampedGeneration(
+        _ connection: Connection
+    ) throws(StoreError) -> (generation: Int64, stamp: IndexStamp) {
         let row = try connection.statement(
             "SELECT (SELECT value FROM meta WHERE key = 'epoch'), "
                 + "(SELECT value FROM meta WHERE key = 'generation')")
@@ -161,7 +181,7 @@ extension Index {
             throw StoreError(.index, "the index is older than the store")
         }
         self.epoch = epoch
-        return row.integer(1)
+        return (row.integer(1), stamp)
     }
 
     /// Where the index stands, inside a transaction.
@@ -206,7 +226,7 @@ extension Index {
 
     /// Says that the transaction was not made.
     func withdraw(_ generation: Int64, _ connection: Connection) throws(StoreError) {
-        guard try checkStamp(connection) == generation - 1 else { return }
+        guard try stampedGeneration(connection).generation == generation - 1 else { return }
         try sync(connection)
         try settle(generation - 1)
     }

@@ -4,8 +4,6 @@ extension Index {
     /// Throws the index file away and makes it again from the objects and manifests.
     func rebuild(because reason: String) throws(StoreError) {
         let seen = openInode
-        let isDamage = !isInDoubt
-        isInDoubt = false
         close()
         try lock(.rebuilding)
         defer { unlock() }
@@ -13,8 +11,8 @@ extension Index {
         let now = try fileSystem.status(root, StoreLayout.index)?.inode ?? 0
         // Another process has rebuilt it while we waited for the lock.
         if now != seen, now != 0 { return }
-        // One that may be torn is what a power cut leaves, and no damage.
-        if now != 0, isDamage { damage = reason }
+        // One that may be torn is what a power cut or a kill leaves, and no damage.
+        if now != 0, try !mayBeTorn() { damage = reason }
         for suffix in ["", "-journal", "-wal", "-shm"] {
             try fileSystem.removeTree(root, StoreLayout.index + suffix)
         }

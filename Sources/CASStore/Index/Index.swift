@@ -19,8 +19,6 @@ package final class Index: @unchecked Sendable {
     var epoch = ""
     /// Set when the disk does not let us use the file: reads work from a copy in memory.
     var isInMemory = false
-    /// Set when a transaction was interrupted and the index may be torn.
-    var isInDoubt = false
     /// Why the index was made again since this store was opened, if it was damaged or stale.
     var damage: String?
     /// Whether the manifests were compared with the index since it was opened.
@@ -127,7 +125,7 @@ package final class Index: @unchecked Sendable {
         let connection = try openIfNeeded(writing: writing)
         guard writing else {
             return try connection.transaction(writing: false) { () throws(StoreError) -> R in
-                _ = try self.checkStamp(connection)
+                _ = try self.checkStamp(connection, writing: false)
                 return try body(connection)
             }
         }
@@ -135,7 +133,7 @@ package final class Index: @unchecked Sendable {
         var announced: Int64?
         do throws(StoreError) {
             let result = try connection.transaction(writing: true) { () throws(StoreError) -> R in
-                let next = try self.checkStamp(connection) + 1
+                let next = try self.checkStamp(connection, writing: true) + 1
                 announced = next
                 try self.announce(next, durably: preparing == nil || !Store.canSyncAll)
                 if let preparing { try preparing() }
@@ -226,6 +224,31 @@ extension Index {
         guard let locks else { return }
         fileSystem.unlock(locks.writer.raw)
         fileSystem.unlock(locks.index.raw)
+    }
+
+    /// Waits for the write transaction that runs now, and lets none begin.
+    ///
+    /// The caller has locked for reading. Nobody writes where the disk let it lock nothing.
+    func excludeWriters() throws(StoreError) {
+        guard let locks else { return }
+        _ = try fileSystem.lock(locks.writer.raw, exclusive: false, waiting: true)
+    }
+
+    /// Ends what ``excludeWriters()`` began.
+    func admitWriters() {
+        guard let locks else { return }
+        fileSystem.unlock(locks.writer.raw)
+    }
+
+    /// Whether a write transaction of somebody else runs now; the caller has locked for reading.
+    func isSomebodyWriting() throws(StoreError) -> Bool {
+        guard let locks else { return false }
+        // Shared: another reader's question is no writer.
+        guard try fileSystem.lock(locks.writer.raw, exclusive: false, waiting: false) else {
+            return true
+        }
+        fileSystem.unlock(locks.writer.raw)
+        return false
     }
 
     /// Returns when every write transaction that runs now has ended.
