@@ -200,7 +200,7 @@ extension Store {
 
     /// Returns when every transaction that changes something now has ended.
     package func waitForWriters() throws(StoreError) {
-        try index { (index) throws(StoreError) in try index.waitForWriters() }
+        try index { (index) throws(StoreError) in try index.locks.waitForWriters() }
     }
 
     /// The registered versions, newest first, each with what it lacks.

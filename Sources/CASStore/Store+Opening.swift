@@ -51,8 +51,8 @@ extension Store {
         try store.makeReserve()
         try store.index { (index) throws(StoreError) in
             if try fileSystem.status(raw, StoreLayout.index) == nil {
-                try index.lock(.rebuilding)
-                defer { index.unlock() }
+                try index.locks.lock(.rebuilding)
+                defer { index.locks.unlock() }
                 if try fileSystem.status(raw, StoreLayout.index) == nil { try index.create() }
             }
         }

@@ -189,7 +189,7 @@ import VersionTree
     ) throws {
         let temporary = try DerivedIndexTests.makeStore()
         let looks = Held(0)
-        let disk = LookedAtFileSystem { name in
+        let disk = HookedFileSystem(afterLook: { name in
             guard name == StoreLayout.index else { return }
             looks.value += 1
             guard looks.value == look else { return }
@@ -199,12 +199,73 @@ import VersionTree
                     try connection.execute("UPDATE object SET fingerprint = NULL")
                 }
             }
-        }
+        })
         let notices = Notices()
         let store = try temporary.reopened(on: disk, notice: notices.sink)
         #expect(try store.versions().count == 4)
         #expect(notices.all == [], "nothing is wrong with the index")
         #expect(looks.value >= 2)
+    }
+
+    @Test func `two that find it torn make it again once, and neither calls it damage`() throws {
+        let temporary = try DerivedIndexTests.makeStore()
+        let before = try Answers(temporary.reopened())
+        try announce(temporary)
+        let notices = Notices()
+        let isFirst = Held(true)
+        let seen = Held(before)
+        let disk = HookedFileSystem(beforeLockingAlone: {
+            guard isFirst.value else { return }
+            isFirst.value = false
+            // The other is quicker.
+            seen.value = try Answers(temporary.reopened())
+        })
+        #expect(try Answers(temporary.reopened(on: disk, notice: notices.sink)) == before)
+        #expect(seen.value == before)
+        #expect(notices.all == [])
+        #expect(!isFirst.value)
+    }
+
+    @Test func `who had to read the manifests sees what others do later`() throws {
+        let temporary = try DerivedIndexTests.makeStore()
+        try announce(temporary)
+        let isFull = Held(true)
+        let disk = HookedFileSystem(beforeUpdating: { name in
+            guard isFull.value, name == StoreLayout.stamp else { return }
+            throw StoreError(.outOfSpace, "no space is left for \(name)")
+        })
+        let notices = Notices()
+        let reader = try temporary.reopened(on: disk, notice: notices.sink)
+        #expect(try reader.versions().count == 4)
+        #expect(notices.all.count == 1)
+        let writer = try temporary.reopened()
+        let source = temporary.directory.appending("later")
+        try writeTree(source, ["late": "content"])
+        isFull.value = false
+        _ = try writer.add(directory: source, version: "5")
+        #expect(try reader.versions().count == 5)
+        try writer.retire("5")
+        #expect(try reader.versions().count == 4)
+        #expect(notices.all.count == 1)
+    }
+
+    @Test func `who may only read is not disturbed by a change that runs`() throws {
+        let temporary = try DerivedIndexTests.makeStore()
+        let disk = HookedFileSystem(beforeUpdating: { name in
+            throw StoreError(.permission, "\(name) is somebody else's")
+        })
+        let notices = Notices()
+        let reader = try temporary.reopened(on: disk, notice: notices.sink)
+        #expect(try reader.versions().count == 4)
+        let found = Held(0)
+        try temporary.store.index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                try connection.execute("UPDATE object SET fingerprint = NULL")
+                found.value = try reader.versions().count
+            }
+        }
+        #expect(found.value == 4)
+        #expect(notices.all == [])
     }
 
     /// A value that one thread at a time looks at.
@@ -214,18 +275,36 @@ import VersionTree
     }
 }
 
-/// Somebody acts after each look at a file in a directory.
-private struct LookedAtFileSystem: FileSystemWrapper {
+/// Somebody acts at some of the verbs.
+private struct HookedFileSystem: FileSystemWrapper {
     let base: any FileSystem = POSIXFileSystem()
-    let afterLook: @Sendable (String) throws -> Void
+    var afterLook: @Sendable (String) throws -> Void = { _ in }
+    var beforeLockingAlone: @Sendable () throws -> Void = {}
+    var beforeUpdating: @Sendable (String) throws -> Void = { _ in }
 
     func status(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> FileStatus? {
         let status = try base.status(directory, path)
-        do { try afterLook(String(cString: path)) } catch {
+        try act { try afterLook(String(cString: path)) }
+        return status
+    }
+
+    func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool {
+        if exclusive { try act(beforeLockingAlone) }
+        return try base.lock(file, exclusive: exclusive, waiting: waiting)
+    }
+
+    func open(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+    ) throws(StoreError) -> Descriptor {
+        if access == .updating { try act { try beforeUpdating(String(cString: path)) } }
+        return try base.open(directory, path, access, mode: mode)
+    }
+
+    private func act(_ deed: () throws -> Void) throws(StoreError) {
+        do { try deed() } catch {
             throw error as? StoreError ?? StoreError(.io, "\(error)")
         }
-        return status
     }
 }

@@ -32,6 +32,7 @@ extension Index {
 
     func close() {
         connection = nil
+        memoryBasis = nil
         openInode = 0
         isReconciled = false
     }
@@ -41,8 +42,9 @@ extension Index {
     private func isAbandoned(
         writing: Bool, _ isSeen: () throws(StoreError) -> Bool
     ) throws(StoreError) -> Bool {
-        if !writing { try excludeWriters() }
-        defer { if !writing { admitWriters() } }
+        guard !writing else { return try isSeen() }
+        _ = try locks.excludeWriters(waiting: true)
+        defer { locks.admitWriters() }
         return try isSeen()
     }
 
@@ -157,8 +159,10 @@ extension Index {
     func checkStamp(_ connection: Connection, writing: Bool) throws(StoreError) -> Int64 {
         let (generation, stamp) = try stampedGeneration(connection)
         guard stamp.settled != stamp.pending else { return generation }
-        // From here on nobody commits: the transaction holds SQLite's lock.
-        if !writing, try isSomebodyWriting() { return generation }
+        if writing { throw Self.cutShort }
+        // Whoever writes now cannot commit: the transaction holds SQLite's lock.
+        guard try locks.excludeWriters(waiting: false) else { return generation }
+        defer { locks.admitWriters() }
         guard let now = try readStamp(), now.settled == now.pending else { throw Self.cutShort }
         return generation
     }
@@ -258,5 +262,36 @@ extension Index {
         try writeStamp(settled: 1, pending: 1, durably: true)
         // Its entry, and that of the index.
         if options.isDurable { try fileSystem.sync(directories.root.raw) }
+    }
+}
+
+// MARK: The index in memory
+
+extension Index {
+    /// What an index in memory was made from, and what was in the way of the file.
+    struct MemoryBasis: Equatable {
+        var index, stamp: FileStatus?
+        var manifests: FileStatus
+    }
+
+    /// What the disk shows now.
+    func basis() throws(StoreError) -> MemoryBasis {
+        let root = directories.root.raw
+        return MemoryBasis(
+            index: try fileSystem.status(root, StoreLayout.index),
+            stamp: try fileSystem.status(root, StoreLayout.stamp),
+            manifests: try fileSystem.status(directories.manifests.raw))
+    }
+
+    /// Makes an index in memory, for disks that cannot hold one.
+    func fillMemory() throws(StoreError) {
+        close()
+        let basis = try basis()
+        epoch = try randomToken()
+        let made = try Connection(path: ":memory:", mode: .memory)
+        _ = try made.transaction(writing: true) { () throws(StoreError) in try self.fill(made) }
+        connection = made
+        memoryBasis = basis
+        isReconciled = true
     }
 }

@@ -3,14 +3,16 @@
 extension Index {
     /// Throws the index file away and makes it again from the objects and manifests.
     func rebuild(because reason: String) throws(StoreError) {
-        let seen = openInode
+        let seen = (inode: openInode, epoch: lastStamp?.stamp.epoch)
         close()
-        try lock(.rebuilding)
-        defer { unlock() }
+        try locks.lock(.rebuilding)
+        defer { locks.unlock() }
         let root = directories.root.raw
         let now = try fileSystem.status(root, StoreLayout.index)?.inode ?? 0
-        // Another process has rebuilt it while we waited for the lock.
-        if now != seen, now != 0 { return }
+        // Another process has rebuilt it while we waited for the lock; the file may have got the number of
+        // the one before.
+        if now != 0, now != seen.inode { return }
+        if now != 0, try isMadeSince(seen.epoch) { return }
         // One that may be torn is what a power cut or a kill leaves, and no damage.
         if now != 0, try !mayBeTorn() { damage = reason }
         for suffix in ["", "-journal", "-wal", "-shm"] {
@@ -24,6 +26,12 @@ extension Index {
         options.notice(
             "\(reason); rebuilt it from \(counted(objects, "object")) and "
                 + counted(versions, "manifest"))
+    }
+
+    /// Whether the index is whole and another one than that of an epoch.
+    private func isMadeSince(_ epoch: String?) throws(StoreError) -> Bool {
+        guard let epoch, let stamp = try readStamp() else { return false }
+        return stamp.epoch != epoch && stamp.settled == stamp.pending
     }
 
     private func counted(_ number: Int, _ noun: String) -> String {
@@ -52,18 +60,7 @@ extension Index {
         return counts
     }
 
-    /// An index in memory, for disks that cannot hold one.
-    func fillMemory() throws(StoreError) {
-        close()
-        epoch = try randomToken()
-        let made = try Connection(path: ":memory:", mode: .memory)
-        _ = try made.transaction(writing: true) { () throws(StoreError) in try self.fill(made) }
-        connection = made
-        isInMemory = true
-        isReconciled = true
-    }
-
-    private func fill(_ made: Connection) throws(StoreError) -> (objects: Int, versions: Int) {
+    func fill(_ made: Connection) throws(StoreError) -> (objects: Int, versions: Int) {
         try made.execute(IndexSchema.creation)
         try made.statement("INSERT INTO meta VALUES ('epoch', ?), ('generation', 1)")
             .bind(1, epoch).run()

@@ -17,15 +17,17 @@ package final class Index: @unchecked Sendable {
     /// The inode that `connection` has open; 0 for none.
     var openInode: UInt64 = 0
     var epoch = ""
-    /// Set when the disk does not let us use the file: reads work from a copy in memory.
-    var isInMemory = false
+    /// What the disk showed when the index in memory was made, which reads use where the disk does not let
+    /// us use the file; `nil` while the file is used.
+    var memoryBasis: MemoryBasis?
+    var isInMemory: Bool { memoryBasis != nil }
     /// Why the index was made again since this store was opened, if it was damaged or stale.
     var damage: String?
     /// Whether the manifests were compared with the index since it was opened.
     var isReconciled = false
     /// The stamp as it was last read, and the bytes that said so.
     var lastStamp: (bytes: [UInt8], stamp: IndexStamp)?
-    private var locks: Locks?
+    let locks: IndexLocks
 
     init(
         _ fileSystem: any FileSystem, _ directories: StoreDirectories, path: String,
@@ -36,13 +38,15 @@ package final class Index: @unchecked Sendable {
         self.path = path
         self.options = options
         self.manifests = manifests
+        locks = IndexLocks(fileSystem, directories)
     }
 
     /// Reads in one transaction: all queries see one state.
     ///
     /// Where the disk is read-only or full, or the store is somebody else's, the answer comes from
-    /// an index in memory, made from the objects and manifests.
+    /// an index in memory, made from the objects and manifests; until any of them changes, or the file.
     func read<R>(_ body: (Connection) throws(StoreError) -> R) throws(StoreError) -> R {
+        if let memoryBasis, try self.basis() != memoryBasis { close() }
         do throws(StoreError) {
             return try perform(writing: false, body)
         } catch {
@@ -72,10 +76,7 @@ package final class Index: @unchecked Sendable {
         syncing: ((Connection) throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> R {
         // The disk could not be used once; perhaps it can now.
-        if isInMemory {
-            isInMemory = false
-            close()
-        }
+        if isInMemory { close() }
         return try perform(
             writing: true, rows: rows, preparing: preparing, syncing: syncing, body)
     }
@@ -120,8 +121,8 @@ package final class Index: @unchecked Sendable {
                 try body(connection)
             }
         }
-        try lock(writing ? .writing : .reading)
-        defer { unlock() }
+        try locks.lock(writing ? .writing : .reading)
+        defer { locks.unlock() }
         let connection = try openIfNeeded(writing: writing)
         guard writing else {
             return try connection.transaction(writing: false) { () throws(StoreError) -> R in
@@ -148,6 +149,8 @@ package final class Index: @unchecked Sendable {
             // Rolled back: the index is as it was. If even that cannot be made sure of, the stamp goes on
             // saying that the index is in doubt; the error to report is the first.
             if let announced { try? withdraw(announced, connection) }
+            // Perhaps SQLite could only read when it opened the file, and the disk takes writes later on.
+            if error.code == .readOnly || error.code == .permission { close() }
             throw error
         }
     }
@@ -175,85 +178,5 @@ package final class Index: @unchecked Sendable {
         let now = try fileSystem.status(directories.manifests.raw).changedAt
         isReconciled = recorded == now
         return recorded != now
-    }
-}
-
-// MARK: Locks between transactions and rebuilds
-
-extension Index {
-    /// What a transaction excludes.
-    enum LockMode { case reading, writing, rebuilding }
-
-    private final class Locks {
-        let index: Descriptor
-        let writer: Descriptor
-        init(index: consuming Descriptor, writer: consuming Descriptor) {
-            self.index = index
-            self.writer = writer
-        }
-    }
-
-    func lock(_ mode: LockMode) throws(StoreError) {
-        if locks == nil {
-            do throws(StoreError) {
-                let leases = directories.leases.raw
-                let index = try fileSystem.open(leases, ".index", .updating, mode: 0o644)
-                let writer = try fileSystem.open(leases, ".writer", .updating, mode: 0o644)
-                locks = Locks(index: index, writer: writer)
-            } catch {
-                // Nobody can rebuild or write on a read-only disk: reading needs no lock there.
-                let isReadOnly = error.code == .readOnly || error.code == .permission
-                guard mode == .reading, isReadOnly else { throw error }
-                return
-            }
-        }
-        guard let locks else { return }
-        do throws(StoreError) {
-            _ = try fileSystem.lock(
-                locks.index.raw, exclusive: mode == .rebuilding, waiting: true)
-            if mode != .reading {
-                _ = try fileSystem.lock(locks.writer.raw, exclusive: true, waiting: true)
-            }
-        } catch {
-            unlock()
-            throw error
-        }
-    }
-
-    func unlock() {
-        guard let locks else { return }
-        fileSystem.unlock(locks.writer.raw)
-        fileSystem.unlock(locks.index.raw)
-    }
-
-    /// Waits for the write transaction that runs now, and lets none begin.
-    ///
-    /// The caller has locked for reading. Nobody writes where the disk let it lock nothing.
-    func excludeWriters() throws(StoreError) {
-        guard let locks else { return }
-        _ = try fileSystem.lock(locks.writer.raw, exclusive: false, waiting: true)
-    }
-
-    /// Ends what ``excludeWriters()`` began.
-    func admitWriters() {
-        guard let locks else { return }
-        fileSystem.unlock(locks.writer.raw)
-    }
-
-    /// Whether a write transaction of somebody else runs now; the caller has locked for reading.
-    func isSomebodyWriting() throws(StoreError) -> Bool {
-        guard let locks else { return false }
-        // Shared: another reader's question is no writer.
-        guard try fileSystem.lock(locks.writer.raw, exclusive: false, waiting: false) else {
-            return true
-        }
-        fileSystem.unlock(locks.writer.raw)
-        return false
-    }
-
-    /// Returns when every write transaction that runs now has ended.
-    func waitForWriters() throws(StoreError) {
-        try lock(.writing)
-        unlock()
     }
 }

@@ -89,7 +89,7 @@ extension Store {
                 buffer.removeAll(keepingCapacity: true)
             }
         }
-        try index { (index) throws(StoreError) in try index.waitForWriters() }
+        try index { (index) throws(StoreError) in try index.locks.waitForWriters() }
     }
 
     /// What the running writers rely on.
