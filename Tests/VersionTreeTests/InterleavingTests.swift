@@ -10,7 +10,7 @@ import VersionTree
 /// the store right before that operation; then `verify`.
 ///
 /// What is blocked by a lock of `main` is let go on once `main` is done.
-private func interleave(
+func interleave(
     limit: Int = 600, _ prepare: (TemporaryStore) throws -> Void,
     main: (VersionStore, TemporaryStore) throws -> Void,
     other: @escaping @Sendable (VersionStore, TemporaryStore) throws -> Void,

@@ -64,4 +64,32 @@ import VersionTree
         #expect(try temporary.shown() == ["program.json": text])
         try temporary.expectClean()
     }
+
+    /// The publisher's manifest cannot be had from a directory: the version does not wait for it.
+    @Test(arguments: ["never came", "was lost"])
+    func `an add of what was fetched heals the version without it, and keeps the rest`(
+        how: String
+    ) throws {
+        let temporary = try TemporaryStore()
+        let files = ["a": "x", "b": "y"]
+        if how == "was lost" {
+            try register(temporary, files)
+            Damage.remove(temporary.objectPath(try address(of: sent)))
+        } else {
+            var manifest = try makeManifest("1", files, ordinal: 0, createdAt: 0)
+            manifest.received = .init(
+                format: "meteor/1", address: try address(of: sent), byteCount: 28)
+            try temporary.versions.register(manifest)
+        }
+        let createdAt = try temporary.versions.manifest(of: "1").createdAt
+        try temporary.add("1", files)
+        let row = try temporary.versions.versions()[0]
+        #expect(row.state != .incomplete)
+        let manifest = try temporary.versions.manifest(of: "1")
+        #expect(manifest.received == nil && manifest.createdAt == createdAt)
+        try temporary.versions.activate("1")
+        // The object that was taken away by hand is missed, and nothing else.
+        let lost = try address(of: sent)
+        #expect(try temporary.versions.check().findings.allSatisfy { $0.object == lost })
+    }
 }

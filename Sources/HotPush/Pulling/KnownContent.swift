@@ -41,7 +41,8 @@ struct KnownContent {
         for file in files where file.hasImmutableSource { placed[Place(of: file)] = [] }
         var found: [Int64: Set<ObjectID>] = [:]
         for name in try versions.store.manifestNames() {
-            for entry in try versions.manifest(of: name).entries {
+            guard let manifest = try Self.readable(name, versions) else { continue }
+            for entry in manifest.entries {
                 let candidate = Candidate(address: entry.address, byteCount: entry.byteCount)
                 for label in entry.labels { Self.note(candidate, &labelled[label, default: []]) }
                 if let name = MeteorLabel.kept(in: entry) {
@@ -57,6 +58,19 @@ struct KnownContent {
             }
         }
         for (size, addresses) in found { bySize[size] = addresses.sorted() }
+    }
+
+    /// The manifest of a version; `nil` if the version was retired meanwhile, or its manifest is damaged:
+    /// what it holds is fetched, then.
+    private static func readable(
+        _ name: String, _ versions: VersionStore
+    ) throws(StoreError) -> Manifest? {
+        do throws(StoreError) {
+            return try versions.manifest(of: name)
+        } catch {
+            guard [.noVersion, .badManifest, .tooLarge].contains(error.code) else { throw error }
+            return nil
+        }
     }
 
     /// Versions that wait for their content name it by other addresses than those that have it: both

@@ -65,8 +65,14 @@ extension UpdateManager {
     public func rollback(
         reason: String = "rolled back by request"
     ) throws(StoreError) -> BootReport {
-        let (current, from) = try versions.rollback(reason: reason)
-        tell(.rolledBack(version: current, from: from, reason: reason))
+        try goOn(after: versions.rollback(reason: reason), reason)
+    }
+
+    /// Starts what a version was left for.
+    private func goOn(
+        after left: (current: String, from: String), _ reason: String
+    ) throws(StoreError) -> BootReport {
+        tell(.rolledBack(version: left.current, from: left.from, reason: reason))
         return try boot()
     }
 
@@ -162,16 +168,16 @@ extension UpdateManager {
             return
         }
         do throws(StoreError) {
-            let lifecycle = try versions.lifecycle()
-            // Confirmed or left by somebody else meanwhile.
-            guard lifecycle.current == late.report.version,
-                lifecycle.boot?.token == late.report.token
-            else {
+            let reason = "it was not confirmed within \(allowedInWords)"
+            let left = try versions.rollback(
+                unconfirmed: late.report.version, token: late.report.token, reason: reason)
+            guard let left else {
+                // Confirmed or left by somebody else meanwhile.
                 running?.timer = nil
                 running?.isSettled = true
                 return
             }
-            try rollback(reason: "it was not confirmed within \(allowedInWords)")
+            _ = try goOn(after: left, reason)
         } catch {
             // Without anything better to show a confirmation is welcome however late it comes; a disk
             // that is full or failing may be better soon.

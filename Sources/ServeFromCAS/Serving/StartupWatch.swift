@@ -223,16 +223,12 @@ final class StartupWatch: Sendable {
         }
         guard let late else { return nil }
         do throws(StoreError) {
-            let lifecycle = try versions.lifecycle()
-            // Confirmed or left by somebody else meanwhile.
-            guard lifecycle.current == late.version, lifecycle.boot?.token == late.token else {
-                letGo()
-                return nil
-            }
             let reason = "no page confirmed that it started within \(allowedInWords)"
-            _ = try versions.rollback(reason: reason)
+            let left = try versions.rollback(
+                unconfirmed: late.version, token: late.token, reason: reason)
             letGo()
-            return (late.version, reason)
+            // Else confirmed or left by somebody else meanwhile.
+            return left == nil ? nil : (late.version, reason)
         } catch {
             // Without anything better to show a confirmation is welcome however late it comes; a disk
             // that is full or failing may be better soon.

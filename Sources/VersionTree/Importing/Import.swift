@@ -288,7 +288,11 @@ struct Import {
             .map { (found.key($0), found.records[$0].address) }
         return try store.settle(
             registration, allowsMissing: false,
-            stored: { found.marks[$0].isHashed ? found.states[$0].fingerprint : nil },
+            // A manifest that is kept may name one more: what its publisher sent.
+            stored: { position in
+                guard position < found.count, found.marks[position].isHashed else { return nil }
+                return found.states[position].fingerprint
+            },
             cached: cached, publishing: publishing)
     }
 

@@ -6,10 +6,14 @@ extension VersionStore {
     /// Changes the lifecycle: alone, durably, and as a whole.
     ///
     /// If `body` throws, nothing changes.
-    /// - Parameter vouches: whether the caller promises that the lifecycle is as it leaves it; then it is
-    ///   made durable although nothing changes.
+    /// - Parameters:
+    ///   - vouches: whether the caller promises that the lifecycle is as it leaves it; then it is made
+    ///     durable although nothing changes.
+    ///   - afterwards: what is to be done once the lifecycle is changed, durably, and before anyone else
+    ///     can change it again.
     func changeLifecycle<R>(
-        vouching vouches: Bool = true, _ body: (inout Lifecycle) throws(StoreError) -> R
+        vouching vouches: Bool = true, _ body: (inout Lifecycle) throws(StoreError) -> R,
+        afterwards: (R) throws(StoreError) -> Void = { _ in }
     ) throws(StoreError) -> R {
         try store.checkWritable()
         return try store.withReserve { () throws(StoreError) -> R in
@@ -32,6 +36,7 @@ extension VersionStore {
                     try self.store.sync(self.directories.root.raw)
                 }
                 try self.pointCurrent(at: lifecycle.current)
+                try afterwards(result)
                 return result
             }
         }

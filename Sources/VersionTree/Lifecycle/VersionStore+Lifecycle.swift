@@ -34,7 +34,7 @@ extension VersionStore {
     public func activate(_ name: String) throws(StoreError) -> String? {
         try materialize(name)
         let previous = try changeLifecycle { (lifecycle) throws(StoreError) -> String? in
-            try self.refuseBanned(name, lifecycle)
+            try self.refuseUnfit(name, lifecycle)
             let previous = lifecycle.current
             lifecycle.activate(name)
             return previous
@@ -50,7 +50,7 @@ extension VersionStore {
         try materialize(name)
         let (before, after) = try changeLifecycle {
             (lifecycle) throws(StoreError) -> (String?, String?) in
-            try self.refuseBanned(name, lifecycle)
+            try self.refuseUnfit(name, lifecycle)
             let before = lifecycle.pending
             lifecycle.pending = name == lifecycle.current ? nil : name
             return (before, lifecycle.pending)
@@ -59,12 +59,18 @@ extension VersionStore {
         if let after, after != before { note(.awaited(version: after)) }
     }
 
-    private func refuseBanned(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
-        guard let ban = lifecycle.ban(of: try row(of: name).content) else { return }
-        throw StoreError(
-            .bannedVersion,
-            "version \(name) is banned (\(printable(ban.reason))); castree forgive \(name) lifts it"
-        )
+    /// Refuses a version that is banned, or that somebody has retired or damaged since its tree was
+    /// made.
+    private func refuseUnfit(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
+        let row = try row(of: name)
+        guard row.isComplete else { throw try incomplete(name) }
+        if let ban = lifecycle.ban(of: row.content) {
+            throw StoreError(
+                .bannedVersion,
+                "version \(name) is banned (\(printable(ban.reason))); "
+                    + "castree forgive \(name) lifts it")
+        }
+        if try !isMaterialized(name) { _ = try materializeIfAbsent(name, alone: true) }
     }
 
     /// The app starts.
@@ -164,20 +170,60 @@ extension VersionStore {
     public func rollback(
         reason: String = "rolled back by request"
     ) throws(StoreError) -> (current: String, from: String) {
-        let (current, from, ban) = try changeLifecycle {
-            (lifecycle) throws(StoreError) -> (String, String, Lifecycle.Ban?) in
-            guard let from = lifecycle.current,
-                let target = try self.rollBack(&lifecycle, reason: reason)
-            else {
-                throw StoreError(
-                    .nothingToRollBackTo,
-                    "there is no version to go back to: none but the current is known good, and "
-                        + "none is embedded; castree activate chooses one")
-            }
-            return (target, from, lifecycle.bad.first.flatMap { $0.version == from ? $0 : nil })
+        let left = try changeLifecycle { (lifecycle) throws(StoreError) -> Left in
+            try self.leave(&lifecycle, reason: reason)
         }
-        note(.rolledBack(version: current, from: from, reason: reason, ban: ban))
-        return (current: current, from: from)
+        note(left, reason: reason)
+        return (current: left.current, from: left.from)
+    }
+
+    /// Goes back as ``rollback(reason:)`` does, if a start has been neither confirmed nor left.
+    ///
+    /// For whoever gives a start a deadline: what another process settles in the meantime is left alone.
+    /// - Parameters:
+    ///   - version: what was started.
+    ///   - token: what its ``boot()`` gave out.
+    /// - Returns: what is current now and what it was; `nil` if nothing was left to judge.
+    /// - Throws: `.nothingToRollBackTo`.
+    public func rollback(
+        unconfirmed version: String, token: String, reason: String
+    ) throws(StoreError) -> (current: String, from: String)? {
+        let left = try changeLifecycle(vouching: false) {
+            (lifecycle) throws(StoreError) -> Left? in
+            guard lifecycle.current == version, lifecycle.boot?.token == token else {
+                return nil
+            }
+            return try self.leave(&lifecycle, reason: reason)
+        }
+        guard let left else { return nil }
+        note(left, reason: reason)
+        return (current: left.current, from: left.from)
+    }
+
+    /// A version that was left for another one.
+    private struct Left {
+        var current: String
+        var from: String
+        var ban: Lifecycle.Ban?
+    }
+
+    private func leave(
+        _ lifecycle: inout Lifecycle, reason: String
+    ) throws(StoreError) -> Left {
+        guard let from = lifecycle.current,
+            let target = try rollBack(&lifecycle, reason: reason)
+        else {
+            throw StoreError(
+                .nothingToRollBackTo,
+                "there is no version to go back to: none but the current is known good, and "
+                    + "none is embedded; castree activate chooses one")
+        }
+        let ban = lifecycle.bad.first.flatMap { $0.version == from ? $0 : nil }
+        return Left(current: target, from: from, ban: ban)
+    }
+
+    private func note(_ left: Left, reason: String) {
+        note(.rolledBack(version: left.current, from: left.from, reason: reason, ban: left.ban))
     }
 
     /// Lifts the ban of a version.
@@ -236,7 +282,7 @@ extension VersionStore {
         guard let row = try store.versionRow(name), row.isComplete,
             lifecycle.ban(of: row.content) == nil
         else { return false }
-        _ = try materializeIfAbsent(name)
+        _ = try materializeIfAbsent(name, alone: true)
         return true
     }
 }

@@ -66,6 +66,21 @@ struct ManifestFile {
         return .same(there)
     }
 
+    /// The older manifest of the same content; without what its publisher sent if that is lost, for which
+    /// the version would wait in vain.
+    private func keep(_ there: Manifest) throws(StoreError) -> ManifestFile {
+        var there = there
+        if let received = there.received, try !versions.store.contains(received.address) {
+            there.received = nil
+            let file = ManifestFile(versions, there, lease: lease)
+            try file.write()
+            try versions.store.syncAll()
+            try file.replace()
+            return file
+        }
+        return ManifestFile(versions, there, lease: lease)
+    }
+
     /// Puts the manifest in the place of the one that stands there, durably.
     func replace() throws(StoreError) {
         try versions.fileSystem.rename(directory, aside, to: directory, name)
@@ -102,7 +117,7 @@ struct ManifestFile {
             case .same(let there):
                 // Registered before with the same content: it keeps its file.
                 try fileSystem.removeIfPresent(directory, aside)
-                return (false, try ManifestFile(versions, there, lease: lease).registration())
+                return (false, try keep(there).registration())
             case .damaged:
                 try fileSystem.rename(directory, aside, to: directory, name)
                 return (false, nil)

@@ -29,8 +29,12 @@ extension VersionStore {
     }
 
     /// Builds the tree if it is not there.
+    ///
+    /// - Parameter isAlone: the caller has locked the lifecycle, so that nobody retires the version.
     /// - Returns: whether it was built now, durably.
-    func materializeIfAbsent(_ name: String) throws(StoreError) -> Bool {
+    func materializeIfAbsent(
+        _ name: String, alone isAlone: Bool = false
+    ) throws(StoreError) -> Bool {
         let row = try row(of: name)
         // First of all: a repair that was cut short leaves the tree of a version that has lost objects.
         guard row.isComplete else { throw try incomplete(name) }
@@ -41,9 +45,35 @@ extension VersionStore {
         try makeTwins(of: manifest, lease)
         let tree = try buildTree(of: manifest, lease: lease)
         try store.syncAll()
-        try publishTree(tree, of: manifest)
+        if isAlone {
+            try publishTree(tree, of: manifest)
+        } else {
+            try withLifecycleLocked { () throws(StoreError) in
+                try self.refuseChanged(row, tree)
+                try self.publishTree(tree, of: manifest)
+            }
+        }
         try store.sync(directories.versions.raw)
         return true
+    }
+
+    /// Takes a tree away again if its version was retired or damaged, or was replaced under its name,
+    /// while it was built.
+    private func refuseChanged(_ row: VersionRow, _ tree: HiddenTree) throws(StoreError) {
+        do throws(StoreError) {
+            let now = try self.row(of: row.name)
+            guard now.isComplete else { throw try incomplete(row.name) }
+            guard now.manifest == row.manifest else {
+                throw StoreError(
+                    .busy,
+                    "version \(row.name) was replaced by another process meanwhile; "
+                        + "repeat the command")
+            }
+        } catch {
+            // The error to report is the first; what is left is hidden and swept with the lease.
+            try? fileSystem.removeTree(directories.versions.raw, tree.name)
+            throw error
+        }
     }
 
     func incomplete(_ name: String) throws(StoreError) -> StoreError {
@@ -187,12 +217,23 @@ extension VersionStore {
     }
 
     /// Builds the trees of versions that have become complete again.
+    ///
+    /// Passes over what somebody has retired or damaged meanwhile: that is none of the caller's failures.
     func restoreTrees(
         of names: [String], except own: String
     ) throws(StoreError) -> [String] {
-        let others = names.filter { $0 != own }
-        for name in others { try materialize(name) }
-        return others
+        var restored: [String] = []
+        for name in names where name != own {
+            do throws(StoreError) {
+                try materialize(name)
+                restored.append(name)
+            } catch {
+                guard error.code == .noVersion || error.code == .incompleteVersion else {
+                    throw error
+                }
+            }
+        }
+        return restored
     }
 
     /// Builds the version's tree elsewhere.

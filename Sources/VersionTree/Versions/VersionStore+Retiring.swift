@@ -28,7 +28,8 @@ extension VersionStore {
     private func forget(
         _ version: String, lease: String
     ) throws(StoreError) -> (references: Int, tree: TreeInRemoval?) {
-        // Under the lock of the lifecycle: nobody makes it current meanwhile.
+        // Under the lock of the lifecycle: nobody makes it current meanwhile. The lifecycle forgets it
+        // first: its name may come again with other content, which nobody has vouched for.
         try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> (Int, TreeInRemoval?) in
             guard try self.isRegistered(version) else { throw Self.noVersion(version) }
@@ -48,9 +49,12 @@ extension VersionStore {
             }
             let references = try self.store.referenceCount(of: version)
             let tree = try self.hideTree(of: version, token: lease)
-            try self.store.forgetVersion(version, references: references)
             lifecycle.retire(version)
             return (references, tree)
+        } afterwards: { (result) throws(StoreError) in
+            try self.store.forgetVersion(version, references: result.0)
+            // An add that found it registered without its tree may have built that meanwhile.
+            if try self.isMaterialized(version) { try self.removeTree(of: version) }
         }
     }
 

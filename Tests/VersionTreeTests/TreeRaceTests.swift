@@ -1,0 +1,116 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// A tree is shown only while its version stands, and a start is judged only while it is the one that runs.
+
+@Suite(.serialized) struct TreeRaceTests {
+    private let files = ["a": "one", "d/b": "two"]
+
+    private func addWithoutTree(_ temporary: TemporaryStore) throws {
+        try temporary.add("0", ["other": "content"])
+        try temporary.add("1", files)
+        try temporary.versions.fileSystem.removeTree(
+            temporary.versions.directories.versions.raw, "1")
+    }
+
+    @Test func `no tree stays of a version that is retired while it is built`() throws {
+        try interleave { temporary in
+            try addWithoutTree(temporary)
+        } main: { (versions, _) in
+            do throws(StoreError) {
+                try versions.materialize("1")
+            } catch {
+                #expect(error.code == .noVersion)
+            }
+        } other: { (versions, _) in
+            try versions.retire("1")
+        } verify: { (temporary, position) throws in
+            #expect(try status(temporary.tree("1")) == nil, "\(position)")
+            #expect(try temporary.versions.check().findings == [], "\(position)")
+        }
+    }
+
+    @Test func `a version that is activated is whole, or the activation is refused`() throws {
+        try interleave { temporary in
+            try temporary.add("0", ["other": "content"])
+            try temporary.add("1", files)
+        } main: { (versions, _) in
+            do throws(StoreError) {
+                try versions.activate("1")
+            } catch {
+                #expect(error.code == .noVersion)
+            }
+        } other: { (versions, _) in
+            do throws(StoreError) {
+                try versions.retire("1")
+            } catch {
+                #expect(error.code == .versionInUse)
+            }
+        } verify: { (temporary, position) throws in
+            if try temporary.versions.lifecycle().current == "1" {
+                #expect(try readTree(temporary.tree("1")) == files, "\(position)")
+            } else {
+                #expect(try status(temporary.tree("1")) == nil, "\(position)")
+            }
+            #expect(try temporary.versions.check().findings == [], "\(position)")
+        }
+    }
+
+    @Test(arguments: ["confirmed", "left"])
+    func `who judges a start late leaves alone what others have settled`(how: String) throws {
+        let temporary = try TemporaryStore()
+        let versions = temporary.versions
+        for version in ["1", "2", "3"] { try temporary.add(version, ["a": version]) }
+        try versions.activate("1")
+        try versions.confirm("1", token: versions.boot().token)
+        try versions.activate("2")
+        let start = try versions.boot()
+        if how == "confirmed" {
+            try versions.confirm("2", token: start.token)
+        } else {
+            try versions.activate("3")
+        }
+        let before = try versions.lifecycle()
+        let left = try versions.rollback(
+            unconfirmed: start.version, token: start.token, reason: "too late")
+        #expect(left == nil)
+        #expect(try versions.lifecycle() == before)
+    }
+
+    @Test func `a start that nobody has settled is left, and its content banned`() throws {
+        let temporary = try TemporaryStore()
+        let versions = temporary.versions
+        for version in ["1", "2"] { try temporary.add(version, ["a": version]) }
+        try versions.activate("1")
+        try versions.confirm("1", token: versions.boot().token)
+        try versions.activate("2")
+        let start = try versions.boot()
+        let left = try versions.rollback(
+            unconfirmed: start.version, token: start.token, reason: "too late")
+        #expect(left?.current == "1" && left?.from == "2")
+        #expect(try versions.lifecycle().bad.map(\.version) == ["2"])
+    }
+
+    @Test func `the lifecycle forgets a version before the version is forgotten`() throws {
+        let temporary = try TemporaryStore()
+        let versions = temporary.versions
+        for version in ["1", "2"] {
+            try temporary.add(version, ["a": version])
+            try versions.activate(version)
+            try versions.confirm(version, token: versions.boot().token)
+        }
+        let seen = Shared(false)
+        let disk = InterposedFileSystem { (verb, file) in
+            guard verb == "remove", file == "1.json" else { return }
+            let lifecycle = try? temporary.versions.lifecycle()
+            seen.with { $0 = lifecycle?.knownGood == ["2"] }
+        }
+        let other = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        try other.retire("1")
+        #expect(seen.with { $0 })
+    }
+}
