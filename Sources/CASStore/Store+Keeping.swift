@@ -95,14 +95,13 @@ extension Store {
     /// durable: before the names are given, and with the record.
     /// - Parameters:
     ///   - allowsMissing: register it although the store lacks objects of it.
-    ///   - stored: the fingerprint of the object at a position of the manifest, if the writer has
-    ///     made sure that it stands in `objects/`.
+    ///   - stored: what the writer knows of the object at a position of the manifest.
     ///   - cached: source files and what they contain, for the stat cache.
     ///   - publishing: gives manifest and tree their names, once, when what stands under them is
     ///     durable; must not use the index, nor wait for anybody who does. Returns the registration to
     ///     record, or `nil` if all must be repeated. By default they have their names.
     package func settle(
-        _ registration: Registration, allowsMissing: Bool, stored: (Int) -> Fingerprint?,
+        _ registration: Registration, allowsMissing: Bool, stored: (Int) -> WriterKnowledge?,
         cached: some Sequence<(StatKey, ObjectID)>,
         publishing: (() throws(StoreError) -> Registration?)? = nil
     ) throws(StoreError) -> Settlement {
@@ -143,7 +142,7 @@ extension Store {
     }
 
     private func record(
-        _ registration: Registration, _ allowsMissing: Bool, _ stored: (Int) -> Fingerprint?,
+        _ registration: Registration, _ allowsMissing: Bool, _ stored: (Int) -> WriterKnowledge?,
         _ index: Index, _ connection: Connection
     ) throws(StoreError) {
         let manifest = try fileSystem.status(

@@ -6,7 +6,9 @@ import VersionTree
 
 @testable import CASStore
 
-/// A repair acts later than it has looked. What others have brought in between is theirs.
+/// A repair acts later than it has looked.
+///
+/// What others have brought in between is theirs.
 @Suite("Beside a repair") struct RepairRaceTests {
     static let text = "content that comes back at the worst moment"
 
@@ -134,6 +136,38 @@ import VersionTree
     }
 
     private var zeros: String { String(repeating: "0", count: 32) }
+
+    @Test(
+        "an add does not promise what a repair has taken away meanwhile",
+        arguments: [true, false])
+    func adding(isNamed: Bool) throws {
+        let temporary = try TemporaryStore()
+        // Named by a version, or garbage whose row goes with it.
+        if isNamed {
+            try temporary.add("1", ["a": Self.text])
+        } else {
+            _ = try temporary.put(Self.text)
+        }
+        let path = temporary.objectPath(try address(of: Self.text))
+        try Damage.flip(path, at: 3)
+        let source = temporary.directory.appending("again")
+        try writeTree(source, ["a": Self.text])
+        let disk = FaultyFileSystem()
+        let adding = try temporary.reopened(on: disk)
+        let second = try temporary.reopened()
+        let took = Counter()
+        // Its tree is built, and shows what stood there.
+        disk.on(.before, .status, path: "/versions/2") {
+            #expect(throws: Never.self) {
+                let found = try second.check(repairing: true).findings
+                if found.map(\.kind) == [.damagedObject] { _ = took.next() }
+            }
+        }
+        try adding.add(directory: source, version: "2")
+        disk.onEach(nil)
+        #expect(took.count == 1)
+        try expectWhole(temporary, isNamed ? ["1", "2"] : ["2"])
+    }
 
     @Test("what a dead writer left torn is not mistaken for what another has brought since")
     func recovering() throws {

@@ -206,6 +206,8 @@ struct Import {
         _ registration: Registration, _ batch: ObjectBatch, _ lease: borrowing Lease
     ) throws(StoreError) {
         let now = try store.claim(registration, lease: lease)
+        // What was made sure of before may have gone since.
+        for position in 0..<found.count { found.marks[position].isEnsured = false }
         try publishStaged(batch)
         // At the moment of the look-up and now: nothing was collected in between.
         let isVouchedFor = now == moment
@@ -243,6 +245,7 @@ struct Import {
             guard let fingerprint = standing[found.records[position].address] else { continue }
             found.states[position].fingerprint = fingerprint
             found.marks[position].isHashed = true
+            found.marks[position].isEnsured = true
         }
         if !lacking.isEmpty { try readAgain(lacking, batch) }
     }
@@ -268,6 +271,7 @@ struct Import {
         for position in positions.map({ Int($0) }) where found.marks[position].isStaged {
             if !seen.insert(found.records[position].address).inserted {
                 found.marks[position].isStaged = false
+                found.marks[position].isEnsured = true
             }
         }
         try syncStaged(batch)
@@ -288,7 +292,13 @@ struct Import {
             .map { (found.key($0), found.records[$0].address) }
         return try store.settle(
             registration, allowsMissing: false,
-            stored: { found.marks[$0].isHashed ? found.states[$0].fingerprint : nil },
+            stored: { position in
+                let mark = found.marks[position]
+                guard mark.isHashed else { return nil }
+                return WriterKnowledge(
+                    fingerprint: found.states[position].fingerprint,
+                    hasMadeSure: mark.isStaged || mark.isEnsured)
+            },
             cached: cached, publishing: publishing)
     }
 
