@@ -28,7 +28,7 @@ extension Store {
 
     /// The leases that have such entries and no file.
     func lostLeases(in traces: [LeaseTrace]) throws(StoreError) -> [String] {
-        var found: Set<String> = []
+        var found: [String: [(directory: Int32, name: String)]] = [:]
         for trace in traces {
             let directory =
                 switch trace {
@@ -46,14 +46,19 @@ extension Store {
             for name in names {
                 guard let lease = Self.lease(thatLeft: name, in: trace) else { continue }
                 if trace == .versions, try isLocked(name, in: directory) { continue }
-                found.insert(lease)
+                found[lease, default: []].append((directory, name))
             }
         }
         var lost: [String] = []
-        // After the entries: while a writer has any, its lease is there.
-        for lease in found.sorted()
+        // After the entries: while a writer has any, its lease is there. One that has ended since has
+        // none any more.
+        for (lease, entries) in found.sorted(by: { $0.key < $1.key })
         where try fileSystem.status(directories.leases.raw, lease) == nil {
-            lost.append(lease)
+            for entry in entries
+            where try fileSystem.status(entry.directory, entry.name) != nil {
+                lost.append(lease)
+                break
+            }
         }
         return lost
     }
