@@ -50,7 +50,7 @@ extension Store {
     }
 
     // A store that cannot be written has no writers to exclude.
-    private func excludingWriters(
+    func excludingWriters(
         _ body: (Index, Connection) throws(StoreError) -> Void
     ) throws(StoreError) {
         try index { (index) throws(StoreError) in
