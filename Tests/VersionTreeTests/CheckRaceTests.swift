@@ -214,4 +214,36 @@ import Testing
         #expect(try looking.check().findings == [])
         #expect(!FileManager.default.fileExists(atPath: twin))
     }
+
+    // MARK: Pins
+
+    @Test("at what a retirement would free takes no pin away that is being made")
+    func pinning() throws {
+        let temporary = try TemporaryStore()
+        for name in ["1", "2"] { try temporary.add(name, ["a": name]) }
+        let disk = FaultyFileSystem()
+        let pinning = try opened(temporary, on: disk)
+        let second = try temporary.reopened()
+        disk.on(.before, .lock, path: "/leases/.pin-") {
+            #expect(throws: Never.self) { _ = try second.retirement(of: ["1"]) }
+        }
+        let pin = try pinning.pin("1")
+        #expect(try second.pinnedVersions() == ["1"])
+        expectRefusal(.versionInUse) { try second.retire("1") }
+        withExtendedLifetime(pin) {}
+    }
+
+    @Test("at the pin of a dead process is no hold on it") func lookingTogether() throws {
+        let temporary = try TemporaryStore()
+        for name in ["1", "2"] { try temporary.add(name, ["a": name]) }
+        try writeFile(temporary.path + "/leases/.pin-0123456789abcdef-1", "")
+        let disk = FaultyFileSystem()
+        let looking = try opened(temporary, on: disk)
+        let second = try temporary.reopened()
+        disk.on(.after, .lock, path: "/leases/.pin-") {
+            #expect(throws: Never.self) { try second.retire("1") }
+        }
+        #expect(try looking.pinnedVersions() == [])
+        #expect(try second.versions().map(\.version) == ["2"])
+    }
 }
