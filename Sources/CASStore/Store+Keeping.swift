@@ -95,19 +95,23 @@ extension Store {
     /// durable: before the names are given, and with the record.
     /// - Parameters:
     ///   - allowsMissing: register it although the store lacks objects of it.
-    ///   - stored: the fingerprint of the object at a position of the manifest, if the writer has
-    ///     made sure that it stands in `objects/`.
+    ///   - stored: what the writer knows of the object at a position of the manifest.
     ///   - cached: source files and what they contain, for the stat cache.
     ///   - publishing: gives manifest and tree their names, once, when what stands under them is
     ///     durable; must not use the index, nor wait for anybody who does. Returns the registration to
     ///     record, or `nil` if all must be repeated. By default they have their names.
+    ///   - takingBack: takes those names away again, as far as this writer gave them. Called if the
+    ///     version could not be recorded, while nobody else can record it, and only if nobody else has;
+    ///     must not use the index.
     package func settle(
-        _ registration: Registration, allowsMissing: Bool, stored: (Int) -> Fingerprint?,
+        _ registration: Registration, allowsMissing: Bool, stored: (Int) -> WriterKnowledge?,
         cached: some Sequence<(StatKey, ObjectID)>,
-        publishing: (() throws(StoreError) -> Registration?)? = nil
+        publishing: (() throws(StoreError) -> Registration?)? = nil,
+        takingBack: (() throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> Settlement {
         var registration = registration
-        var isPublished = false
+        var isPublished = publishing == nil
+        var moment: IndexMoment?
         return try index { (index) throws(StoreError) in
             let prepare = { () throws(StoreError) in
                 try self.syncAll()
@@ -124,6 +128,7 @@ extension Store {
                     rows: registration.references.count * 2,
                     preparing: publishing == nil ? nil : prepare
                 ) { (connection) throws(StoreError) -> Settlement in
+                    moment = try index.moment(connection)
                     try self.record(registration, allowsMissing, stored, index, connection)
                     for (key, address) in cached {
                         try index.cache(key, address, ordinal: registration.ordinal, connection)
@@ -136,14 +141,52 @@ extension Store {
                     try self.syncAll(with: index, connection)
                 }
             } catch {
-                guard error.code == .lost else { throw error }
-                return .lost
+                if error.code == .lost { return .lost }
+                if isPublished, let takingBack {
+                    // The error to report is the first; if this fails too, the version is whole and
+                    // merely there.
+                    try? self.takeBack(registration.name, since: moment, index, takingBack)
+                }
+                throw error
             }
         }
     }
 
+    /// Takes back what was given names and not recorded, unless the version is registered by now.
+    /// - Parameter body: must not use the index.
+    package func takeBack(
+        _ name: String, _ body: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try index { (index) throws(StoreError) in
+            try self.takeBack(name, since: nil, index, body)
+        }
+    }
+
+    /// - Parameter moment: where the index stood when the transaction began that should have recorded it.
+    private func takeBack(
+        _ name: String, since moment: IndexMoment?, _ index: Index,
+        _ body: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        if let moment {
+            try index.lock(.writing)
+            defer { index.unlock() }
+            // Nobody has written since, so nobody can rely on it. Without the index, which may be in
+            // doubt, or have no room.
+            if let stamp = try index.readStamp(), stamp.epoch == moment.epoch,
+                stamp.settled <= moment.generation
+            {
+                return try body()
+            }
+        }
+        try index.write { (connection) throws(StoreError) in
+            guard try index.version(name, connection) == nil else { return }
+            try body()
+            try index.noteManifestsDirectory(connection)
+        }
+    }
+
     private func record(
-        _ registration: Registration, _ allowsMissing: Bool, _ stored: (Int) -> Fingerprint?,
+        _ registration: Registration, _ allowsMissing: Bool, _ stored: (Int) -> WriterKnowledge?,
         _ index: Index, _ connection: Connection
     ) throws(StoreError) {
         let manifest = try fileSystem.status(

@@ -266,10 +266,10 @@ struct ShardCheck: ~Copyable {
     ) throws(StoreError) {
         try StoreLayout.withShardName(address, executable: true) { (name) throws(StoreError) in
             guard let status = try store.fileSystem.status(directory, name) else { return }
-            if try !isTwin(of: address, directory, name, status, row) {
-                suspicions.append(Suspicion(kind: .damagedTwin, address: address))
-            } else {
-                judgeMode(of: address, status)
+            switch try isTwin(of: address, directory, name, status, row) {
+            case nil: return  // collected meanwhile
+            case false?: suspicions.append(Suspicion(kind: .damagedTwin, address: address))
+            case true?: judgeMode(of: address, status)
             }
         }
     }
@@ -296,13 +296,15 @@ struct ShardCheck: ~Copyable {
         }
     }
 
+    /// - Returns: `nil` if it is gone.
     private mutating func isTwin(
         of address: ObjectID, _ directory: Int32, _ name: UnsafePointer<CChar>,
         _ status: FileStatus, _ row: CheckedRow?
-    ) throws(StoreError) -> Bool {
-        guard status.kind == .regular,
-            let file = try store.fileSystem.openIfPresent(directory, name, .reading)
-        else { return false }
+    ) throws(StoreError) -> Bool? {
+        guard status.kind == .regular else { return false }
+        guard let file = try store.fileSystem.openIfPresent(directory, name, .reading) else {
+            return nil
+        }
         // `nil`: its bytes are the object's.
         return try judge(address, file.raw, status, row).kind != .damagedObject
     }

@@ -50,7 +50,7 @@ extension Store {
     }
 
     // A store that cannot be written has no writers to exclude.
-    private func excludingWriters(
+    func excludingWriters(
         _ body: (Index, Connection) throws(StoreError) -> Void
     ) throws(StoreError) {
         try index { (index) throws(StoreError) in
@@ -75,12 +75,28 @@ extension Store {
         switch suspicion.kind {
         case .missingObject: return row?.isPresent == true && status == nil
         case .unindexedObject:
-            guard row?.isPresent != true, row?.isDying != true, status != nil else { return false }
+            guard row?.isPresent != true, row?.isDying != true, status?.kind == .regular,
+                status?.byteCount == suspicion.byteCount
+            else { return false }
             return try !isBeingWritten(address)
         case .damagedObject:
             guard status != nil else { return false }
             return try !objects.isSound(address, checker: &checker)
         case .notAFile: return status != nil && status?.kind != .regular
+        case .damagedTwin:
+            guard let twin = try objects.status(address, executable: true) else { return false }
+            guard twin.kind == .regular else { return true }
+            return try !objects.isTwinSound(address, checker: &checker)
+        case .wrongMode:
+            let isTwin = suspicion.path == StoreLayout.twinSuffix
+            let here = isTwin ? try objects.status(address, executable: true) : status
+            return here?.kind == .regular && here?.mode != (isTwin ? 0o555 : 0o444)
+        case .wrongFingerprint:
+            // The bytes were found to be the address's: those of this size are the same ones.
+            guard let row, row.isPresent, status?.byteCount == suspicion.byteCount else {
+                return false
+            }
+            return row.byteCount != suspicion.byteCount || row.fingerprint != suspicion.fingerprint
         default: return true
         }
     }
@@ -123,7 +139,8 @@ extension Store {
     /// Repairs what was found of objects.
     ///
     /// Damaged objects go to quarantine; every version that names one is incomplete from here on.
-    /// Nothing is guessed, and files that are not castree's are left alone.
+    /// Nothing is guessed, and files that are not castree's are left alone. What is right by now,
+    /// because a writer has brought it or a collector has taken it, is left as it is.
     /// - Returns: the findings, each with whether it is repaired, and the versions that lost objects.
     package func repairObjects(
         _ confirmed: [ConfirmedFinding]
@@ -132,13 +149,20 @@ extension Store {
         try checkWritable()
         var findings: [Finding] = []
         var affected: Set<String> = []
+        var checker = try ObjectChecker()
         try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) in
                 findings = []
                 for item in confirmed {
                     var finding = item.finding
-                    finding.isRepaired = try self.repair(
-                        item.suspicion, index, connection, &affected)
+                    // Confirmed in another transaction: others may have been at work since.
+                    if try self.holds(item.suspicion, index, connection, &checker) {
+                        finding.isRepaired = try self.repair(
+                            item.suspicion, index, connection, &checker, &affected)
+                    } else {
+                        finding.isRepaired = true
+                        finding.message += "; it is right by now"
+                    }
                     findings.append(finding)
                 }
                 try self.syncAll()
@@ -148,15 +172,35 @@ extension Store {
         return (findings, affected)
     }
 
+    /// Takes away what stands in place of objects and is no file, so that a file can take its place.
+    package func setAsideStrangers(_ addresses: [ObjectID]) throws(StoreError) {
+        guard !addresses.isEmpty else { return }
+        try checkWritable()
+        var checker = try ObjectChecker()
+        try index { (index) throws(StoreError) in
+            // Nothing is changed in the index; but no collector and no other repair moves meanwhile.
+            try index.write { (connection) throws(StoreError) in
+                for address in addresses {
+                    let suspicion = Suspicion(kind: .notAFile, address: address)
+                    if try self.holds(suspicion, index, connection, &checker) {
+                        _ = try self.objects.quarantineUnlessSound(address, checker: &checker)
+                    }
+                }
+            }
+        }
+    }
+
     private func repair(
         _ suspicion: Suspicion, _ index: Index, _ connection: Connection,
-        _ affected: inout Set<String>
+        _ checker: inout ObjectChecker, _ affected: inout Set<String>
     ) throws(StoreError) -> Bool {
         guard let address = suspicion.address else { return false }
         switch suspicion.kind {
         case .damagedObject, .notAFile:
-            try objects.quarantine(address)
-            if try restoreFromTwin(address, index, connection) {
+            guard try objects.quarantineUnlessSound(address, checker: &checker) else {
+                return true
+            }
+            if try restoreFromTwin(address, index, connection, &checker) {
                 let id = try index.object(address, connection)?.id ?? 0
                 affected.formUnion(try index.versionsNaming(id, connection).map(\.name))
             } else {
@@ -221,18 +265,19 @@ extension Store {
 
     /// Copies a sound twin back to a lost object.
     private func restoreFromTwin(
-        _ address: ObjectID, _ index: Index, _ connection: Connection
+        _ address: ObjectID, _ index: Index, _ connection: Connection,
+        _ checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
         let name = address.description
         let path = "\(name.prefix(2))/\(name.dropFirst(2))"
-        var checker = try ObjectChecker()
         let raw = directories.objects.raw
         guard
             let twin = try fileSystem.openIfPresent(raw, path + StoreLayout.twinSuffix, .reading)
         else { return false }
         let found = try checker.hash(twin.raw, fileSystem)
         guard found.address == address else {
-            try objects.remove(address)
+            // Not the object's name: a writer may have given it to a file of its own by now.
+            try fileSystem.removeTree(raw, path + StoreLayout.twinSuffix)
             return false
         }
         let staged = ".restored-\(try randomToken())"

@@ -4,7 +4,8 @@ extension Store {
     /// Compares the index with the manifests.
     ///
     /// The manifests are read without holding the index, so that other threads can use it; what
-    /// looks wrong then is looked at again in one transaction, in which nobody else writes.
+    /// looks wrong then is looked at again in one transaction; if somebody else writes meanwhile, once
+    /// more while nobody can.
     /// - Parameters:
     ///   - isDeep: look every row up in every index; the check of the objects finds most of what is
     ///     wrong there, too.
@@ -30,13 +31,22 @@ extension Store {
             }
         }
         guard !suspects.isEmpty else { return [] }
-        return try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.disagreeing(connection, isDeep: isDeep) { (name) throws(StoreError) in
-                    try facts(name).map { ManifestSum($0) }
-                }
+        let (found, isCertain) = try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) -> ([Finding], Bool) in
+                let found = try index.disagreeingNow(connection, isDeep: isDeep, facts)
+                // Whoever has put a manifest in its place and not committed yet is still at it: while
+                // this transaction reads, nobody commits.
+                return (found, try !index.isSomebodyWriting())
             }
         }
+        if isCertain || found.isEmpty || found.contains(where: { $0.kind == .damagedIndex }) {
+            return found
+        }
+        var last: [Finding] = []
+        try excludingWriters { (index, connection) throws(StoreError) in
+            last = try index.disagreeingNow(connection, isDeep: isDeep, facts)
+        }
+        return last
     }
 
     static func wrongCount(_ version: String?) -> Finding {
@@ -127,6 +137,16 @@ struct AddressSum: Equatable {
 }
 
 extension Index {
+    /// As below, with what the manifests say now.
+    fileprivate func disagreeingNow(
+        _ connection: Connection, isDeep: Bool,
+        _ facts: (String) throws(StoreError) -> ManifestFacts?
+    ) throws(StoreError) -> [Finding] {
+        try disagreeing(connection, isDeep: isDeep) { (name) throws(StoreError) in
+            try facts(name).map { ManifestSum($0) }
+        }
+    }
+
     /// What of the index disagrees with itself or with the sums of the manifests.
     fileprivate func disagreeing(
         _ connection: Connection, isDeep: Bool,

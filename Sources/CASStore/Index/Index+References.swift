@@ -10,23 +10,37 @@ enum ObjectState: Int64 {
     case dying = 2
 }
 
+/// What a writer knows of an object of the version that it records.
+package struct WriterKnowledge: Sendable {
+    /// The fingerprint of the bytes that it has read.
+    package var fingerprint: Fingerprint
+    /// Whether it has itself made sure that the object stands in `objects/`, sound and durable;
+    /// otherwise it went by the index, and a repair may have taken the object away since.
+    package var hasMadeSure: Bool
+
+    package init(fingerprint: Fingerprint, hasMadeSure: Bool) {
+        self.fingerprint = fingerprint
+        self.hasMadeSure = hasMadeSure
+    }
+}
+
 extension Index {
     /// Inserts a version row with its references and counts them, in the caller's transaction.
     ///
     /// - Parameters:
-    ///   - stored: the fingerprint of the object at a position of the manifest, if the writer has
-    ///     made sure that it stands in `objects/`, sound and durable. What the others are is what the
-    ///     index knows.
+    ///   - stored: what the writer knows of the object at a position of the manifest. What the others
+    ///     are is what the index knows.
     ///   - acceptsContradictions: register the version although it gives an object that is there
     ///     another size; it can never be complete.
-    ///   - isThere: asked for each dying object: is its file still there? Inside a write transaction
-    ///     no collector deletes, so the answer holds.
+    ///   - isThere: asked for each dying object, and for what the index does not know as present and
+    ///     the writer has not made sure of: is its file there? Inside a write transaction neither
+    ///     collectors nor repairs take any away, so the answer holds.
     /// - Returns: the row's id and the positions of the references that are not present.
     /// - Throws: `.mismatch` if the version gives an object that is there another size. Of one that
     ///   is not there two versions may promise two sizes; its bytes will tell.
     func insertVersion(
         _ registration: Registration, _ connection: Connection,
-        stored: (Int) -> Fingerprint? = { _ in nil }, acceptsContradictions: Bool = false,
+        stored: (Int) -> WriterKnowledge? = { _ in nil }, acceptsContradictions: Bool = false,
         isThere: (ObjectID) throws(StoreError) -> Bool
     ) throws(StoreError) -> (id: Int64, absent: [UInt32]) {
         let version = try nextVersionID(connection)
@@ -54,8 +68,10 @@ extension Index {
         objects.end()
         for (position, found) in changing {
             let reference = references[Int(position)]
-            let fingerprint = stored(references.manifestPosition(Int(position)))
+            let known = stored(references.manifestPosition(Int(position)))
             var isPresent = found.state == .present
+            let fingerprint =
+                isPresent ? known?.fingerprint : try Self.fingerprint(known, reference, isThere)
             if found.state == .dying { isPresent = try isThere(reference.address) }
             if fingerprint == nil, isPresent, found.byteCount != reference.byteCount {
                 guard acceptsContradictions else {
@@ -79,7 +95,8 @@ extension Index {
         insert.bind(6, version)
         for position in missing {
             let reference = references[Int(position)]
-            let fingerprint = stored(references.manifestPosition(Int(position)))
+            let fingerprint = try Self.fingerprint(
+                stored(references.manifestPosition(Int(position))), reference, isThere)
             if fingerprint == nil { absent.append(position) }
             try insert.bind(1, newID).bind(2, reference.address).bind(3, reference.byteCount)
                 .bind(4, fingerprint).bind(5, fingerprint == nil ? 0 : 1).run()
@@ -93,6 +110,17 @@ extension Index {
         try insertRow(
             registration, id: version, edges, isComplete: absent.isEmpty, connection)
         return (version, absent)
+    }
+
+    /// The fingerprint of an object that the index does not know as present and the writer does;
+    /// `nil` if it is not there.
+    private static func fingerprint(
+        _ known: WriterKnowledge?, _ reference: Reference,
+        _ isThere: (ObjectID) throws(StoreError) -> Bool
+    ) throws(StoreError) -> Fingerprint? {
+        guard let known else { return nil }
+        if known.hasMadeSure { return known.fingerprint }
+        return try isThere(reference.address) ? known.fingerprint : nil
     }
 
     private static func contradiction(

@@ -28,7 +28,7 @@ extension Store {
 
     /// The leases that have such entries and no file.
     func lostLeases(in traces: [LeaseTrace]) throws(StoreError) -> [String] {
-        var found: Set<String> = []
+        var found: [String: [(directory: Int32, name: String)]] = [:]
         for trace in traces {
             let directory =
                 switch trace {
@@ -46,14 +46,19 @@ extension Store {
             for name in names {
                 guard let lease = Self.lease(thatLeft: name, in: trace) else { continue }
                 if trace == .versions, try isLocked(name, in: directory) { continue }
-                found.insert(lease)
+                found[lease, default: []].append((directory, name))
             }
         }
         var lost: [String] = []
-        // After the entries: while a writer has any, its lease is there.
-        for lease in found.sorted()
+        // After the entries: while a writer has any, its lease is there. One that has ended since has
+        // none any more.
+        for (lease, entries) in found.sorted(by: { $0.key < $1.key })
         where try fileSystem.status(directories.leases.raw, lease) == nil {
-            lost.append(lease)
+            for entry in entries
+            where try fileSystem.status(entry.directory, entry.name) != nil {
+                lost.append(lease)
+                break
+            }
         }
         return lost
     }
@@ -92,9 +97,28 @@ extension Store {
             var checker = try ObjectChecker()
             if let object = try objects.verified(address, checker: &checker) {
                 try syncEntries(of: address)
-                _ = try recordPresent([object])
+                try recordFound([object])
             }
             try fileSystem.removeIfPresent(staging, name)
+        }
+    }
+
+    /// Records objects that were found sound, as far as they are there still: what nobody relies on may
+    /// have been collected since they were read.
+    private func recordFound(_ found: [StoredObject]) throws(StoreError) {
+        try index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                try self.record(found, index, connection)
+                _ = try index.completeVersions(connection)
+            }
+        }
+    }
+
+    private func record(
+        _ found: [StoredObject], _ index: Index, _ connection: Connection
+    ) throws(StoreError) {
+        for object in found where try objects.contains(object.address) {
+            try index.setPresent(object, connection)
         }
     }
 
@@ -115,7 +139,7 @@ extension Store {
         let published = try publishedObjects(of: lease)
         try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) in
-                for object in published { try index.setPresent(object, connection) }
+                try self.record(published, index, connection)
                 // A writer that dies between a manifest's rename and its own transaction leaves a
                 // version that only the directory knows.
                 try index.reconcile(connection, thoroughly: true)
@@ -133,9 +157,22 @@ extension Store {
     private func publishedObjects(of lease: String) throws(StoreError) -> [StoredObject] {
         let (sound, torn) = try published(by: lease)
         // Torn by a power cut before its sync: nobody was promised anything yet.
-        for address in torn { try objects.remove(address) }
+        for address in torn { try takeTorn(address, of: lease) }
         if !sound.isEmpty || !torn.isEmpty { try syncAll() }
         return sound
+    }
+
+    // A writer may have put sound bytes there since it was read.
+    private func takeTorn(_ address: ObjectID, of lease: String) throws(StoreError) {
+        guard
+            let staging = try fileSystem.openIfPresent(directories.staging.raw, lease, .directory)
+        else { return }
+        let aside = "\(address).torn"
+        try fileSystem.removeTree(staging.raw, aside)
+        var checker = try ObjectChecker()
+        _ = try objects.takeUnlessSound(address, to: staging.raw, aside, checker: &checker)
+        // Whoever needs the twin makes it again.
+        try objects.removeFile(of: address, executable: true)
     }
 
     /// What a writer has given its name and perhaps not recorded, sound or torn.

@@ -170,30 +170,86 @@ package struct ObjectDirectory: Sendable {
 
     /// Deletes an object's file and its executable twin; that they are gone is success.
     package func remove(_ address: ObjectID) throws(StoreError) {
-        for executable in [false, true] {
-            try StoreLayout.withObjectPath(address, executable: executable) {
-                (path) throws(StoreError) in
-                do throws(StoreError) {
-                    try fileSystem.removeIfPresent(objects, path)
-                } catch {
-                    guard error.isDirectory else { throw error }
-                    try fileSystem.removeTree(objects, String(cString: path))
-                }
+        try removeFile(of: address, executable: false)
+        try removeFile(of: address, executable: true)
+    }
+
+    /// Deletes one file of an object: its own, or its executable twin; that it is gone is success.
+    func removeFile(of address: ObjectID, executable: Bool) throws(StoreError) {
+        try StoreLayout.withObjectPath(address, executable: executable) {
+            (path) throws(StoreError) in
+            do throws(StoreError) {
+                try fileSystem.removeIfPresent(objects, path)
+            } catch {
+                guard error.isDirectory else { throw error }
+                try fileSystem.removeTree(objects, String(cString: path))
             }
         }
     }
 
-    /// Takes an object's file away into quarantine, in place of what was there for it before.
-    package func quarantine(_ address: ObjectID) throws(StoreError) {
-        try fileSystem.removeTree(directories.quarantine.raw, address.description)
+    /// Takes what stands in place of an object away into quarantine, in place of what was there for it
+    /// before; unless it is the object.
+    ///
+    /// Writers give files their names without any lock: one may have put sound bytes there since the
+    /// caller looked. So what was taken is read once more, and goes back if it is sound.
+    /// - Returns: `false` if the object is there and sound.
+    package func quarantineUnlessSound(
+        _ address: ObjectID, checker: inout ObjectChecker
+    ) throws(StoreError) -> Bool {
+        let quarantine = directories.quarantine.raw
+        try fileSystem.removeTree(quarantine, address.description)
+        return try !takeUnlessSound(
+            address, to: quarantine, address.description, checker: &checker)
+    }
+
+    /// Moves what stands in place of an object, and back if it is sound.
+    /// - Returns: whether the object is there and sound.
+    func takeUnlessSound(
+        _ address: ObjectID, to target: Int32, _ name: String, checker: inout ObjectChecker
+    ) throws(StoreError) -> Bool {
         try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
             do throws(StoreError) {
-                try fileSystem.rename(
-                    objects, path, to: directories.quarantine.raw, address.description)
+                try fileSystem.rename(objects, path, to: target, name)
             } catch {
-                guard error.code != .notFound else { return }
-                throw error
+                guard error.code == .notFound else { throw error }
+                return false
             }
+            guard try isSound(address, target, name, checker: &checker) else { return false }
+            do throws(StoreError) {
+                try fileSystem.renameNew(target, name, to: objects, path)
+            } catch {
+                // Another writer has put its own there meanwhile, and knows what it put.
+                guard error.isExisting else { throw error }
+                try fileSystem.removeIfPresent(target, name)
+            }
+            return true
+        }
+    }
+
+    /// Whether the executable twin is a file whose bytes match the address.
+    func isTwinSound(
+        _ address: ObjectID, checker: inout ObjectChecker
+    ) throws(StoreError) -> Bool {
+        let name = address.description
+        return try isSound(
+            address, objects,
+            "\(name.prefix(2))/\(name.dropFirst(2))\(StoreLayout.twinSuffix)", checker: &checker)
+    }
+
+    /// Whether a regular file has a name and the bytes of an address.
+    private func isSound(
+        _ address: ObjectID, _ directory: Int32, _ name: String, checker: inout ObjectChecker
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            guard try fileSystem.status(directory, name)?.kind == .regular,
+                let file = try fileSystem.openIfPresent(directory, name, .reading)
+            else { return false }
+            return try checker.hash(file.raw, fileSystem).address == address
+        } catch {
+            // What cannot be read is not sound. The hash of what was read by then is thrown away.
+            guard error.code == .io || error.code == .permission else { throw error }
+            _ = checker.finish()
+            return false
         }
     }
 

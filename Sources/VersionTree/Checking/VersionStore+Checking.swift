@@ -222,9 +222,12 @@ extension VersionStore {
         _ names: [String], _ parsed: [String: Manifest], _ sound: SoundInodes, repairing: Bool,
         _ report: inout CheckReport
     ) throws(StoreError) {
-        let running = Set(try store.leases().running)
+        let trees = try treeNames()
+        // After the trees: a writer has its lease before it begins with one, and as long as it has one.
+        let hasHidden = trees.contains { $0.name.hasPrefix(".") }
+        let running = hasHidden ? Set(try store.leases().running) : []
         let registered = Set(names)
-        for (name, kind) in try treeNames() {
+        for (name, kind) in trees {
             guard var finding = try judgeTree(name, kind, registered, running) else {
                 if kind == .directory, !name.hasPrefix(".") {
                     try checkTree(name, parsed[name], sound, repairing: repairing, &report)
@@ -245,6 +248,8 @@ extension VersionStore {
         if name.hasPrefix(".") {
             if running.contains(where: { name.hasSuffix(".\($0)") }) { return nil }
             if kind == .directory, try isBeingRemoved(name) { return nil }
+            // Its writer has ended since, and has taken it away or shown it.
+            if try fileSystem.status(directories.versions.raw, name) == nil { return nil }
             return Finding(
                 .leftover, path: path, "a tree that was being built or removed was left")
         }
@@ -290,6 +295,12 @@ extension VersionStore {
             return true
         }
         let hidden = ".stray.\(token)"
+        // Locked, so that another check does not take it for a leftover.
+        guard let tree = try fileSystem.openIfPresent(versions, name, .directory) else {
+            return true
+        }
+        _ = try fileSystem.lock(tree.raw, exclusive: true, waiting: true)
+        defer { fileSystem.unlock(tree.raw) }
         try fileSystem.renameIfPresent(versions, name, to: versions, hidden)
         let isIncomplete = isName(name) ? try store.versionRow(name)?.isComplete == false : false
         if try hasManifest(name), !isIncomplete {

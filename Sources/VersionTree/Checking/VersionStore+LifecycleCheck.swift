@@ -6,7 +6,7 @@ extension VersionStore {
     func checkLifecycle(
         _ names: [String], repairing: Bool
     ) throws(StoreError) -> [Finding] {
-        var findings: [Finding] = []
+        var findings: [Finding]
         let lifecycle: Lifecycle
         do throws(StoreError) {
             lifecycle = try self.lifecycle()
@@ -19,24 +19,71 @@ extension VersionStore {
             }
             return [finding]
         }
+        findings = try disagreements(lifecycle)
+        guard !findings.isEmpty else { return [] }
+        findings = try confirmed(findings)
+        return repairing ? try repaired(findings) : findings
+    }
+
+    /// Those that hold while nobody changes the lifecycle: a retirement takes the tree, then the version,
+    /// and lets the lifecycle follow.
+    private func confirmed(_ findings: [Finding]) throws(StoreError) -> [Finding] {
+        do throws(StoreError) {
+            return try withLifecycleLocked { () throws(StoreError) in
+                try disagreements(self.lifecycle())
+            }
+        } catch {
+            // A store that cannot be written has nobody who changes it.
+            guard [.readOnly, .permission, .outOfSpace].contains(error.code) else { throw error }
+            return findings
+        }
+    }
+
+    private func disagreements(_ lifecycle: Lifecycle) throws(StoreError) -> [Finding] {
+        var findings: [Finding] = []
         for name in lifecycle.needed.sorted() where try store.versionRow(name) == nil {
             findings.append(
                 Finding(
                     .unknownVersion, version: name, path: StoreLayout.lifecycle,
                     "the lifecycle names version \(name), which is not registered"))
         }
-        if repairing, !findings.isEmpty {
-            try forgetUnknown(findings.compactMap(\.version))
-            for position in findings.indices { findings[position].isRepaired = true }
-        }
-        findings += try checkNeededTrees(lifecycle, repairing: repairing)
-        findings += try checkCurrentLink(repairing: repairing)
+        findings += try checkNeededTrees(lifecycle)
+        if let finding = try checkCurrentLink(lifecycle) { findings.append(finding) }
         return findings
     }
 
-    private func checkNeededTrees(
-        _ lifecycle: Lifecycle, repairing: Bool
-    ) throws(StoreError) -> [Finding] {
+    private func repaired(_ findings: [Finding]) throws(StoreError) -> [Finding] {
+        var result: [Finding] = []
+        let unknown = findings.filter { $0.kind == .unknownVersion }.compactMap(\.version)
+        if !unknown.isEmpty { try forgetUnknown(unknown) }
+        for finding in findings {
+            var finding = finding
+            switch (finding.kind, finding.version) {
+            case (.unknownVersion, _): finding.isRepaired = true
+            case (.missingTree, let name?):
+                // A manifest that cannot be read has a finding of its own; no tree comes from it.
+                if try readable(name) != nil {
+                    finding.isRepaired = try materializeIfRegistered(name)
+                }
+            case (.wrongCurrentLink, _): finding.isRepaired = try followLifecycle()
+            default: break
+            }
+            result.append(finding)
+        }
+        return result
+    }
+
+    /// - Returns: `true`, also if the version was retired meanwhile: then it needs no tree.
+    private func materializeIfRegistered(_ name: String) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try materialize(name)
+        } catch {
+            guard error.code == .noVersion else { throw error }
+        }
+        return true
+    }
+
+    private func checkNeededTrees(_ lifecycle: Lifecycle) throws(StoreError) -> [Finding] {
         var findings: [Finding] = []
         for name in lifecycle.needed.sorted() {
             guard let row = try store.versionRow(name), try !isMaterialized(name) else { continue }
@@ -47,32 +94,22 @@ extension VersionStore {
                         "version \(name) is needed and lacks objects: add or pull it again"))
                 continue
             }
-            var finding = Finding(
-                .missingTree, version: name, path: "versions/\(name)",
-                "version \(name) is needed and complete, and its tree is not there")
-            // A manifest that cannot be read has a finding of its own; no tree comes from it.
-            if repairing, try readable(name) != nil {
-                try materialize(name)
-                finding.isRepaired = true
-            }
-            findings.append(finding)
+            findings.append(
+                Finding(
+                    .missingTree, version: name, path: "versions/\(name)",
+                    "version \(name) is needed and complete, and its tree is not there"))
         }
         return findings
     }
 
-    private func checkCurrentLink(repairing: Bool) throws(StoreError) -> [Finding] {
+    private func checkCurrentLink(_ lifecycle: Lifecycle) throws(StoreError) -> Finding? {
         let target = try fileSystem.symbolicLink(directories.root.raw, StoreLayout.current)
-        let lifecycle = try self.lifecycle()
         let expected = lifecycle.current.map { Self.linkTarget(of: $0) }
-        guard target != expected else { return [] }
-        var finding = Finding(
+        guard target != expected else { return nil }
+        return Finding(
             .wrongCurrentLink, version: lifecycle.current, path: StoreLayout.current,
             "the link current points to \(printable(target ?? "nothing")) instead of "
                 + "\(expected ?? "nothing")")
-        if repairing {
-            finding.isRepaired = try followLifecycle()
-        }
-        return [finding]
     }
 
     private func followLifecycle() throws(StoreError) -> Bool {
@@ -101,8 +138,10 @@ extension VersionStore {
     }
 
     private func forgetUnknown(_ names: [String]) throws(StoreError) {
-        let unknown = Set(names)
         try changeLifecycle { (lifecycle) throws(StoreError) in
+            var unknown: Set<String> = []
+            // One of them may have been added since.
+            for name in names where try self.store.versionRow(name) == nil { unknown.insert(name) }
             lifecycle.knownGood.removeAll { unknown.contains($0) }
             if let pending = lifecycle.pending, unknown.contains(pending) {
                 lifecycle.pending = nil

@@ -86,10 +86,9 @@ extension VersionStore {
         let incomplete = try store.versionRows().filter { !$0.row.isComplete }.map(\.row.name)
         // A directory cannot be replaced by a file in one step.
         let wanted = Set(lost.map(\.address))
-        for finding in findings where finding.kind == .notAFile {
-            guard let object = finding.object, wanted.contains(object) else { continue }
-            try store.objects.quarantine(object)
-        }
+        try store.setAsideStrangers(
+            findings.filter { $0.kind == .notAFile }.compactMap(\.object)
+                .filter { wanted.contains($0) })
         let fetched = try fetching(lost)
         for name in incomplete where try store.versionRow(name)?.isComplete == true {
             try materialize(name)

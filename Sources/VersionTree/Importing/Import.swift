@@ -84,6 +84,13 @@ struct Import {
         let isFree = try !versions.hasSomething(inPlaceOf: name)
         var isNew = false
         var isShown = false
+        let takeBack = { () throws(StoreError) in
+            guard isNew else { return }
+            isNew = false
+            // The error to report is the one that led here; what stays is whole and merely there.
+            try? versions.removeTree(of: name)
+            try writing.unpublish()
+        }
         // Links, tree and manifest are durable, and from then on only renamed; their names become
         // durable together with the record.
         let publish = { () throws(StoreError) -> Registration? in
@@ -91,27 +98,26 @@ struct Import {
             isNew = published.isNew
             if !isFree {
                 try versions.publishTree(tree, of: manifest)
-            } else if try !versions.publishNew(tree, as: name) {
-                if isNew { try writing.unpublish() }
-                isNew = false
-                return nil
+            } else {
+                guard try publishNew(tree, elseTakingBack: takeBack) else { return nil }
             }
             isShown = true
             return published.kept ?? registration
         }
         do throws(StoreError) {
-            switch try isFree ? settle(registration, publishing: publish) : settleSlowly(publish) {
+            let settlement =
+                isFree
+                ? try settle(registration, publishing: publish, takingBack: takeBack)
+                : try settleSlowly(publish, takingBack: takeBack)
+            switch settlement {
             case .settled(let completed): return completed
             case .lost: return nil
             }
         } catch {
             // Not recorded, so not acknowledged: it must not come to life by itself. The error to
-            // report is the first; if this fails too, the version is whole and merely there.
+            // report is the first.
             try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree.name)
-            if isNew {
-                try? writing.unpublish()
-                try? versions.removeTree(of: version.description)
-            } else if isShown, (try? isStanding(registration)) == false {
+            if !isNew, isShown, (try? isStanding(registration)) == false {
                 // The manifest was replaced meanwhile: the tree would show what it does not say. The
                 // error to report is the first.
                 try? versions.removeTree(of: version.description)
@@ -120,13 +126,37 @@ struct Import {
         }
     }
 
+    /// Shows the tree while nobody else can record the version, or takes back what was shown of it.
+    private func publishNew(
+        _ tree: HiddenTree, elseTakingBack takeBack: () throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            if try versions.publishNew(tree, as: version.description) { return true }
+        } catch {
+            // The error to report is the first.
+            try? takeBack()
+            throw error
+        }
+        try takeBack()
+        return false
+    }
+
     /// Gives the names first, with a sync of its own.
     private func settleSlowly(
-        _ publish: () throws(StoreError) -> Registration?
+        _ publish: () throws(StoreError) -> Registration?,
+        takingBack takeBack: @escaping () throws(StoreError) -> Void
     ) throws(StoreError) -> Settlement {
         try store.syncAll()
-        guard let registration = try publish() else { return .lost }
-        return try settle(registration)
+        let published: Registration?
+        do throws(StoreError) {
+            published = try publish()
+        } catch {
+            // The error to report is the first.
+            try? store.takeBack(version.description, takeBack)
+            throw error
+        }
+        guard let published else { return .lost }
+        return try settle(published, takingBack: takeBack)
     }
 
     /// Whether the version is registered with this content, whole.
@@ -206,6 +236,8 @@ struct Import {
         _ registration: Registration, _ batch: ObjectBatch, _ lease: borrowing Lease
     ) throws(StoreError) {
         let now = try store.claim(registration, lease: lease)
+        // What was made sure of before may have gone since.
+        for position in 0..<found.count { found.marks[position].isEnsured = false }
         try publishStaged(batch)
         // At the moment of the look-up and now: nothing was collected in between.
         let isVouchedFor = now == moment
@@ -243,6 +275,7 @@ struct Import {
             guard let fingerprint = standing[found.records[position].address] else { continue }
             found.states[position].fingerprint = fingerprint
             found.marks[position].isHashed = true
+            found.marks[position].isEnsured = true
         }
         if !lacking.isEmpty { try readAgain(lacking, batch) }
     }
@@ -268,6 +301,7 @@ struct Import {
         for position in positions.map({ Int($0) }) where found.marks[position].isStaged {
             if !seen.insert(found.records[position].address).inserted {
                 found.marks[position].isStaged = false
+                found.marks[position].isEnsured = true
             }
         }
         try syncStaged(batch)
@@ -281,7 +315,8 @@ struct Import {
 
     private func settle(
         _ registration: Registration,
-        publishing: (() throws(StoreError) -> Registration?)? = nil
+        publishing: (() throws(StoreError) -> Registration?)? = nil,
+        takingBack: @escaping () throws(StoreError) -> Void
     ) throws(StoreError) -> Settlement {
         let found = found
         let cached = (0..<found.count).lazy.filter { found.marks[$0].isCacheable }
@@ -291,9 +326,12 @@ struct Import {
             // A manifest that is kept may name one more: what its publisher sent.
             stored: { position in
                 guard position < found.count, found.marks[position].isHashed else { return nil }
-                return found.states[position].fingerprint
+                let mark = found.marks[position]
+                return WriterKnowledge(
+                    fingerprint: found.states[position].fingerprint,
+                    hasMadeSure: mark.isStaged || mark.isEnsured)
             },
-            cached: cached, publishing: publishing)
+            cached: cached, publishing: publishing, takingBack: takingBack)
     }
 
     private func dropStagedNames(_ batch: ObjectBatch) -> (count: Int, bytes: Int64) {

@@ -17,7 +17,7 @@ struct SourceFiles: Sendable {
     struct Mark: Sendable {
         private var bits: UInt32
 
-        init(device: Int) { bits = UInt32(device) << 3 }
+        init(device: Int) { bits = UInt32(device) << 4 }
 
         /// Staged by this import, not known to the store before.
         ///
@@ -37,9 +37,15 @@ struct SourceFiles: Sendable {
             set { self[2] = newValue }
         }
 
+        /// A file with the same content is staged, or its object was read and is sound.
+        var isEnsured: Bool {
+            get { self[3] }
+            set { self[3] = newValue }
+        }
+
         var device: Int {
-            get { Int(bits >> 3) }
-            set { bits = bits & 7 | UInt32(newValue) << 3 }
+            get { Int(bits >> 4) }
+            set { bits = bits & 15 | UInt32(newValue) << 4 }
         }
 
         private subscript(bit: UInt32) -> Bool {

@@ -45,12 +45,18 @@ extension VersionStore {
                     directories.manifests.raw, StoreLayout.manifest(version)) != nil
             else { throw Self.noVersion(name) }
             let leases = directories.leases.raw
-            let token = String(try randomToken().prefix(Self.tokenLength))
-            let fileName = "\(Self.pinPrefix)\(token)-\(version)"
-            let file = try fileSystem.open(leases, fileName, .updating, mode: 0o644)
-            // Somebody who looks at the pins may hold it for a moment.
-            _ = try fileSystem.lock(file.raw, exclusive: true, waiting: true)
-            return VersionPin(version, self, fileName, file)
+            while true {
+                let token = String(try randomToken().prefix(Self.tokenLength))
+                let fileName = "\(Self.pinPrefix)\(token)-\(version)"
+                let file = try fileSystem.open(leases, fileName, .updating, mode: 0o644)
+                // Somebody who looks at the pins may hold it for a moment.
+                _ = try fileSystem.lock(file.raw, exclusive: true, waiting: true)
+                // An older castree may have taken it for a dead one's before it was locked.
+                guard let here = try fileSystem.status(leases, fileName),
+                    here.isSameFile(as: try fileSystem.status(file.raw))
+                else { continue }
+                return VersionPin(version, self, fileName, file)
+            }
         }
     }
 
@@ -79,7 +85,8 @@ extension VersionStore {
         guard let file = try fileSystem.openIfPresent(leases, fileName, .reading) else {
             return false
         }
-        return try !fileSystem.lock(file.raw, exclusive: true, waiting: false)
+        // Shared: of two who look at a dead one's, neither is its holder.
+        return try !fileSystem.lock(file.raw, exclusive: false, waiting: false)
     }
 
     private func pinFiles() throws(StoreError) -> [(fileName: String, version: String)] {

@@ -38,10 +38,12 @@ extension VersionStore {
         let chosen = try Self.positions(of: names, in: table)
         let freed = table.freed(retiring: chosen)
         let lifecycle = try lifecycle()
+        // Takes no dead pin away: without the lock of the lifecycle it might be one that is being made.
+        let pins = try pinnedVersions()
         var refused: [Retirement.Refusal] = []
         for place in chosen {
             let version = table.versions[place].name
-            let pinned = try isPinned(version) ? "a server still shows it to a page" : nil
+            let pinned = pins.contains(version) ? "a server still shows it to a page" : nil
             if let reason = try need(of: version, lifecycle) ?? pinned {
                 refused.append(Retirement.Refusal(version: version, reason: reason))
             }

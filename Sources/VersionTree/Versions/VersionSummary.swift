@@ -150,20 +150,17 @@ extension VersionStore {
     ) throws(StoreError) -> Bool {
         try file.write()
         var isNew = false
-        do throws(StoreError) {
-            let outcome = try store.settle(
-                registration, allowsMissing: true, stored: { _ in nil }, cached: EmptyCollection()
-            ) { () throws(StoreError) in
-                let published = try file.publish()
-                isNew = published.isNew
-                return published.kept ?? registration
-            }
-            if case .settled = outcome { return true }
-            return false
-        } catch {
-            // Not recorded, so not acknowledged. The error to report is the first.
-            if isNew { try? file.unpublish() }
-            throw error
+        let outcome = try store.settle(
+            registration, allowsMissing: true, stored: { _ in nil }, cached: EmptyCollection()
+        ) { () throws(StoreError) in
+            let published = try file.publish()
+            isNew = published.isNew
+            return published.kept ?? registration
+        } takingBack: { () throws(StoreError) in
+            // Not recorded, so not acknowledged.
+            if isNew { try file.unpublish() }
         }
+        if case .settled = outcome { return true }
+        return false
     }
 }

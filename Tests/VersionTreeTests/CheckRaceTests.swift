@@ -1,0 +1,249 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+
+@testable import VersionTree
+
+/// What a healthy writer, pinner or retirement looks like at one moment of a look that takes many.
+@Suite("A look") struct CheckRaceTests {
+    private func opened(
+        _ temporary: TemporaryStore, on disk: any FileSystem
+    ) throws -> VersionStore {
+        try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+    }
+
+    /// A writer with a lease, for as long as a test keeps it.
+    private final class Writer: Sendable {
+        let lease: Lease
+        init(_ versions: VersionStore) throws { lease = try versions.store.makeLease() }
+    }
+
+    // MARK: Leases and hidden trees
+
+    @Test("leaves the hidden tree of a writer alone that has just begun", arguments: [true, false])
+    func beginning(repairs: Bool) throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one"])
+        let disk = FaultyFileSystem()
+        let looking = try opened(temporary, on: disk)
+        let second = try temporary.reopened()
+        let writer = Shared<Writer?>(nil)
+        disk.on(.before, .list, path: "/versions") {
+            #expect(throws: Never.self) {
+                let new = try Writer(second)
+                try writeTree(temporary.tree(".2.\(new.lease.name)"), ["a": "two"])
+                writer.with { $0 = new }
+            }
+        }
+        #expect(try looking.check(repairing: repairs).findings == [])
+        disk.onEach(nil)
+        let name = try #require(writer.with { $0 }).lease.name
+        #expect(try readTree(temporary.tree(".2.\(name)")) == ["a": "two"])
+    }
+
+    @Test("finds nothing of a writer that has just ended", arguments: ["staging", "versions"])
+    func ending(place: String) throws {
+        let temporary = try TemporaryStore()
+        let second = try temporary.reopened()
+        let writer = Shared<Writer?>(try Writer(second))
+        let name = try #require(writer.with { $0 }).lease.name
+        let left = temporary.path + "/\(place)/" + (place == "staging" ? name : ".2.\(name)")
+        try writeTree(left, ["a": "two"])
+        let disk = FaultyFileSystem()
+        let looking = try opened(temporary, on: disk)
+        disk.on(.after, .list, path: "/" + place) {
+            Damage.remove(left)
+            writer.with { $0 = nil }
+        }
+        #expect(try looking.check().findings == [])
+        #expect(writer.with { $0 == nil })
+    }
+
+    @Test("finds nothing of a tree that is just gone") func removing() throws {
+        let temporary = try TemporaryStore()
+        let hidden = temporary.tree(".1.0123456789abcdef")
+        try writeTree(hidden, ["a": "one"])
+        let disk = FaultyFileSystem()
+        let looking = try opened(temporary, on: disk)
+        disk.on(.before, .lock, path: hidden) { Damage.remove(hidden) }
+        #expect(try looking.check().findings == [])
+        #expect(!FileManager.default.fileExists(atPath: hidden))
+    }
+
+    // MARK: The index, the lifecycle, twins
+
+    @Test("finds nothing of a revision that has not committed yet", .timeLimit(.minutes(5)))
+    func revising() throws {
+        let temporary = try TemporaryStore()
+        try temporary.versions.register(makeManifest("1", ["a": "one"]))
+        // A whole revision after the first look at the manifest, held up before it commits.
+        let slow = FaultyFileSystem()
+        let second = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: true, reservedByteCount: 1 << 20),
+            fileSystem: slow)
+        _ = try second.versions()
+        let hasReplaced = DispatchSemaphore(value: 0)
+        let mayCommit = DispatchSemaphore(value: 0)
+        let isReplaced = Shared(false)
+        slow.onEach { moment, operation in
+            if moment == .after, operation.verb == .rename,
+                operation.path.hasSuffix("/manifests/1.json")
+            {
+                isReplaced.with { $0 = true }
+            }
+            guard moment == .before, operation.verb == .sync,
+                operation.path.hasSuffix("/manifests"), isReplaced.with({ $0 })
+            else { return }
+            hasReplaced.signal()
+            mayCommit.wait()
+        }
+        let disk = FaultyFileSystem()
+        let looking = try opened(temporary, on: disk)
+        _ = try looking.versions()
+        let group = DispatchGroup()
+        let failure = Shared<String?>(nil)
+        let locks = Shared(0)
+        disk.onEach { moment, operation in
+            guard moment == .before else { return }
+            if operation.verb == .open, operation.path.hasSuffix("/manifests/1.json"),
+                !isReplaced.with({ $0 })
+            {
+                group.enter()
+                let thread = Thread {
+                    do {
+                        _ = try second.revise(makeManifest("1", ["a": "one", "b": "two"]))
+                    } catch { failure.with { $0 = "\(error)" } }
+                    group.leave()
+                }
+                thread.stackSize = 4 << 20
+                thread.start()
+                hasReplaced.wait()
+            }
+            // Whoever waits for writers lets this one end.
+            if operation.verb == .lock, operation.path.hasSuffix("/.writer"),
+                isReplaced.with({ $0 })
+            {
+                locks.with { $0 += 1 }
+                if locks.with({ $0 }) > 1 { mayCommit.signal() }
+            }
+        }
+        let found = try looking.check().findings
+        disk.onEach(nil)
+        mayCommit.signal()
+        group.wait()
+        #expect(failure.with { $0 } == nil)
+        #expect(isReplaced.with { $0 })
+        #expect(found == [])
+        try temporary.expectClean()
+    }
+
+    @Test(
+        "finds nothing of a retirement or an activation that is under way",
+        arguments: [true, false])
+    func retiring(repairs: Bool) throws {
+        // The other stops before every one of its operations in turn, and the look begins.
+        for position in 1..<400 {
+            let temporary = try TemporaryStore()
+            for name in ["1", "2", "3"] { try temporary.add(name, ["a": name]) }
+            for name in ["1", "2", "3"] {
+                try temporary.versions.activate(name)
+                let report = try temporary.versions.boot()
+                try temporary.versions.confirm(name, token: report.token)
+            }
+            let looking = try temporary.reopened()
+            _ = try looking.versions()
+            let count = Shared(0)
+            let found = Shared<[Finding]>([])
+            let failure = Shared<String?>(nil)
+            let group = DispatchGroup()
+            let deed = Shared("")
+            let disk = FaultyFileSystem()
+            let second = try opened(temporary, on: disk)
+            _ = try second.versions()
+            disk.onEach { moment, operation in
+                guard moment == .before else { return }
+                let at = count.with { count in
+                    count += 1
+                    return count
+                }
+                guard at == position else { return }
+                deed.with { $0 = "operation \(at), before \(operation)" }
+                let isDone = DispatchSemaphore(value: 0)
+                group.enter()
+                let thread = Thread {
+                    do {
+                        let report = try looking.check(repairing: repairs)
+                        found.with { $0 = report.findings }
+                    } catch { failure.with { $0 = "\(error)" } }
+                    isDone.signal()
+                    group.leave()
+                }
+                thread.stackSize = 4 << 20
+                thread.start()
+                // What waits for a lock of the other goes on when that has ended.
+                _ = isDone.wait(timeout: .now() + .milliseconds(40))
+            }
+            try second.retire("1")
+            try second.activate("2")
+            let total = count.with { $0 }
+            disk.onEach(nil)
+            group.wait()
+            #expect(failure.with { $0 } == nil, "\(deed.with { $0 })")
+            #expect(found.with { $0 } == [], "\(deed.with { $0 })")
+            try temporary.expectClean()
+            if total < position { return }
+        }
+        Issue.record("the verbs have too many operations to try them all")
+    }
+
+    @Test("finds nothing of a twin that is collected while it is looked at")
+    func collectingTwin() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["run": "#!one"])
+        try temporary.versions.retire("1")
+        let twin = temporary.objectPath(try address(of: "#!one"), executable: true)
+        let disk = FaultyFileSystem()
+        let looking = try opened(temporary, on: disk)
+        let second = try temporary.reopened()
+        disk.on(.before, .open, path: twin) {
+            #expect(throws: Never.self) { _ = try second.store.collect() }
+        }
+        #expect(try looking.check().findings == [])
+        #expect(!FileManager.default.fileExists(atPath: twin))
+    }
+
+    // MARK: Pins
+
+    @Test("at what a retirement would free takes no pin away that is being made")
+    func pinning() throws {
+        let temporary = try TemporaryStore()
+        for name in ["1", "2"] { try temporary.add(name, ["a": name]) }
+        let disk = FaultyFileSystem()
+        let pinning = try opened(temporary, on: disk)
+        let second = try temporary.reopened()
+        disk.on(.before, .lock, path: "/leases/.pin-") {
+            #expect(throws: Never.self) { _ = try second.retirement(of: ["1"]) }
+        }
+        let pin = try pinning.pin("1")
+        #expect(try second.pinnedVersions() == ["1"])
+        expectRefusal(.versionInUse) { try second.retire("1") }
+        withExtendedLifetime(pin) {}
+    }
+
+    @Test("at the pin of a dead process is no hold on it") func lookingTogether() throws {
+        let temporary = try TemporaryStore()
+        for name in ["1", "2"] { try temporary.add(name, ["a": name]) }
+        try writeFile(temporary.path + "/leases/.pin-0123456789abcdef-1", "")
+        let disk = FaultyFileSystem()
+        let looking = try opened(temporary, on: disk)
+        let second = try temporary.reopened()
+        disk.on(.after, .lock, path: "/leases/.pin-") {
+            #expect(throws: Never.self) { try second.retire("1") }
+        }
+        #expect(try looking.pinnedVersions() == [])
+        #expect(try second.versions().map(\.version) == ["2"])
+    }
+}
