@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .generated import PROBE_OWN, Plan, lay_out
-from .programs import Castree, demand
+from .programs import Castree, Raw, demand
 from .rows import MIB
 from .scratch import remove_tree
 from .stopwatch import BenchmarkError, Sample, Series
@@ -86,6 +86,7 @@ def all_operations() -> list[Operation]:
         Operation("gc-none", "`gc` without garbage"),
         Operation("du", "`du`"),
         Operation("fsck", "`fsck`, page cache warm"),
+        Operation("fsck-raw", "raw/fsck.c over the same objects: read + XXH3-128, two threads"),
     ]
 
 
@@ -94,6 +95,7 @@ class ScaleBench:
                  say):
         self.work, self.castree, self.sizes, self.rounds, self.seed, self.say = (
             work, castree, sizes, rounds, seed, say)
+        self.raw = Raw(castree.stopwatch)
         self.versions = versions
         self.operations = {operation.id: operation for operation in all_operations()}
         self.indexes: list[tuple[int, int, int, int, str]] = []  # objects, references, bytes, cached files, tables
@@ -137,8 +139,19 @@ class ScaleBench:
         self.say("du, fsck")
         for _ in range(self.rounds):
             self._note("du", size, self._call(store, "du"))
-            self._note("fsck", size, self._fsck(store, plan))
+        # Each in turn the first: whoever comes second finds what the other has warmed.
+        for number in range(self.rounds):
+            steps = [self._note_fsck, self._note_raw_fsck]
+            for step in steps if number % 2 == 0 else reversed(steps):
+                step(store, size, plan)
         remove_tree(store)
+
+    def _note_fsck(self, store: Path, size: int, plan: Plan) -> None:
+        self._note("fsck", size, self._fsck(store, plan))
+
+    def _note_raw_fsck(self, store: Path, size: int, plan: Plan) -> None:
+        if not self.raw.missing:
+            self._note("fsck-raw", size, self.raw.fsck(store / "objects", plan))
 
     def _retire(self, store: Path, size: int, number: int) -> None:
         self._sync()
@@ -228,6 +241,7 @@ class ScaleBench:
             Judged("scale-gc", f"`gc` of one retired version, same garbage, {large:,} against {small:,}, wall", 1.3),
             Judged("scale-du-cpu", f"CPU of `du` for 10^6 references, {large:,} objects", 1, "s"),
             Judged("scale-du-rss", f"peak memory of `du`, {large:,} objects", 256, "MiB"),
+            Judged("scale-fsck-raw", f"`fsck` against raw/fsck.c, page cache warm, wall, {large:,} objects", 1.2),
             Judged("scale-rss", f"highest peak memory of all runs but `du`, {large:,} objects", FLAT_MEMORY, "MiB"),
         ]
         by_id = {row.id: row for row in rows}
@@ -239,7 +253,14 @@ class ScaleBench:
             references = next(entry[1] for entry in self.indexes if entry[0] == large)
             by_id["scale-du-cpu"].judge(du.cpu / references * 1e6)
             by_id["scale-du-rss"].judge((du.rss or 0) / MIB)
-        peaks = [series.rss or 0 for operation in self.operations.values() if operation.id != "du"
+        against = {size: self._against_raw(size) for size in self.sizes}
+        if against[large] is not None:
+            by_id["scale-fsck-raw"].judge(against[large])
+            smaller = [f"{size:,}: {ratio:.3g}" for size, ratio in against.items() if size != large and ratio is not None]
+            by_id["scale-fsck-raw"].work += f" ({', '.join(smaller)})" if smaller else ""
+        elif self.raw.missing:
+            by_id["scale-fsck-raw"].text = f"not measured: {self.raw.missing}"
+        peaks = [series.rss or 0 for operation in self.operations.values() if operation.id not in ("du", "fsck-raw")
                  for size, series in operation.series.items() if size == large]
         if peaks:
             by_id["scale-rss"].judge(max(peaks) / MIB)
@@ -251,6 +272,12 @@ class ScaleBench:
         for failure in self.failures:
             rows.append(Judged("scale", failure, 0, text="ERROR"))
         return rows
+
+    def _against_raw(self, size: int) -> float | None:
+        ours, theirs = (self.operations[id].series.get(size) for id in ("fsck", "fsck-raw"))
+        if not ours or not theirs:
+            return None
+        return min(sample.wall for sample in ours.samples) / min(sample.wall for sample in theirs.samples)
 
     def _ratio(self, ids: list[str], small: int, large: int) -> float:
         """Of the lowest times: what disturbs makes a run longer, never shorter."""

@@ -75,6 +75,13 @@ package enum StoreLayout {
     /// The end of the name of an object's executable twin.
     package static let twinSuffix = ".x"
 
+    /// Whether a file name ends as that of a twin does; asked for every file of a store.
+    static func isTwinName(_ name: UnsafePointer<CChar>) -> Bool {
+        var length = 0
+        while name[length] != 0 { length += 1 }
+        return length >= 2 && name[length - 2] == 46 && name[length - 1] == 120
+    }
+
     /// Calls `body` with an address's 64 digits as a C string, on the stack.
     @inline(__always)
     package static func withDigits<R: ~Copyable>(

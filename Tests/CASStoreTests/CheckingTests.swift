@@ -97,6 +97,18 @@ import VersionTree
             try $0.changeUnnoticed(
                 "UPDATE version SET unique_bytes = unique_bytes + 1 WHERE name = '1'")
         },
+        .init(description: "wrong sum of references", kind: .wrongCount) {
+            try $0.changeUnnoticed("UPDATE tally SET sum = sum + 1")
+        },
+        .init(description: "a sum of references that nothing needs", kind: .wrongCount) {
+            try $0.changeUnnoticed("INSERT INTO tally VALUES (1, 5)")
+        },
+        .init(description: "no sums of references", kind: .wrongCount) {
+            try $0.changeUnnoticed("DELETE FROM tally")
+        },
+        .init(description: "wrong sum of a version", kind: .wrongCount) {
+            try $0.changeUnnoticed("UPDATE version SET tally = tally - 1 WHERE name = '1'")
+        },
         .init(description: "a version names other objects", kind: .wrongCount) {
             try $0.changeUnnoticed("UPDATE version SET edges = x'0101'")
         },

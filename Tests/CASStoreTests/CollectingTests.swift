@@ -159,6 +159,41 @@ import VersionTree
         #expect(held)
     }
 
+    @Test(arguments: [1, 2, 63, 64, 65, 200])
+    func `one count among many that is too low is noticed`(number: Int) throws {
+        let temporary = try TemporaryStore()
+        var files: [String: String] = [:]
+        for number in 0..<200 { files["\(number)"] = "content \(number)" }
+        try temporary.add("1", files)
+        files["0"] = nil
+        try temporary.add("2", files)
+        let loose = try temporary.put("loose")
+        try temporary.changeUnnoticed(
+            "UPDATE object SET refs = 0, keepers = 0 WHERE id = \(number)")
+        _ = code { _ = try temporary.reopened().store.collect() }
+        for content in files.values {
+            #expect(try temporary.store.contains(address(of: content)))
+        }
+        // And the collection is made as soon as the counts are right again.
+        _ = try temporary.reopened().store.collect()
+        #expect(try !temporary.store.contains(loose))
+        #expect(try temporary.reopened().check().findings == [])
+    }
+
+    @Test func `references that rotted are not counted down`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one", "b": "two"])
+        try temporary.add("2", ["b": "two"])
+        // The second version seems to name both objects.
+        try temporary.changeUnnoticed("UPDATE version SET edges = x'0102' WHERE name = '2'")
+        try temporary.reopened().retire("2")
+        _ = try temporary.reopened().store.collect()
+        for content in ["one", "two"] {
+            #expect(try temporary.store.contains(address(of: content)))
+        }
+        #expect(try temporary.reopened().check().findings == [])
+    }
+
     @Test func `an announced object that is needed again is taken back`() throws {
         let temporary = try TemporaryStore()
         let address = try temporary.put("wanted again")

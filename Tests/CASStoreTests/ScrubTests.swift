@@ -176,7 +176,7 @@ import VersionTree
         var times = temporary.store.verifiedTimes()
         #expect(times.entries.count == Self.count)
         for position in times.entries.indices { times.entries[position].time = .max - 2 }
-        temporary.store.keep(times)
+        try Damage.overwrite(temporary.path + "/verified", with: times.encoded)
         let report = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
         #expect(report.checkedObjects == Self.count)
     }
@@ -252,5 +252,24 @@ import VersionTree
         let kinds = told.withLock { $0.map(\.kind.rawValue) }
         #expect(kinds.sorted() == report.findings.map(\.kind.rawValue).sorted())
         #expect(report.findings.count == 6)
+    }
+}
+
+extension VerifiedTimes {
+    /// The file, as it is described.
+    fileprivate var encoded: [UInt8] {
+        var bytes = Array("castree-verified 1\n".utf8)
+        bytes += [UInt8](repeating: 0, count: 32 - bytes.count)
+        for entry in entries {
+            for shift in 0..<8 {
+                bytes.append(UInt8(truncatingIfNeeded: entry.prefix >> (8 * shift)))
+            }
+            for shift in 0..<4 {
+                bytes.append(UInt8(truncatingIfNeeded: entry.time >> (8 * shift)))
+            }
+        }
+        let sum = bytes.withUnsafeBytes { Fingerprinter.fingerprint($0) }
+        sum.withBytes { bytes.append(contentsOf: $0) }
+        return bytes
     }
 }

@@ -20,24 +20,37 @@ final class ObjectPass: Sendable {
     let pace: ReadPace?
     /// What earlier passes remember; nothing if every object is read anyway.
     let earlier: VerifiedTimes
+    /// Whether anybody asks for the inodes of sound objects afterwards.
+    let keepsInodes: Bool
     private let rows: CheckedRows
     private let state = Mutex(State())
+    /// One at a time keeps what was verified.
+    private let keeping = Mutex<Void>(())
 
     private struct State {
         var confirmed: [ConfirmedFinding] = []
         var progress = CheckProgress()
         var computed: [(address: ObjectID, fingerprint: Fingerprint)] = []
-        /// Ends in any order: sorted when it is over.
+        /// In the order in which they ended; until their times are kept.
         var finished: [FinishedRange] = []
+        /// How many times wait to be kept.
+        var timeCount = 0
+        var hasKept = false
+        var sound: [SoundInodes] = []
         var keepsAt = ContinuousClock.now + ObjectPass.keepingInterval
     }
 
     /// How often what was verified is kept: so much of a killed scrub is done again.
     private static let keepingInterval = Duration.seconds(60)
+    /// Or when there are so many times, of 16 bytes: a large store is remembered piece by piece.
+    private static let timeCountMax = 1 << 18
+    /// How many fingerprints are recorded in one transaction, of 48 bytes.
+    private static let computedCountMax = 1 << 15
 
-    init(_ store: Store, _ options: CheckOptions) throws(StoreError) {
+    init(_ store: Store, _ options: CheckOptions, keepsInodes: Bool) throws(StoreError) {
         self.store = store
         self.options = options
+        self.keepsInodes = keepsInodes
         startedAt = secondsNow()
         pace = options.byteRateMax.map {
             ReadPace(byteRate: $0) { () throws(StoreError) in try store.checkInterruption() }
@@ -81,7 +94,7 @@ final class ObjectPass: Sendable {
             var checker = try ObjectChecker()
             try confirm(strays, &checker)
         }
-        try remember(state.withLock { $0.computed })
+        try remember(takeComputed(atLeast: 1))
         keepTimes()
     }
 
@@ -95,12 +108,8 @@ final class ObjectPass: Sendable {
 
     var progress: CheckProgress { state.withLock { $0.progress } }
 
-    /// The inodes of all objects that are sound.
-    var sound: SoundInodes { SoundInodes(sorted: ranges.map(\.sound)) }
-
-    private var ranges: [FinishedRange] {
-        state.withLock { $0.finished }.sorted { $0.bounds.lowerBound < $1.bounds.lowerBound }
-    }
+    /// The inodes of all objects that are sound, if they were kept.
+    var sound: SoundInodes { SoundInodes(joining: state.withLock { $0.sound }) }
 
     // MARK: What the workers report
 
@@ -114,15 +123,30 @@ final class ObjectPass: Sendable {
 
     func note(
         _ range: FinishedRange, _ computed: [(address: ObjectID, fingerprint: Fingerprint)]
-    ) {
+    ) throws(StoreError) {
+        let timeCountMax = max(Self.timeCountMax, rows.objectCount / 16)
         let isDue = state.withLock { state in
+            if keepsInodes { state.sound.append(range.sound) }
             state.finished.append(range)
+            state.timeCount += range.times.count
             state.computed += computed
-            guard state.keepsAt <= .now else { return false }
+            guard state.keepsAt <= .now || state.timeCount >= timeCountMax else { return false }
             state.keepsAt = .now + Self.keepingInterval
             return true
         }
+        try remember(takeComputed(atLeast: Self.computedCountMax))
         if isDue { keepTimes() }
+    }
+
+    private func takeComputed(
+        atLeast count: Int
+    ) -> [(address: ObjectID, fingerprint: Fingerprint)] {
+        state.withLock { state in
+            guard state.computed.count >= count else { return [] }
+            let taken = state.computed
+            state.computed = []
+            return taken
+        }
     }
 
     /// Looks again at what is suspicious, while neither writers nor collectors can move.
@@ -160,29 +184,24 @@ final class ObjectPass: Sendable {
 
     // MARK: When what was verified
 
-    /// Keeps when objects were verified: by this pass, where it has been; elsewhere as it was.
+    /// Keeps when objects were verified: by this pass, where it has been since the last time; elsewhere
+    /// as it was.
     private func keepTimes() {
-        let ranges = ranges
-        guard !ranges.isEmpty else { return }
-        var times = VerifiedTimes()
-        // Together as wide as a word holds, and 1 more, if they cover everything.
-        let width = ranges.reduce(0 as UInt64) {
-            $0 &+ ($1.bounds.upperBound - $1.bounds.lowerBound) &+ 1
-        }
-        let before = width == 0 ? [] : store.verifiedTimes().entries
-        var position = 0
-        for range in ranges {
-            while position < before.count, before[position].prefix < range.bounds.lowerBound {
-                times.entries.append(before[position])
-                position += 1
+        keeping.withLock { _ in
+            let (ranges, hasKept) = state.withLock { state in
+                let taken = (state.finished, state.hasKept)
+                (state.finished, state.timeCount, state.hasKept) = ([], 0, true)
+                return taken
             }
-            while position < before.count, before[position].prefix <= range.bounds.upperBound {
-                position += 1
+            guard !ranges.isEmpty else { return }
+            // Together as wide as a word holds, and 1 more, if they cover everything.
+            let width = ranges.reduce(0 as UInt64) {
+                $0 &+ ($1.bounds.upperBound - $1.bounds.lowerBound) &+ 1
             }
-            range.sound.appendTimes(through: range.bounds.upperBound, to: &times)
+            store.keep(
+                ranges.sorted { $0.bounds.lowerBound < $1.bounds.lowerBound },
+                areAll: !hasKept && width == 0)
         }
-        times.entries += before[position...]
-        store.keep(times)
     }
 }
 
@@ -191,12 +210,16 @@ struct FinishedRange: Sendable {
     /// By the first eight bytes of addresses.
     var bounds: ClosedRange<UInt64>
     var sound: SoundInodes
+    /// When its objects were found sound, sorted.
+    var times: [VerifiedTimes.Entry]
 }
 
 /// The rows of the index, a block of shards at a time, each shard once.
 final class CheckedRows: Sendable {
     private let store: Store
     private let blocks: [Block]
+    /// About how many objects there are.
+    let objectCount: Int
 
     private final class Block: Sendable {
         let shards = Mutex<[[CheckedRow]]?>(nil)
@@ -215,6 +238,7 @@ final class CheckedRows: Sendable {
         while count < 256, objectCount / count > Self.rowCountMax { count *= 2 }
         blocks = (0..<count).map { _ in Block() }
         self.store = store
+        self.objectCount = objectCount
     }
 
     /// The rows of a shard, sorted; the first shard of a block brings the others along.

@@ -8,6 +8,8 @@ struct ShardCheck: ~Copyable {
     private var suspicions: [Suspicion] = []
     private var computed: [(address: ObjectID, fingerprint: Fingerprint)] = []
     private var sound = SoundInodes()
+    /// When each object was found sound, for the next check.
+    private var times: [VerifiedTimes.Entry] = []
     private var progress = CheckProgress()
     /// Where the part of the address space begins that is not reported yet, and how far it goes.
     private var beginning: UInt64 = 0
@@ -32,6 +34,7 @@ struct ShardCheck: ~Copyable {
     mutating func begin(at prefix: UInt64) {
         beginning = prefix
         reached = nil
+        sound = SoundInodes(from: prefix)
     }
 
     /// Reports what was found up to an address, or up to the last one that was looked at.
@@ -42,11 +45,12 @@ struct ShardCheck: ~Copyable {
         suspicions = []
         try pass.confirm(found, &checker)
         guard let end = prefix ?? reached else { return }
-        pass.note(FinishedRange(bounds: beginning...end, sound: sound), computed)
-        beginning = end &+ 1
-        reached = nil
+        let range = FinishedRange(bounds: beginning...end, sound: sound, times: times)
+        let fingerprints = computed
         computed = []
-        sound = SoundInodes()
+        times = []
+        begin(at: end &+ 1)
+        try pass.note(range, fingerprints)
         reportsAt = .now + Self.reportingInterval
     }
 
@@ -156,7 +160,7 @@ struct ShardCheck: ~Copyable {
         if !isRead { isEnough = try skipTwin(address, directory, row) }
         if !isEnough { try checkTwin(address, directory, row) }
         // A sound object whose twin is not is looked at again by whoever goes by the times.
-        if suspicions.count > count { sound.forgetTime(of: address) }
+        if suspicions.count > count, times.last?.prefix == address.w0 { times.removeLast() }
     }
 
     /// When an object that need not be read was last found sound, 0 for never; `nil` if it is to be
@@ -213,7 +217,7 @@ struct ShardCheck: ~Copyable {
         } else if status.mode != 0o444 {
             suspicions.append(Suspicion(kind: .wrongMode, address: address))
         } else {
-            sound.append(address, inode: status.inode, time: now)
+            noteSound(address, inode: status.inode, time: now)
         }
         return true
     }
@@ -228,8 +232,14 @@ struct ShardCheck: ~Copyable {
         else { return false }
         progress.skippedObjects += 1
         progress.skippedBytes += status.byteCount
-        sound.append(row.address, inode: status.inode, time: time)
+        noteSound(row.address, inode: status.inode, time: time)
         return true
+    }
+
+    private mutating func noteSound(_ address: ObjectID, inode: UInt64, time: UInt32) {
+        if pass.keepsInodes { sound.append(address, inode: inode) }
+        // 0 is never.
+        if time > 0 { times.append(.init(prefix: address.w0, time: time)) }
     }
 
     private mutating func judge(
@@ -279,7 +289,7 @@ struct ShardCheck: ~Copyable {
             suspicions.append(
                 Suspicion(kind: .wrongMode, address: address, path: StoreLayout.twinSuffix))
         } else {
-            sound.appendTwin(address, inode: status.inode)
+            if pass.keepsInodes { sound.appendTwin(address, inode: status.inode) }
         }
     }
 

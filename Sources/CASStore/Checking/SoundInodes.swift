@@ -9,56 +9,52 @@ package struct SoundInodes: Sendable {
         var inode: UInt64
     }
 
-    private var objects: [Entry] = []
-    private var twins: [Entry] = []
-    /// When each of `objects` was found sound, as in ``VerifiedTimes``; 0 for never.
-    private var times: [UInt32] = []
+    /// Of parts of the address space, ascending; each sorted.
+    private var parts: [Part] = [Part()]
 
-    mutating func append(_ address: ObjectID, inode: UInt64, time: UInt32) {
-        objects.append(Entry(prefix: address.w0, inode: inode))
-        times.append(time)
-    }
-
-    mutating func appendTwin(_ address: ObjectID, inode: UInt64) {
-        twins.append(Entry(prefix: address.w0, inode: inode))
-    }
-
-    /// Forgets when the object that came last was found sound, if it is this one.
-    mutating func forgetTime(of address: ObjectID) {
-        guard let last = objects.last, last.prefix == address.w0 else { return }
-        times[times.count - 1] = 0
-    }
-
-    /// Adds when each object up to a place was found sound.
-    func appendTimes(through last: UInt64, to verified: inout VerifiedTimes) {
-        for position in objects.indices
-        where times[position] > 0 && objects[position].prefix <= last {
-            verified.entries.append(
-                .init(prefix: objects[position].prefix, time: times[position]))
-        }
-    }
-
-    /// Whether an inode is that of a sound object.
-    package func contains(_ address: ObjectID, executable: Bool, inode: UInt64) -> Bool {
-        let entries = executable ? twins : objects
-        var low = 0
-        var high = entries.count
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].prefix < address.w0 { low = middle + 1 } else { high = middle }
-        }
-        return low < entries.count && entries[low].prefix == address.w0
-            && entries[low].inode == inode
+    private struct Part: Sendable {
+        var begin: UInt64 = 0
+        var objects: [Entry] = []
+        var twins: [Entry] = []
     }
 
     package init() {}
 
-    /// Joins what was found in parts of the address space, each sorted, in their order.
-    init(sorted parts: [SoundInodes]) {
-        objects.reserveCapacity(parts.reduce(0) { $0 + $1.objects.count })
-        for part in parts {
-            objects += part.objects
-            twins += part.twins
+    /// Of a part of the address space, from here on.
+    init(from begin: UInt64) { parts = [Part(begin: begin)] }
+
+    mutating func append(_ address: ObjectID, inode: UInt64) {
+        parts[parts.count - 1].objects.append(Entry(prefix: address.w0, inode: inode))
+    }
+
+    mutating func appendTwin(_ address: ObjectID, inode: UInt64) {
+        parts[parts.count - 1].twins.append(Entry(prefix: address.w0, inode: inode))
+    }
+
+    /// Whether an inode is that of a sound object.
+    package func contains(_ address: ObjectID, executable: Bool, inode: UInt64) -> Bool {
+        // The last part that does not begin behind it.
+        let place = Self.firstPosition(in: parts) { $0.begin > address.w0 }
+        guard place > 0 else { return false }
+        let entries = executable ? parts[place - 1].twins : parts[place - 1].objects
+        let low = Self.firstPosition(in: entries) { $0.prefix >= address.w0 }
+        return low < entries.count && entries[low].prefix == address.w0
+            && entries[low].inode == inode
+    }
+
+    private static func firstPosition<Element>(
+        in elements: [Element], where isFound: (Element) -> Bool
+    ) -> Int {
+        var (low, high) = (0, elements.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if isFound(elements[middle]) { high = middle } else { low = middle + 1 }
         }
+        return low
+    }
+
+    /// Joins what was found in parts of the address space, in any order.
+    init(joining found: [SoundInodes]) {
+        parts = found.flatMap(\.parts).sorted { $0.begin < $1.begin }
     }
 }

@@ -12,25 +12,35 @@ extension Store {
     /// Safe beside writers and collectors: what looks wrong in passing is looked at again while
     /// neither can move.
     /// - Parameters:
-    ///   - sound: filled with the inodes of sound objects, for the checks of trees.
+    ///   - sound: filled with the inodes of sound objects, for the checks of trees, if there are any.
     ///   - beside: what the calling thread does while other threads begin to read.
     package func checkObjects(
         _ options: CheckOptions, _ report: inout CheckReport, _ sound: inout SoundInodes,
         beside: () throws(StoreError) -> Void = { () throws(StoreError) in }
     ) throws(StoreError) -> [ConfirmedFinding] {
-        let pass = try ObjectPass(self, options)
+        let pass = try ObjectPass(self, options, keepsInodes: canTreesLinkObjects())
         try pass.run(beside: beside)
         let progress = pass.progress
         report.checkedObjects = progress.objects
         report.checkedBytes = progress.bytes
         report.skippedObjects = progress.skippedObjects
         report.skippedBytes = progress.skippedBytes
-        // An inode number says nothing across file systems.
-        let device = try fileSystem.status(directories.objects.raw).device
-        if device == (try fileSystem.status(directories.versions.raw).device) {
-            sound = pass.sound
-        }
+        sound = pass.sound
         return pass.confirmed
+    }
+
+    /// Whether there are trees, and where they are inode numbers say anything about objects.
+    private func canTreesLinkObjects() throws(StoreError) -> Bool {
+        let objects = try fileSystem.status(directories.objects.raw)
+        guard objects.device == (try fileSystem.status(directories.versions.raw).device) else {
+            return false
+        }
+        var areThere = false
+        try fileSystem.list(directories.versions.raw) { (_, kind) throws(StoreError) in
+            areThere = kind == .directory || kind == .unknown
+            return !areThere
+        }
+        return areThere
     }
 
     /// Those of the suspicions that hold while neither writers nor collectors can move.

@@ -159,71 +159,15 @@ extension Index {
                     "the index file is damaged: \(problem)")
             ]
         }
+        var recount = try IndexRecount(self, connection)
+        try recount.run()
         var findings: [Finding] = []
         for row in try versions(connection) {
             guard let expected = try expected(row.name) else { continue }
-            if try ManifestSum(row, sum(of: row.id, connection)) != expected {
+            if ManifestSum(row, recount.sum(of: row.id)) != expected {
                 findings.append(Store.wrongCount(row.name))
             }
         }
-        return findings + (try wrongCounts(connection))
-    }
-
-    /// The sum of the addresses that a version's edges name.
-    func sum(of version: Int64, _ connection: Connection) throws(StoreError) -> AddressSum {
-        var sum = AddressSum()
-        let rows = try connection.statement(
-            "SELECT address FROM object WHERE id BETWEEN ? AND ?")
-        for run in try edges(of: version, connection).runs {
-            rows.bind(1, run.lowerBound).bind(2, run.upperBound)
-            while try rows.step() {
-                if let address = rows.address(0) { sum.add(address) }
-            }
-        }
-        return sum
-    }
-
-    /// Counts all references again, from the edges.
-    func wrongCounts(_ connection: Connection) throws(StoreError) -> [Finding] {
-        let top = try connection.statement("SELECT coalesce(max(id), 0) FROM object")
-        let last = try top.step() ? Int(top.integer(0)) : 0
-        top.reset()
-        // Differences at the ends of runs; their running sums are the counts.
-        var references = [Int32](repeating: 0, count: last + 2)
-        var keepers = [Int64](repeating: 0, count: last + 2)
-        var stored: [Int64: (name: String, unique: Int64)] = [:]
-        let versions = try connection.statement("SELECT id, name, unique_bytes FROM version")
-        while try versions.step() {
-            stored[versions.integer(0)] = (versions.text(1) ?? "", versions.integer(2))
-        }
-        for id in stored.keys {
-            for run in try edges(of: id, connection).runs {
-                guard run.lowerBound > 0, run.upperBound <= Int64(last) else {
-                    return [Store.wrongCount(stored[id]?.name)]
-                }
-                references[Int(run.lowerBound)] += 1
-                references[Int(run.upperBound) + 1] -= 1
-                keepers[Int(run.lowerBound)] += id
-                keepers[Int(run.upperBound) + 1] -= id
-            }
-        }
-        for id in 1..<max(last + 1, 2) {
-            references[id] += references[id - 1]
-            keepers[id] += keepers[id - 1]
-        }
-        var unique: [Int64: Int64] = [:]
-        let rows = try connection.statement("SELECT id, bytes, refs, keepers, state FROM object")
-        defer { rows.reset() }
-        while try rows.step() {
-            let id = Int(rows.integer(0))
-            guard id > 0, rows.integer(2) == Int64(references[id]),
-                rows.integer(3) == keepers[id]
-            else { return [Store.wrongCount(nil)] }
-            if references[id] == 1, rows.integer(4) == ObjectState.present.rawValue {
-                unique[keepers[id], default: 0] += rows.integer(1)
-            }
-        }
-        let wrong = stored.filter { unique[$0.key, default: 0] != $0.value.unique }
-        return wrong.values.map(\.name).sorted().map { Store.wrongCount($0) }
+        return findings + recount.findings
     }
 }

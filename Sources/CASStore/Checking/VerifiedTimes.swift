@@ -20,12 +20,12 @@ struct VerifiedTimes: Sendable {
     /// Sorted by prefix.
     var entries: [Entry] = []
 
-    private static let heading: [UInt8] = {
+    static let heading: [UInt8] = {
         let text = Array("castree-verified 1\n".utf8)
         return text + [UInt8](repeating: 0, count: 32 - text.count)
     }()
-    private static let entryByteCount = 12
-    private static let sumByteCount = 16
+    static let entryByteCount = 12
+    static let sumByteCount = 16
 
     /// A time as it is kept.
     static func time(_ seconds: Int64, isDeep: Bool) -> UInt32 {
@@ -49,28 +49,6 @@ struct VerifiedTimes: Sendable {
     }
 
     // MARK: The file
-
-    /// The file's bytes.
-    var encoded: [UInt8] {
-        let count =
-            Self.heading.count + entries.count * Self.entryByteCount + Self.sumByteCount
-        return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            let raw = UnsafeMutableRawBufferPointer(buffer)
-            raw.copyBytes(from: Self.heading)
-            var offset = Self.heading.count
-            for entry in entries {
-                raw.storeBytes(
-                    of: entry.prefix.littleEndian, toByteOffset: offset, as: UInt64.self)
-                raw.storeBytes(
-                    of: entry.time.littleEndian, toByteOffset: offset + 8, as: UInt32.self)
-                offset += Self.entryByteCount
-            }
-            Fingerprinter.fingerprint(UnsafeRawBufferPointer(rebasing: raw[..<offset])).withBytes {
-                UnsafeMutableRawBufferPointer(rebasing: raw[offset...]).copyMemory(from: $0)
-            }
-            filled = count
-        }
-    }
 
     init() {}
 
@@ -108,15 +86,5 @@ extension Store {
         let bytes = try? fileSystem.contents(
             directories.root.raw, StoreLayout.verified, limit: 1 << 32)
         return bytes.flatMap { VerifiedTimes($0) } ?? VerifiedTimes()
-    }
-
-    /// Keeps what a check remembers, if it can: a store that cannot be written is checked all the same.
-    func keep(_ times: VerifiedTimes) {
-        // Without the memory objects are read again, and nothing else is lost.
-        guard let token = try? randomToken() else { return }
-        // As above.
-        try? fileSystem.replaceFile(
-            directories.root.raw, StoreLayout.verified, with: times.encoded, token: token,
-            durably: false)
     }
 }

@@ -95,11 +95,21 @@ extension FileSystem {
         _ directory: Int32, _ name: String, with bytes: [UInt8], mode: UInt32 = 0o644,
         token: String, durably: Bool
     ) throws(StoreError) {
+        try replaceFile(directory, name, mode: mode, token: token, durably: durably) {
+            (file) throws(StoreError) in try write(file, bytes)
+        }
+    }
+
+    /// As above, with a closure that writes the bytes.
+    package func replaceFile(
+        _ directory: Int32, _ name: String, mode: UInt32 = 0o644, token: String, durably: Bool,
+        _ writeBytes: (Int32) throws(StoreError) -> Void
+    ) throws(StoreError) {
         let aside = ".\(name).\(token)"
         do throws(StoreError) {
             try removeIfPresent(directory, aside)
             let file = try open(directory, aside, .creating, mode: mode)
-            try write(file.raw, bytes)
+            try writeBytes(file.raw)
             if durably { try sync(file.raw) }
             try rename(directory, aside, to: directory, name)
         } catch {

@@ -122,44 +122,6 @@ extension Index {
         for id in ids { try update.bind(1, id).run() }
     }
 
-    /// Looks whether a version names one of these objects after all: a count is a hint, and what
-    /// the manifests name is never deleted.
-    ///
-    /// Reads the versions' edges once, a nanosecond or two a byte, and needs no memory for them.
-    ///
-    /// - Throws: `.index`, upon which the index is made again from the manifests.
-    func refuseNamed(_ ids: [Int64], _ connection: Connection) throws(StoreError) {
-        let garbage = EdgeRuns(ids).runs
-        guard !garbage.isEmpty else { return }
-        let versions = try connection.statement("SELECT edges FROM version")
-        defer { versions.reset() }
-        while try versions.step() {
-            switch versions.withBlob(0, { Self.meet($0, garbage) }) {
-            case nil: throw StoreError(.index, "the index holds damaged references")
-            case true?:
-                throw StoreError(.index, "the index counts the references of an object wrongly")
-            case false?: continue
-            }
-        }
-    }
-
-    /// Whether a version names an id of `garbage`, which is not empty; `nil` if its edges are damaged
-    /// before that is known.
-    private static func meet(
-        _ edges: UnsafeRawBufferPointer, _ garbage: [ClosedRange<Int64>]
-    ) -> Bool? {
-        var position = 0
-        var reading = EdgeRuns.Reading(edges)
-        while let run = reading.next() {
-            while garbage[position].upperBound < run.lowerBound {
-                position += 1
-                if position == garbage.count { return false }
-            }
-            if garbage[position].lowerBound <= run.upperBound { return true }
-        }
-        return reading.isDamaged ? nil : false
-    }
-
     /// Forgets objects whose files are deleted.
     func forget(_ ids: [Int64], _ connection: Connection) throws(StoreError) {
         guard let largest = ids.max() else { return }

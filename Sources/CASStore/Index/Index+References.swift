@@ -140,7 +140,7 @@ extension Index {
         try connection.statement(
             """
             INSERT INTO version (id, name, manifest, content, files, bytes, unique_bytes,
-              complete, created_at, ordinal, edges) VALUES (?,?,?,?,?,?,?,?,?,?,?)
+              complete, created_at, ordinal, edges, tally) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)
             """
         )
         .bind(1, id).bind(2, registration.name)
@@ -148,12 +148,23 @@ extension Index {
         .bind(5, registration.fileCount).bind(6, registration.byteCount)
         .bind(7, unique).bind(8, isComplete ? 1 : 0)
         .bind(9, registration.createdAt).bind(10, registration.ordinal)
-        .bind(11, edges.encoded).run()
+        .bind(11, edges.encoded).bind(12, edges.tally).run()
+        try tally(edges, by: 1, connection)
     }
 
     /// Removes a version row and its counts.
+    ///
+    /// - Throws: `.index` if its edges are not those that were counted: what other versions name would
+    ///   become garbage.
     func removeVersion(id: Int64, _ connection: Connection) throws(StoreError) {
         let edges = try edges(of: id, connection)
+        let row = try connection.statement("SELECT tally FROM version WHERE id = ?").bind(1, id)
+        let tally = try row.step() ? row.integer(0) : 0
+        row.reset()
+        guard tally == edges.tally else {
+            throw StoreError(.index, "the index holds damaged references")
+        }
+        try self.tally(edges, by: -1, connection)
         try connection.statement("DELETE FROM version WHERE id = ?").bind(1, id).run()
         try count(edges, by: -1, version: id, connection)
     }

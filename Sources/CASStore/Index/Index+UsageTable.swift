@@ -2,9 +2,12 @@
 
 extension Store {
     /// Reads what usage is counted from; the figures of the disk are not among it.
-    package func usageTable() throws(StoreError) -> UsageTable {
+    /// - Parameter largestMax: how many of the largest objects are noted in passing.
+    package func usageTable(largestMax: Int = 0) throws(StoreError) -> UsageTable {
         try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in try index.usageTable(connection) }
+            try index.read { (connection) throws(StoreError) in
+                try index.usageTable(largestMax: largestMax, connection)
+            }
         }
     }
 
@@ -88,8 +91,11 @@ package struct ObjectStanding: Sendable, Hashable {
 }
 
 extension Index {
-    fileprivate func usageTable(_ connection: Connection) throws(StoreError) -> UsageTable {
+    fileprivate func usageTable(
+        largestMax: Int, _ connection: Connection
+    ) throws(StoreError) -> UsageTable {
         var table = UsageTable()
+        var largest = LargestObjects(limit: largestMax)
         // Ids may have large gaps; beyond this the arrays grow by themselves.
         let known = min(try lastObjectID(connection), 4_000_000)
         table.before.reserveCapacity(known + 1)
@@ -100,7 +106,7 @@ extension Index {
         var absent: [Int64] = []
         var absentBefore: [Int64] = [0]
         let objects = try connection.statement(
-            "SELECT id, bytes, state, refs FROM object ORDER BY id")
+            "SELECT id, bytes, state, refs, address FROM object ORDER BY id")
         var total: Int64 = 0
         while try objects.step() {
             let (id, bytes) = (objects.integer(0), objects.integer(1))
@@ -115,57 +121,39 @@ extension Index {
             table.before.append(total)
             table.references.append(UInt32(clamping: references))
             if references == 0 { table.usage.unreferencedBytes += bytes }
+            if largest.mayHold(bytes), let address = objects.address(4) {
+                largest.add(
+                    LargeObject(address: address, byteCount: bytes, references: Int(references)))
+            }
         }
+        table.largest = largest.sorted
         table.usage.objects = present.count
         table.usage.objectBytes = total
         table.versions = try versions(connection)
+        let ranks = IDRanks(present)
+        present = []
+        let absentRanks = IDRanks(absent)
+        let edges = try connection.statement("SELECT edges FROM version WHERE id = ?")
+        defer { edges.reset() }
         for row in table.versions {
             table.usage.apparentBytes += row.byteCount
-            let runs = try edges(of: row.id, connection).runs
-            table.spans.append(Self.spans(of: runs, in: present))
-            let missing = Self.spans(of: runs, in: absent)
+            var spans: [UsageTable.Span]?
+            var missing: [UsageTable.Span] = []
+            if try edges.bind(1, row.id).step() {
+                spans = edges.withBlob(0) { ranks.spans(of: EdgeRuns.Reading($0)) }
+                if !absent.isEmpty {
+                    missing =
+                        edges.withBlob(0) { absentRanks.spans(of: EdgeRuns.Reading($0)) } ?? []
+                }
+            }
+            edges.reset()
+            guard let spans else { throw StoreError(.index, "the index holds damaged references") }
+            table.spans.append(spans)
             table.missingBytes.append(
                 missing.reduce(0) {
                     $0 + absentBefore[Int($1.upper)] - absentBefore[Int($1.lower)]
                 })
         }
         return table
-    }
-
-    /// Where runs of ids stand among sorted ids.
-    static func spans(of runs: [ClosedRange<Int64>], in ids: [Int64]) -> [UsageTable.Span] {
-        var result: [UsageTable.Span] = []
-        guard !ids.isEmpty else { return result }
-        var from = 0
-        for run in runs {
-            let lower = firstPosition(in: ids, notBelow: run.lowerBound, from: from)
-            let upper = firstPosition(in: ids, notBelow: run.upperBound + 1, from: lower)
-            from = upper
-            guard lower < upper else { continue }
-            if let last = result.last, last.upper == UInt32(lower) {
-                result[result.count - 1].upper = UInt32(upper)
-            } else {
-                result.append(UsageTable.Span(lower: UInt32(lower), upper: UInt32(upper)))
-            }
-        }
-        return result
-    }
-
-    // In growing steps first: the next run is seldom far away.
-    private static func firstPosition(
-        in ids: [Int64], notBelow wanted: Int64, from start: Int
-    ) -> Int {
-        var low = start
-        var step = 1
-        while low + step <= ids.count, ids[low + step - 1] < wanted {
-            low += step
-            step *= 2
-        }
-        var high = min(low + step, ids.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if ids[middle] < wanted { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 }

@@ -19,6 +19,10 @@
 ///   complete      1 when every object it names is present
 ///   manifest_status  identity of the manifest file as it was read
 ///   edges         the ids it names: runs, as variable-length integers
+///   tally         the sum of the weights of these ids: edges that rotted are not counted down
+///
+/// tally       one row per block of 64 ids that a version names: what the counts in it must come to
+///   sum           the weights of the ids, added up over the edges of all versions (Index+Tally)
 ///
 /// retired     what a retired version left that nothing names: its name, when, and these ids as
 ///             edges; until they are collected, so that a collection can say whose garbage it is
@@ -33,7 +37,7 @@ enum IndexSchema {
     ///
     /// An index of another version is rebuilt: it is derived, so a migration that computes anything
     /// would only be a slower way to the same rows.
-    static let version: Int64 = 2
+    static let version: Int64 = 3
 
     /// Marks the file as ours (`PRAGMA application_id`): "cast".
     static let applicationID: Int64 = 0x6361_7374
@@ -88,8 +92,10 @@ enum IndexSchema {
           created_at INTEGER NOT NULL,
           ordinal INTEGER NOT NULL,
           manifest_status TEXT,
+          tally INTEGER NOT NULL,
           edges BLOB NOT NULL
         );
+        CREATE TABLE tally (block INTEGER PRIMARY KEY, sum INTEGER NOT NULL);
         CREATE TABLE retired (
           id INTEGER PRIMARY KEY,
           name TEXT NOT NULL,

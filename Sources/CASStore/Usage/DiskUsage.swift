@@ -170,7 +170,7 @@ private struct DiskWalk {
                 return true
             }
             if status.inode != inode { self.entriesTellInodes = false }
-            if separatesTwins, String(cString: entry).hasSuffix(StoreLayout.twinSuffix) {
+            if separatesTwins, StoreLayout.isTwinName(entry) {
                 let before = self.figures
                 self.add(status)
                 twins.files += self.figures.files - before.files

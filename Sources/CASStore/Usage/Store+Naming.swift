@@ -11,11 +11,14 @@ extension Store {
                     wanted.append((object.id, address))
                 }
                 wanted.sort { $0.id < $1.id }
-                let ids = wanted.map(\.id)
+                let ids = IDRanks(wanted.map(\.id))
+                let edges = try connection.statement("SELECT edges FROM version WHERE id = ?")
                 var result: [(row: VersionRow, objects: [ObjectID])] = []
                 for row in try index.versions(connection) {
-                    let runs = try index.edges(of: row.id, connection).runs
-                    let found = Index.spans(of: runs, in: ids)
+                    guard try edges.bind(1, row.id).step(),
+                        let found = edges.withBlob(0, { ids.spans(of: EdgeRuns.Reading($0)) })
+                    else { throw StoreError(.index, "the index holds damaged references") }
+                    edges.reset()
                     let objects = found.flatMap { span in
                         (span.lower..<span.upper).map { wanted[Int($0)].address }
                     }

@@ -20,6 +20,8 @@ package struct UsageTable: Sendable {
     var before: [Int64] = [0]
     /// How many versions name the object of a rank.
     var references: [UInt32] = []
+    /// The largest objects, largest first, as many as were asked for.
+    package internal(set) var largest: [LargeObject] = []
     /// The store's figures as far as the index knows them.
     package internal(set) var usage = StoreUsage()
 

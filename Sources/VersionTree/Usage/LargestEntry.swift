@@ -18,7 +18,13 @@ extension VersionStore {
     public func largest(
         limit: Int, entriesReadMax: Int = .max
     ) throws(StoreError) -> [LargestEntry] {
-        let objects = try store.largestObjects(limit: limit)
+        try entries(for: store.largestObjects(limit: limit), entriesReadMax: entriesReadMax)
+    }
+
+    /// Where objects are shown, as ``largest(limit:entriesReadMax:)`` looks for it.
+    func entries(
+        for objects: [LargeObject], entriesReadMax: Int
+    ) throws(StoreError) -> [LargestEntry] {
         // How many versions are still to be found that name an object.
         var wanted: [ObjectID: Int] = [:]
         for object in objects where object.references > 0 {

@@ -63,7 +63,7 @@ extension VersionStore {
     public func survey(
         _ options: SurveyOptions = SurveyOptions()
     ) throws(StoreError) -> UsageSurvey {
-        let table = try store.usageTable()
+        let table = try store.usageTable(largestMax: options.largestMax)
         let chosen = try Self.positions(of: options.versions, in: table)
         var survey = UsageSurvey()
         survey.path = store.path
@@ -80,8 +80,8 @@ extension VersionStore {
         if !options.retiring.isEmpty {
             survey.retirement = try retirement(of: options.retiring, table)
         }
-        survey.largest = try largest(
-            limit: options.largestMax, entriesReadMax: options.entriesReadMax)
+        survey.largest = try entries(
+            for: table.largest, entriesReadMax: options.entriesReadMax)
         if options.mapFilesMax > 0 {
             survey.map = try map(
                 of: chosen.map { table.versions[$0].name }, filesMax: options.mapFilesMax,

@@ -1,0 +1,106 @@
+// A second count of who names what, to hold the first against: what looks like garbage must not be named.
+
+/// The sums over blocks of neighbouring ids that tell whether the counts of references agree with the
+/// edges, without reading the edges.
+///
+/// Each id has a weight. Naming an object adds its weight to the sum of its block, so that the sum is
+/// what the counts of the block's objects, each times its weight, must come to. It is kept from the
+/// edges and never from the counts: a count that is wrong, for whatever reason, disagrees.
+enum Tally {
+    /// How many ids share a sum: so few rows are read to check one, and a row of sums stands for so many.
+    static let blockSize: Int64 = 64
+
+    /// The block of an id.
+    static func block(of id: Int64) -> Int64 { id / blockSize }
+
+    /// The ids of a block.
+    static func ids(of block: Int64) -> ClosedRange<Int64> {
+        (block * blockSize)...(block * blockSize + blockSize - 1)
+    }
+
+    /// 1 up to 2^31, as good as random: 2^26 versions may name all objects of a block.
+    static func weight(of id: Int64) -> Int64 {
+        // The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
+        var mixed = UInt64(bitPattern: id) &* 0x9e37_79b9_7f4a_7c15
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return Int64((mixed ^ (mixed >> 31)) >> 33) + 1
+    }
+}
+
+extension EdgeRuns {
+    /// The sum of the weights of all ids.
+    var tally: Int64 {
+        var sum: Int64 = 0
+        for run in runs {
+            for id in run { sum &+= Tally.weight(of: id) }
+        }
+        return sum
+    }
+
+    /// Calls `body` with each block that ids are in, ascending, and the sum of their weights.
+    func forEachTally(
+        _ body: (_ block: Int64, _ sum: Int64) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var block: Int64 = -1
+        var sum: Int64 = 0
+        for run in runs {
+            for id in run {
+                let next = Tally.block(of: id)
+                if next != block {
+                    if sum > 0 { try body(block, sum) }
+                    (block, sum) = (next, 0)
+                }
+                sum += Tally.weight(of: id)
+            }
+        }
+        if sum > 0 { try body(block, sum) }
+    }
+}
+
+extension Index {
+    /// Adds what a version names to the sums, or takes it away.
+    func tally(
+        _ edges: EdgeRuns, by change: Int64, _ connection: Connection
+    ) throws(StoreError) {
+        let add = try connection.statement(
+            "INSERT INTO tally (block, sum) VALUES (?1, ?2) "
+                + "ON CONFLICT (block) DO UPDATE SET sum = sum + ?2")
+        try edges.forEachTally { (block, sum) throws(StoreError) in
+            try add.bind(1, block).bind(2, change * sum).run()
+        }
+        guard change < 0 else { return }
+        let drop = try connection.statement("DELETE FROM tally WHERE block = ? AND sum = 0")
+        try edges.forEachTally { (block, _) throws(StoreError) in try drop.bind(1, block).run() }
+    }
+
+    /// Looks whether a version names one of these objects after all: a count is a hint, and what
+    /// the manifests name is never deleted.
+    ///
+    /// Costs what the objects and their neighbours are, whatever else the store holds.
+    ///
+    /// - Throws: `.index`, upon which the index is made again from the manifests.
+    func refuseNamed(_ ids: [Int64], _ connection: Connection) throws(StoreError) {
+        let counts = try connection.statement(
+            "SELECT id, refs FROM object WHERE id BETWEEN ? AND ?")
+        let sums = try connection.statement("SELECT sum FROM tally WHERE block = ?")
+        var last: Int64 = -1
+        for id in ids.sorted() {
+            let block = Tally.block(of: id)
+            guard block != last else { continue }
+            last = block
+            let range = Tally.ids(of: block)
+            counts.bind(1, range.lowerBound).bind(2, range.upperBound)
+            var counted: Int64 = 0
+            while try counts.step() {
+                counted &+= counts.integer(1) &* Tally.weight(of: counts.integer(0))
+            }
+            sums.bind(1, block)
+            let named = try sums.step() ? sums.integer(0) : 0
+            sums.reset()
+            guard named == counted else {
+                throw StoreError(.index, "the index counts the references of an object wrongly")
+            }
+        }
+    }
+}
