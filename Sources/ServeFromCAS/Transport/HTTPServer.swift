@@ -54,11 +54,14 @@ package final class HTTPServer: Sendable {
     ) throws(StoreError) {
         let (listeners, port) = try Self.listen(options.addresses)
         var loops: [EventLoop] = []
+        var loopOptions = options.loop
+        loopOptions.progressWindow = options.connection.progressWindow
+        loopOptions.minimumProgress = options.connection.minimumProgress
         do throws(StoreError) {
             for number in 0..<min(max(1, options.loops), 256) {
                 loops.append(
                     try EventLoop(
-                        options: options.loop, number: number, onDamage: options.onDamage))
+                        options: loopOptions, number: number, onDamage: options.onDamage))
             }
         } catch {
             for listener in listeners { Socket.close(listener) }

@@ -134,7 +134,7 @@ extension HTTPConnection {
         } catch {
             // A body that nobody asked for has had its answer.
             phase = .ending
-            if isUnwanted { stream.finish() } else { refuse(error) }
+            if isUnwanted { finishAfterOutput() } else { refuse(error) }
             return bytes.count
         }
     }
