@@ -8,6 +8,7 @@ import VersionTree
 /// string.
 final class AppHandler: RequestHandler {
     let shelf: SiteShelf
+    let objects: ContentCache
     let startup: StartupWatch?
     let bridge: Bridge
     let pins: Mutex<PinTable>
@@ -40,6 +41,7 @@ final class AppHandler: RequestHandler {
 
     struct Parts {
         var shelf: SiteShelf
+        var objects: ContentCache
         var startup: StartupWatch?
         var bridge: Bridge
         var pinGrace: Duration
@@ -55,6 +57,7 @@ final class AppHandler: RequestHandler {
 
     init(_ parts: Parts) {
         shelf = parts.shelf
+        objects = parts.objects
         startup = parts.startup
         bridge = parts.bridge
         var limits = PinTable.Limits()

@@ -89,8 +89,9 @@ public final class AppServer: Sendable {
             }
             return AppHandler(
                 AppHandler.Parts(
-                    shelf: shelf, startup: startup, bridge: bridge, pinGrace: options.pinGrace,
-                    port: port, hosts: options.hosts, token: token, proxies: proxies,
+                    shelf: shelf, objects: objects, startup: startup, bridge: bridge,
+                    pinGrace: options.pinGrace, port: port, hosts: options.hosts, token: token,
+                    proxies: proxies,
                     dashboard: dashboard, workers: loops, isSecure: tls != nil,
                     notice: options.notice))
         }

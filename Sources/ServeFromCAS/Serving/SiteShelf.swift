@@ -62,6 +62,16 @@ final class SiteShelf: Sendable {
     /// The lifecycle as it was last read.
     var lifecycle: Lifecycle { state.withLock { $0.lifecycle } }
 
+    /// The objects of all versions that stand here.
+    var objects: Set<ObjectID> {
+        let sites = state.withLock { state in
+            state.entries.values.map(\.site) + (state.current.map { [$0.site] } ?? [])
+        }
+        var result: Set<ObjectID> = []
+        for site in sites { for resource in site.resources { result.insert(resource.address) } }
+        return result
+    }
+
     /// Looks whether another version is current, by whoever made it so.
     ///
     /// - Returns: the lifecycle before and now, if it has changed.
