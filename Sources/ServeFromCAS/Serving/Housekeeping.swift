@@ -34,6 +34,7 @@ enum Housekeeping {
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)
         }
+        handler.shelf.pinAgain(now: now)
         letGo(handler, now)
     }
 
