@@ -42,9 +42,9 @@ final class HTTPConnection: StreamHandler {
         var framing: BodyFraming
         var otherwise: () -> Response
         var gone: (@Sendable () -> Void)?
-        /// The response is there, and only its object is being read: it goes to a client that has
+        /// Another thread is at it (an object is being read): the response goes to a client that has
         /// closed its sending side, too, as any response does.
-        var isVerifying = false
+        var isUnderWay = false
     }
 
     /// A parser in the middle of a head that comes in pieces.
@@ -115,7 +115,7 @@ final class HTTPConnection: StreamHandler {
     func receivedEnd(on stream: Stream) {
         hasEnded = true
         switch phase {
-        case .waiting(let waiting) where waiting.isVerifying: stream.pauseReading()
+        case .waiting(let waiting) where waiting.isUnderWay: stream.pauseReading()
         case .waiting(let waiting):
             phase = .ending
             waiting.gone?()
@@ -133,7 +133,7 @@ final class HTTPConnection: StreamHandler {
     func endNoticed(on stream: Stream) {
         // Nobody reads a late answer; what is being sent is only known to be lost when it fails.
         switch phase {
-        case .waiting(let waiting) where waiting.isVerifying: stream.pauseReading()
+        case .waiting(let waiting) where waiting.isUnderWay: stream.pauseReading()
         case .waiting: stream.close()
         case .streaming(let exchange): exchange.endNoticed()
         default: break
