@@ -148,6 +148,8 @@ extension Invocation {
         options.requiresToken = flag("token")
         options.confirmation = try duration("confirm-within")
         options.workers = try integer("workers") ?? 1
+        // There is no app here that would read them.
+        options.readsMessages = false
         options.notice = { diagnostics.warn(code: "notice", $0) }
         for route in values("proxy") { options.proxies.append(try proxy(route)) }
         try setCertificates(&options)
