@@ -26,8 +26,10 @@ struct castree_event {
 };
 
 #ifdef __linux__
+#include <linux/sockios.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 // accept4(2), declared by the C library for _GNU_SOURCE only.
 extern int accept4(int, struct sockaddr *, socklen_t *, int);
@@ -191,6 +193,16 @@ static inline ssize_t castree_receive(int fd, void *bytes, size_t count) {
 static inline int castree_no_delay(int fd) {
     int on = 1;
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+// Bytes sent that the peer has not acknowledged; -1 if it cannot be told.
+static inline int castree_unacknowledged(int fd) {
+    int count = 0;
+#ifdef __linux__
+    return ioctl(fd, SIOCOUTQ, &count) < 0 ? -1 : count;
+#else
+    socklen_t length = sizeof count;
+    return getsockopt(fd, SOL_SOCKET, SO_NWRITE, &count, &length) < 0 ? -1 : count;
+#endif
 }
 // Fills a socket address from 4 or 16 bytes in network order.
 static inline socklen_t castree_address(

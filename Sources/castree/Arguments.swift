@@ -12,7 +12,13 @@ extension Invocation {
     ///
     /// - Throws: `noVersion` for a name that no version can have: there is none of that name.
     func version(_ argument: String = "VERSION") throws(CommandError) -> String {
-        let name = self.argument(argument)
+        try Self.version(named: self.argument(argument))
+    }
+
+    /// Returns a name as a version's.
+    ///
+    /// - Throws: `noVersion` for a name that no version can have.
+    static func version(named name: String) throws(CommandError) -> String {
         do {
             return try VersionName(name).description
         } catch {

@@ -34,6 +34,14 @@ import Testing
         #expect(try refused.error().code == "notFound")
     }
 
+    @Test func `cat of a version that no name can be is status 3, as show is`() throws {
+        for arguments in [["cat", "a b:x", "--json"], ["show", "a b", "--json"]] {
+            let refused = try place.run(.castree, arguments)
+            #expect(refused.status == 3)
+            #expect(try refused.error().code == "noVersion")
+        }
+    }
+
     @Test func `cat of neither a file nor an address is a usage error`() throws {
         #expect(try place.castree("cat", "index.html").status == 2)
     }

@@ -168,6 +168,9 @@ import Testing
         #expect(try served.get("/cordova.js", ["Accept": "*/*"]).body == "cordova")
         let strict = try Served(place, ["--meteor", "--fallback", "none"])
         #expect(try strict.get("/missing.js", ["Accept": "*/*"]).status == 404)
+        // Given by name it counts, although it is what is usual without the preset.
+        let usual = try Served(place, ["--meteor", "--fallback", "navigations"])
+        #expect(try usual.get("/missing.js", ["Accept": "*/*"]).status == 404)
     }
 
     @Test func `--token lets in only who has it, and the log does not tell it`() throws {
@@ -245,7 +248,9 @@ import Testing
 
     static let bad: [(arguments: [String], word: String)] = [
         (["--port", "0"], "port"), (["--port", "65536"], "port"), (["--port", "http"], "port"),
-        (["--port", "8080", "--next-port"], "--next-port"), (["--fallback", "html"], "fallback"),
+        (["--port", "8080", "--next-port"], "--next-port"),
+        (["--port", "8080", "--app-id", "kiosk"], "--app-id"),
+        (["--fallback", "html"], "fallback"),
         (["--immutable", "assets/"], "--immutable"), (["--header", "X-App"], "--header"),
         (["--header", "X App: 1"], "X App"), (["--header", "Content-Length: 1"], "Content-Length"),
         (["--header", "ETag: x"], "ETag"), (["--workers", "0"], "workers"),

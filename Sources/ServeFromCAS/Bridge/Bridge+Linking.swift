@@ -48,16 +48,23 @@ extension Bridge {
                 after.changes += state.sessions.end(id)
                 return .ended
             case .numbered(let sequence, let acknowledged, let content, let mayRepeat):
-                let isKnown = state.inboxBytes + content.payload.count <= limits.inboxByteCount
-                guard isKnown else {
+                let cost = content.payload.count + BridgeLimits.messageOverhead
+                guard !keepsMessages || state.inboxBytes + cost <= limits.inboxByteCount else {
                     throw BridgeViolation(.tryAgainLater, "the app does not take its messages")
                 }
                 let new = try state.sessions[id]?.channel.accept(
                     sequence, acknowledged: acknowledged, content, now: now)
                 if state.sessions[id]?.channel.canSend == true { state.wake(id, &after) }
-                guard let new, let message = BridgeMessage(id, new, mayRepeat) else { break }
+                guard let new else { break }
+                guard keepsMessages else {
+                    // Nobody will take it: it is as good as taken.
+                    let isDue = state.sessions[id]?.channel.take(byteCount: new.payload.count)
+                    if isDue == true { state.wake(id, &after) }
+                    break
+                }
+                guard let message = BridgeMessage(id, new, mayRepeat) else { break }
                 state.inbox.append(message)
-                state.inboxBytes += message.bytes.count
+                state.inboxBytes += cost
                 state.wakeReaders(&after)
             case .hello, .welcome:
                 throw BridgeViolation(.protocolError, "a greeting in mid-conversation")
@@ -104,8 +111,9 @@ extension BridgeMessage {
     /// `nil` for an event, which only a server sends.
     init?(_ session: BridgeSessionID, _ content: BridgeContent, _ mayRepeat: Bool) {
         switch content {
-        case .text(let payload): self.content = .text(payload)
-        case .binary(let payload): self.content = .binary(payload)
+        // Copies: a slice would keep all that came with it, a batch of megabytes perhaps.
+        case .text(let payload): self.content = .text(Array(payload)[...])
+        case .binary(let payload): self.content = .binary(Array(payload)[...])
         case .event: return nil
         }
         self.session = session

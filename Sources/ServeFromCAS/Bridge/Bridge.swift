@@ -28,17 +28,21 @@ public final class Bridge: Sendable {
 
     /// The bounds this bridge keeps.
     public let limits: BridgeLimits
+    /// Whether messages of pages are kept for a reader.
+    let keepsMessages: Bool
     private let onSessionChange: @Sendable (BridgeSessionChange) -> Void
     private let state: Mutex<State>
 
     /// Makes a bridge without pages.
     ///
-    /// `onSessionChange` is called on the thread that noticed the change, and must return soon.
+    /// `onSessionChange` is called on the thread that noticed the change, and must return soon. Where
+    /// nobody reads ``messages``, `keepsMessages` is false: what pages send is acknowledged and dropped.
     public init(
-        limits: BridgeLimits = BridgeLimits(),
+        limits: BridgeLimits = BridgeLimits(), keepsMessages: Bool = true,
         onSessionChange: @escaping @Sendable (BridgeSessionChange) -> Void = { _ in }
     ) {
         self.limits = limits
+        self.keepsMessages = keepsMessages
         self.onSessionChange = onSessionChange
         state = Mutex(State(sessions: BridgeSessions(limits: limits)))
     }
@@ -202,7 +206,7 @@ extension Bridge.State {
             inbox.removeFirst(inboxStart)
             inboxStart = 0
         }
-        inboxBytes -= message.bytes.count
+        inboxBytes -= message.bytes.count + BridgeLimits.messageOverhead
         let isDue = sessions[message.session]?.channel.take(byteCount: message.bytes.count)
         if isDue == true { wake(message.session, &after) }
         return message

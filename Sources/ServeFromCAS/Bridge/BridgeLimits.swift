@@ -10,7 +10,7 @@ public struct BridgeLimits: Sendable, Hashable {
     public var sessionCount = 256
     /// How long a session lives without a connection.
     public var sessionExpiry = Duration.seconds(300)
-    /// The most bytes received from all pages that the app has not taken.
+    /// The most bytes received from all pages that the app has not taken; each message counts 160 more.
     public var inboxByteCount = 64 << 20
 
     /// The limits of docs/bridge-protocol.md.
@@ -18,6 +18,8 @@ public struct BridgeLimits: Sendable, Hashable {
 
     /// Messages in flight in one direction (docs/bridge-protocol.md, Limits).
     static let windowCount = 256
+    /// What a message costs beside its bytes while it waits for the app.
+    static let messageOverhead = 160
     /// Bytes in flight in one direction.
     static let windowByteCount = 4 << 20
     /// Messages after which an acknowledgement leaves at once.

@@ -120,6 +120,21 @@ package struct PinTable: Sendable {
         newBrowser: @autoclosure () -> String,
         contains: (VersionName, [UInt8]) -> Bool
     ) -> Decision {
+        // Known in any case.
+        decideIfKnown(request, current: current, now: now, newBrowser: newBrowser()) {
+            contains($0, $1)
+        }
+            ?? .doubt([])
+    }
+
+    /// As `decide`, where it may not be at hand what a version has: `contains` is `nil` then.
+    ///
+    /// - Returns: `nil` if that is needed. Ask again when it is known; nothing was begun.
+    package mutating func decideIfKnown(
+        _ request: PinRequest, current: VersionName, now: Duration,
+        newBrowser: @autoclosure () -> String,
+        contains: (VersionName, [UInt8]) -> Bool?
+    ) -> Decision? {
         let isPage =
             request.load == .page || (request.load == .frame && request.referrer == nil)
         if isPage {
@@ -165,7 +180,8 @@ package struct PinTable: Sendable {
         }
         var browser = browsers.values[place]
         let live = browser.loads.indices.filter { isLive(browser.loads[$0], now) }
-        let possible = Self.possible(live.map { browser.loads[$0] }, request, contains)
+        guard let possible = Self.possible(live.map { browser.loads[$0] }, request, contains)
+        else { return nil }
         let versions = Self.versions(possible)
         let newest = possible.last
         if let newest, versions.count == 1 || isLoading(newest, now) {
@@ -229,13 +245,14 @@ package struct PinTable: Sendable {
     /// (a web app manifest is fetched without cookies).
     private func withoutCookie(
         _ request: PinRequest, _ current: VersionName, _ now: Duration,
-        _ contains: (VersionName, [UInt8]) -> Bool
-    ) -> Decision {
+        _ contains: (VersionName, [UInt8]) -> Bool?
+    ) -> Decision? {
         guard request.referrer != nil else { return .serve(current, cookie: nil, label: nil) }
         var live: [Load] = []
         for browser in browsers.values { live += browser.loads.filter { isLive($0, now) } }
         live.sort { $0.number < $1.number }
-        let versions = Self.versions(Self.possible(live, request, contains))
+        guard let possible = Self.possible(live, request, contains) else { return nil }
+        let versions = Self.versions(possible)
         if versions.count > 1 { return .doubt(versions) }
         return .serve(versions.first ?? current, cookie: nil, label: nil)
     }
@@ -243,14 +260,23 @@ package struct PinTable: Sendable {
     /// The loads that a request can be of.
     ///
     /// A page may give itself any address, so the address of a page excludes nothing; a script or
-    /// style has the address it was loaded from.
+    /// style has the address it was loaded from. `nil` if it is not known yet which version has that.
     private static func possible(
-        _ loads: [Load], _ request: PinRequest, _ contains: (VersionName, [UInt8]) -> Bool
-    ) -> [Load] {
+        _ loads: [Load], _ request: PinRequest, _ contains: (VersionName, [UInt8]) -> Bool?
+    ) -> [Load]? {
         guard let referrer = request.referrer, versions(loads).count > 1,
             Responder.isAsset(referrer[...])
         else { return loads }
-        let possible = loads.filter { contains($0.version, referrer) }
+        var possible: [Load] = []
+        var isKnown = true
+        for load in loads {
+            switch contains(load.version, referrer) {
+            case true?: possible.append(load)
+            case false?: continue
+            case nil: isKnown = false
+            }
+        }
+        guard isKnown else { return nil }
         return possible.isEmpty ? loads : possible
     }
 

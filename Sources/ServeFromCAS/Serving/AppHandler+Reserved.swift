@@ -15,11 +15,14 @@ extension AppHandler {
         return path.count == Self.prefix.count || path[path.startIndex + Self.prefix.count] == 47
     }
 
-    func answerReserved(_ head: RequestHead, _ exchange: Exchange) -> Answer {
+    /// - Parameter cookies: what an answer sets that comes later; those of others are added by the caller.
+    func answerReserved(
+        _ head: RequestHead, _ exchange: Exchange, _ cookies: [String]
+    ) -> Answer {
         switch head.text(head.path) {
         case BridgeScript.path: return .response(Self.script(head))
         case "/_castree/bridge": return answerBridge(head, exchange)
-        case "/_castree/confirm": return .response(confirm(head, exchange))
+        case "/_castree/confirm": return confirm(head, exchange, cookies)
         case "/_castree/status": return .response(status(head))
         default:
             return .response(
@@ -51,32 +54,47 @@ extension AppHandler {
     }
 
     /// The page says that its version has started well.
-    private func confirm(_ head: RequestHead, _ exchange: Exchange) -> Response {
+    private func confirm(
+        _ head: RequestHead, _ exchange: Exchange, _ cookies: [String]
+    ) -> Answer {
         guard head.method == .post else {
-            return PlainAnswer.response(
-                405, "A confirmation is a POST.", method: head.method, fields: [("Allow", "POST")])
+            return .response(
+                PlainAnswer.response(
+                    405, "A confirmation is a POST.", method: head.method,
+                    fields: [("Allow", "POST")]))
         }
         guard isOwn(head) else {
-            return PlainAnswer.response(
-                403, "Only a page of this server confirms its version.", method: head.method)
+            return .response(
+                PlainAnswer.response(
+                    403, "Only a page of this server confirms its version.", method: head.method))
         }
         guard let version = version(of: head, exchange) else {
-            return PlainAnswer.response(
-                409, "It cannot be told which version this page is of.", method: head.method)
+            return .response(
+                PlainAnswer.response(
+                    409, "It cannot be told which version this page is of.", method: head.method))
         }
+        let method = head.method
+        return later(head, exchange) {
+            self.adding(cookies, to: self.confirmed(version, method))
+        } then: {
+            .response($0)
+        }
+    }
+
+    /// Notes the confirmation; may wait for other processes.
+    private func confirmed(_ version: String, _ method: Method) -> Response {
         do throws(StoreError) {
             // A server that watches no start has nothing to wait for: the page is as good as told.
             let isGood = try startup?.confirm(version) ?? true
             guard isGood else {
                 return PlainAnswer.response(
-                    409, "Version \(version) is not the one that was started.",
-                    method: head.method)
+                    409, "Version \(version) is not the one that was started.", method: method)
             }
             noteChange(shelf.refresh())
             return Response(head: Self.noContent)
         } catch {
             notice("unable to confirm version \(version): \(error.message)")
-            return PlainAnswer.response(500, error.message, method: head.method)
+            return PlainAnswer.response(500, error.message, method: method)
         }
     }
 

@@ -8,28 +8,31 @@ import VersionTree
 /// string.
 final class AppHandler: RequestHandler {
     let shelf: SiteShelf
+    let objects: ContentCache
     let startup: StartupWatch?
     let bridge: Bridge
     let pins: Mutex<PinTable>
     let notice: @Sendable (String) -> Void
-    private let startTrouble: TroubleNotice
+    let startTrouble: TroubleNotice
     let returnTrouble: TroubleNotice
     let hosts: [String]
     private let hostPolicy: HostPolicy
     let tokenPolicy: TokenPolicy?
     private let proxies: ProxyTable?
     private let dashboard: DashboardHandler?
-    private let cookieName: String
+    let cookieName: String
     /// Whether browsers come by https, so that cookies are for that alone.
-    private let isSecure: Bool
-    private let loops: [LoopState]
+    let isSecure: Bool
+    let loops: [LoopState]
+    /// What may wait for the store, or for another process.
+    let storeWork = StoreQueue()
     /// Whether the server ends: nothing is held any more.
     let isStopping = Atomic<Bool>(false)
 
     /// What one thread keeps for itself.
     ///
     /// `@unchecked Sendable`: a loop's requests are answered on its own thread only.
-    private final class LoopState: @unchecked Sendable {
+    final class LoopState: @unchecked Sendable {
         var generation = -1
         @exclusivity(unchecked) var current: Responder?
         /// Of versions that are not current.
@@ -40,6 +43,7 @@ final class AppHandler: RequestHandler {
 
     struct Parts {
         var shelf: SiteShelf
+        var objects: ContentCache
         var startup: StartupWatch?
         var bridge: Bridge
         var pinGrace: Duration
@@ -55,6 +59,7 @@ final class AppHandler: RequestHandler {
 
     init(_ parts: Parts) {
         shelf = parts.shelf
+        objects = parts.objects
         startup = parts.startup
         bridge = parts.bridge
         var limits = PinTable.Limits()
@@ -97,7 +102,7 @@ final class AppHandler: RequestHandler {
             }
         }
         if isReserved(head) {
-            let answer = answerReserved(head, exchange)
+            let answer = answerReserved(head, exchange, cookies)
             if case .response(let response) = answer {
                 return .response(adding(cookies, to: response))
             }
@@ -113,7 +118,7 @@ final class AppHandler: RequestHandler {
         guard PinRequest.isOfPage(head) else {
             return .response(adding(cookies, to: respondCurrent(head, state)))
         }
-        return .response(adding(cookies, to: respondPinned(head, exchange, state)))
+        return respondPinned(head, exchange, cookies)
     }
 
     func ended(_ connection: ConnectionID) {
@@ -159,76 +164,18 @@ final class AppHandler: RequestHandler {
             fields: [("Location", location), ("Set-Cookie", cookie)])
     }
 
-    private func adding(_ cookies: [String], to response: consuming Response) -> Response {
+    func adding(_ cookies: [String], to response: consuming Response) -> Response {
         guard !cookies.isEmpty else { return response }
         for cookie in cookies { response.head.add("Set-Cookie", cookie) }
         return response
     }
 
-    // MARK: Versions
-
-    private func respondCurrent(_ head: borrowing RequestHead, _ state: LoopState) -> Response {
-        let generation = shelf.currentGeneration
-        if state.generation != generation {
-            state.current = shelf.current.map { Responder(site: $0.site) }
-            state.others = [:]
-            state.generation = generation
-        }
-        guard state.current != nil else { return Self.nothingCurrent(head.method) }
-        return state.current?.respond(to: head) ?? Self.nothingCurrent(head.method)
-    }
-
-    private func respond(
-        _ head: borrowing RequestHead, _ entry: SiteShelf.Entry, _ state: LoopState
-    ) -> Response {
-        if entry.site === state.current?.site, state.generation == shelf.currentGeneration {
-            return respondCurrent(head, state)
-        }
-        let version = entry.site.version
-        if state.others[version]?.site !== entry.site {
-            if state.others.count >= 8 { state.others = [:] }
-            state.others[version] = Responder(site: entry.site, headCountMax: 256)
-        }
-        return state.others[version]?.respond(to: head)
-            ?? Responder.respond(to: head, site: entry.site)
-    }
-
-    private func respondPinned(
-        _ head: borrowing RequestHead, _ exchange: Exchange, _ state: LoopState
-    ) -> Response {
-        let now = SystemClock.now
-        let request = PinRequest(
-            head, cookieName: cookieName, connection: exchange.connection.raw)
-        if request.load == .page { pageBegins(now) }
-        guard let current = shelf.current else { return Self.nothingCurrent(head.method) }
-        let decision = pins.withLock { pins in
-            pins.decide(
-                request, current: current.site.version, now: now, newBrowser: Self.newBrowser(),
-                contains: { version, path in self.contains(version, path) })
-        }
-        switch decision {
-        case .serve(let version, let cookie, let label):
-            guard let entry = open(version) else { return Self.gone(head.method) }
-            var response = respond(head, entry, state)
-            if request.load != .subresource, label != nil || request.hints == 7 {
-                // On a 304, too: the stored response may have another.
-                response.head.add("Permissions-Policy", PageLabel.policy(label))
-            }
-            if let cookie {
-                response.head.add("Set-Cookie", cookie.setCookie(cookieName, isSecure: isSecure))
-            }
-            return response
-        case .doubt(let versions):
-            let entries = versions.compactMap { open($0) }
-            guard entries.count == versions.count, let first = entries.first,
-                PinTable.agree(entries.map(\.site), on: head)
-            else { return PinTable.refusal(head.method) }
-            return respond(head, first, state)
-        }
-    }
+    // MARK: The lifecycle
 
     /// Before a page is answered: news of the lifecycle, and a version that waits for its start.
-    private func pageBegins(_ now: Duration) {
+    ///
+    /// May wait for other processes.
+    func pageBegins(_ now: Duration) {
         noteChange(shelf.refresh())
         guard let startup else { return }
         do throws(StoreError) {
@@ -272,57 +219,6 @@ final class AppHandler: RequestHandler {
     func tellRollback(_ version: String, _ reason: String) {
         notice("version \(version) was rolled back: \(reason)")
         bridge.publish(.rolledBack(version: version, reason: reason))
-    }
-
-    private func open(_ version: VersionName) -> SiteShelf.Entry? {
-        do throws(StoreError) {
-            return try shelf.open(version)
-        } catch {
-            // Retired while nobody held it: its page has to be loaded again.
-            if error.code != .noVersion { notice(error.message) }
-            return nil
-        }
-    }
-
-    private func contains(_ version: VersionName, _ path: [UInt8]) -> Bool {
-        open(version)?.site.contains(path) ?? false
-    }
-
-    /// The version that a request belongs to, for the page's own requests to the server.
-    func version(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
-        let request = PinRequest(
-            head, cookieName: cookieName, connection: exchange.connection.raw)
-        guard let current = shelf.current else { return nil }
-        let decision = pins.withLock { pins in
-            pins.decide(
-                request, current: current.site.version, now: SystemClock.now,
-                newBrowser: Self.newBrowser(),
-                contains: { version, path in self.contains(version, path) })
-        }
-        switch decision {
-        case .serve(let version, _, _): return version.description
-        case .doubt: return nil
-        }
-    }
-
-    private static func newBrowser() -> String {
-        // Without random numbers a counter still tells one browser from another.
-        let token = try? randomToken()
-        return token ?? "browser" + String(SystemClock.nanoseconds)
-    }
-
-    // MARK: Answers of its own
-
-    private static func nothingCurrent(_ method: Method) -> Response {
-        PlainAnswer.response(
-            503, "No version is current; castree activate VERSION makes one so.", method: method,
-            fields: [("Retry-After", "1")])
-    }
-
-    private static func gone(_ method: Method) -> Response {
-        PlainAnswer.response(
-            409, "The version that this page was loaded from is gone: load the page again.",
-            method: method)
     }
 }
 

@@ -51,7 +51,8 @@ public final class AppServer: Sendable {
         let notice = TroubleNotice(options.notice)
         let late = LateHandler()
         // Weak: the handler holds the bridge, and its pins must go with the server.
-        let bridge = Bridge(limits: options.bridge) { [weak late] change in
+        let bridge = Bridge(limits: options.bridge, keepsMessages: options.readsMessages) {
+            [weak late] change in
             late?.handler?.noteSession(change)
         }
         let shelf = try SiteShelf(
@@ -89,8 +90,9 @@ public final class AppServer: Sendable {
             }
             return AppHandler(
                 AppHandler.Parts(
-                    shelf: shelf, startup: startup, bridge: bridge, pinGrace: options.pinGrace,
-                    port: port, hosts: options.hosts, token: token, proxies: proxies,
+                    shelf: shelf, objects: objects, startup: startup, bridge: bridge,
+                    pinGrace: options.pinGrace, port: port, hosts: options.hosts, token: token,
+                    proxies: proxies,
                     dashboard: dashboard, workers: loops, isSecure: tls != nil,
                     notice: options.notice))
         }

@@ -26,6 +26,8 @@ public struct AppServerOptions: Sendable {
     public var pinGrace = Duration.seconds(60)
     /// How much may be queued between page and app.
     public var bridge = BridgeLimits()
+    /// Whether the app reads ``Bridge/messages``; if not, what pages send is acknowledged and dropped.
+    public var readsMessages = true
     /// Routes that are answered by other servers.
     public var proxies: [ProxyRoute] = []
     /// A file of certificates (PEM) whose holders are trusted as https upstreams, besides the

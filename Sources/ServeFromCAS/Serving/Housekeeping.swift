@@ -7,9 +7,19 @@ enum Housekeeping {
     /// that listen; navigations look for themselves.
     private static let pause = Duration.milliseconds(500)
 
+    /// How often files are looked for that are gone from the store: where no pin could be made, a
+    /// version is collected although it is shown.
+    private static let closingPause = Duration.seconds(60)
+
     static func run(_ handler: AppHandler) async {
+        var closesAt = SystemClock.now + closingPause
         while !Task.isCancelled {
-            look(handler, now: SystemClock.now)
+            let now = SystemClock.now
+            look(handler, now: now)
+            if now >= closesAt {
+                closesAt = now + closingPause
+                handler.objects.close()
+            }
             do {
                 try await Task.sleep(for: pause)
             } catch {
@@ -24,6 +34,7 @@ enum Housekeeping {
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)
         }
+        handler.shelf.pinAgain(now: now)
         letGo(handler, now)
     }
 
@@ -46,6 +57,10 @@ enum Housekeeping {
         let dropped = handler.pins.withLock { pins in
             pins.expire(now: now)
             return handler.shelf.take(besides: pins.pinned(now: now))
+        }
+        if !dropped.isEmpty {
+            let needed = handler.shelf.objects
+            handler.objects.close { needed.contains($0) }
         }
         // Their pins are released here, outside the locks.
         withExtendedLifetime(dropped) {}

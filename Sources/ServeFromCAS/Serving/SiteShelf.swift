@@ -9,12 +9,11 @@ final class SiteShelf: Sendable {
     /// A version, ready to be served.
     final class Entry: Sendable {
         let site: Site
-        /// `nil` where no pin can be made; nothing is retired there either.
-        let pin: VersionPin?
+        fileprivate let hold: PinHold
 
-        init(_ site: Site, _ pin: VersionPin?) {
+        fileprivate init(_ site: Site, _ hold: PinHold) {
             self.site = site
-            self.pin = pin
+            self.hold = hold
         }
     }
 
@@ -27,13 +26,21 @@ final class SiteShelf: Sendable {
         /// What kept the lifecycle from being followed, so that it is told once.
         var trouble: String?
         var lifecycle = Lifecycle()
+        /// When pins that could not be made are tried again.
+        var pinsAgainAt = Duration.zero
+        /// Nothing is served any more.
+        var isClosed = false
     }
+
+    /// How long a pin that could not be made waits.
+    private static let pinPause = Duration.seconds(5)
 
     private let versions: VersionStore
     private let options: SiteOptions
     /// The files of the app itself, and the pin that keeps them.
-    private let shell: (manifest: VersionTree.Manifest, pin: VersionPin?)?
+    private let shell: (manifest: VersionTree.Manifest, hold: PinHold)?
     private let notice: @Sendable (String) -> Void
+    private let pinTrouble: TroubleNotice
     private let state = Mutex(State())
     /// Counts changes of what is current; threads compare it with what they have seen.
     private let generation = Atomic<Int>(0)
@@ -46,10 +53,12 @@ final class SiteShelf: Sendable {
         self.versions = versions
         self.options = options
         self.notice = notice
+        let pinTrouble = TroubleNotice(notice)
+        self.pinTrouble = pinTrouble
         self.shell = try shell.map { (name) throws(StoreError) in
-            let pin = try Self.pin(name, versions)
+            let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
             try Self.requireWhole(name, versions)
-            return (try versions.manifest(of: name), pin)
+            return (try versions.manifest(of: name), hold)
         }
     }
 
@@ -61,6 +70,40 @@ final class SiteShelf: Sendable {
 
     /// The lifecycle as it was last read.
     var lifecycle: Lifecycle { state.withLock { $0.lifecycle } }
+
+    /// The objects of all versions that stand here.
+    var objects: Set<ObjectID> {
+        let sites = state.withLock { state in
+            state.entries.values.map(\.site) + (state.current.map { [$0.site] } ?? [])
+        }
+        var result: Set<ObjectID> = []
+        for site in sites { for resource in site.resources { result.insert(resource.address) } }
+        return result
+    }
+
+    /// Whether the lifecycle may not be what it was when it was last read; only looks at its file.
+    var hasNews: Bool {
+        do throws(StoreError) {
+            let root = versions.directories.root.raw
+            let status = try versions.fileSystem.status(root, StoreLayout.lifecycle)
+            return state.withLock { !$0.hasRead || $0.status != status }
+        } catch {
+            // Whoever reads it tells why it cannot be read.
+            return true
+        }
+    }
+
+    /// A version that stands here; never waits for the store.
+    func entry(_ version: VersionName) -> Entry? { state.withLock { $0.entries[version] } }
+
+    /// Puts a version back that was taken out meanwhile.
+    func keep(_ entry: Entry) {
+        state.withLock { state in
+            let version = entry.site.version
+            guard state.entries[version] == nil, !state.isClosed else { return }
+            state.entries[version] = entry
+        }
+    }
 
     /// Looks whether another version is current, by whoever made it so.
     ///
@@ -101,18 +144,18 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// A version, from the shelf or the store.
+    /// A version, from the shelf or the store; may wait for other processes.
     /// - Throws: `.noVersion` if it is gone; `.incompleteVersion`; what reading throws.
     func open(_ version: VersionName) throws(StoreError) -> Entry {
         if let entry = state.withLock({ $0.entries[version] }) { return entry }
         let name = version.description
-        let pin = try Self.pin(name, versions)
+        let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
         try Self.requireWhole(name, versions)
         let site = Site(try versions.manifest(of: name), options: options, shell: shell?.manifest)
-        let entry = Entry(site, pin)
+        let entry = Entry(site, hold)
         return state.withLock { state in
             if let other = state.entries[version] { return other }
-            state.entries[version] = entry
+            if !state.isClosed { state.entries[version] = entry }
             return entry
         }
     }
@@ -128,14 +171,60 @@ final class SiteShelf: Sendable {
         }
     }
 
+    /// Pins a version, on a full disk with the store's reserve.
+    ///
+    /// - Returns: `nil` where no pin can be made now; ``pinAgain(now:)`` tries again.
     private static func pin(
-        _ name: String, _ versions: VersionStore
+        _ name: String, _ versions: VersionStore, _ trouble: TroubleNotice
     ) throws(StoreError) -> VersionPin? {
         do throws(StoreError) {
-            return try versions.pin(name)
+            do throws(StoreError) {
+                return try versions.pin(name)
+            } catch {
+                guard error.code == .outOfSpace else { throw error }
+                return try versions.store.withReserve { () throws(StoreError) in
+                    try versions.pin(name)
+                }
+            }
         } catch {
-            guard [.readOnly, .permission, .outOfSpace].contains(error.code) else { throw error }
+            switch error.code {
+            case .outOfSpace, .permission:
+                trouble.tell(
+                    "version \(name) is served, but cannot be kept from being retired: "
+                        + error.message)
+            // Whoever has the disk so retires nothing either.
+            case .readOnly: break
+            default: throw error
+            }
             return nil
+        }
+    }
+
+    /// Tries again to make the pins that are missing, every few seconds; may wait for other processes.
+    ///
+    /// A version that was retired meanwhile goes, unless it is current.
+    func pinAgain(now: Duration) {
+        let missing = state.withLock { state -> [PinHold] in
+            guard now >= state.pinsAgainAt else { return [] }
+            state.pinsAgainAt = now + Self.pinPause
+            var holds = state.entries.values.map(\.hold)
+            if let shell { holds.append(shell.hold) }
+            return holds.filter { !$0.isHeld }
+        }
+        for hold in missing {
+            do throws(StoreError) {
+                guard let pin = try Self.pin(hold.version, versions, pinTrouble) else { continue }
+                hold.take(pin)
+                pinTrouble.end()
+            } catch {
+                guard error.code == .noVersion else { continue }
+                state.withLock { state in
+                    guard state.current?.hold !== hold else { return }
+                    for (version, entry) in state.entries where entry.hold === hold {
+                        state.entries[version] = nil
+                    }
+                }
+            }
         }
     }
 
@@ -145,6 +234,7 @@ final class SiteShelf: Sendable {
             let dropped = state.entries
             state.entries = [:]
             state.current = nil
+            state.isClosed = true
             generation.add(1, ordering: .releasing)
             return dropped
         }

@@ -75,10 +75,16 @@ final class StartupWatch: Sendable {
         return boot
     }
 
+    /// Whether ``pageBegins(_:now:)`` may have something to do; never waits.
+    func isDue(_ lifecycle: Lifecycle) -> Bool {
+        // Somebody is at it: whoever comes meanwhile has to wait for it elsewhere.
+        state.withLockIfAvailable { Self.isDue(lifecycle, $0) } ?? true
+    }
+
     /// A page is about to be loaded: starts what waits to be started.
     ///
     /// That is a pending version; and one that `activate` made current, here or in another process,
-    /// and that nobody has vouched for.
+    /// and that nobody has vouched for. May wait for other processes.
     ///
     /// - Returns: what was rolled back because it had been started before and never confirmed.
     func pageBegins(_ lifecycle: Lifecycle, now: Duration) throws(StoreError) -> BootReport? {

@@ -27,6 +27,13 @@ package final class HTTPServer: Sendable {
         var hasStarted = false
         var waiting: [CheckedContinuation<Void, Never>] = []
         var listeners: [Int32] = []
+        /// The loops that look at the listeners no more.
+        var closed: Set<Int> = []
+
+        mutating func closeListeners() {
+            for listener in listeners { Socket.close(listener) }
+            listeners = []
+        }
     }
 
     /// The port, the same for all addresses.
@@ -54,11 +61,14 @@ package final class HTTPServer: Sendable {
     ) throws(StoreError) {
         let (listeners, port) = try Self.listen(options.addresses)
         var loops: [EventLoop] = []
+        var loopOptions = options.loop
+        loopOptions.progressWindow = options.connection.progressWindow
+        loopOptions.minimumProgress = options.connection.minimumProgress
         do throws(StoreError) {
             for number in 0..<min(max(1, options.loops), 256) {
                 loops.append(
                     try EventLoop(
-                        options: options.loop, number: number, onDamage: options.onDamage))
+                        options: loopOptions, number: number, onDamage: options.onDamage))
             }
         } catch {
             for listener in listeners { Socket.close(listener) }
@@ -158,8 +168,7 @@ package final class HTTPServer: Sendable {
         let waiting = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             state.running -= 1
             guard state.running == 0 else { return [] }
-            for listener in state.listeners { Socket.close(listener) }
-            state.listeners = []
+            state.closeListeners()
             let waiting = state.waiting
             state.waiting = []
             return waiting
@@ -167,12 +176,26 @@ package final class HTTPServer: Sendable {
         for each in waiting { each.resume() }
     }
 
-    /// Stops: accepts nothing more, answers what is in flight, closes idle connections; what is left
+    /// Stops: gives the port back, answers what is in flight, closes idle connections; what is left
     /// after `milliseconds` is cut.
     ///
     /// Returns at once; see ``waitUntilStopped()``.
     package func stop(within milliseconds: Int64 = 10_000) {
-        for loop in loops { loop.submit { $0.stop(within: milliseconds) } }
+        // Weak: a server that was never started runs nothing of this.
+        for loop in loops {
+            loop.submit { [weak self] loop in
+                loop.stop(within: milliseconds)
+                self?.stoppedAccepting(loop.number)
+            }
+        }
+    }
+
+    /// Closes the listeners when no loop can come back to them: the numbers are others' then.
+    private func stoppedAccepting(_ number: Int) {
+        state.withLock { state in
+            state.closed.insert(number)
+            if state.closed.count == loops.count { state.closeListeners() }
+        }
     }
 
     /// Returns when all loops have ended.

@@ -48,6 +48,7 @@ private enum Subject {
         switch self {
         case .object(let address): return address
         case .file(let version, let path):
+            let version = try Invocation.version(named: version)
             let manifest = try versions.manifest(of: version)
             guard let entry = try manifest[Self.treePath(path)] else {
                 throw CommandError(

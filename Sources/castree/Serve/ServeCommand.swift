@@ -148,6 +148,8 @@ extension Invocation {
         options.requiresToken = flag("token")
         options.confirmation = try duration("confirm-within")
         options.workers = try integer("workers") ?? 1
+        // There is no app here that would read them.
+        options.readsMessages = false
         options.notice = { diagnostics.warn(code: "notice", $0) }
         for route in values("proxy") { options.proxies.append(try proxy(route)) }
         try setCertificates(&options)
@@ -176,11 +178,10 @@ extension Invocation {
             throw CommandError.usage(
                 "--index takes the name of a file, without slashes; not '\(options.index)'")
         }
-        // The preset has a fallback of its own, which another one given by name replaces.
-        let fallback = try requiredValue("fallback")
-        if !flag("meteor") || fallback != "navigations" {
+        // The preset has a fallback of its own, which one that is given replaces.
+        if !flag("meteor") || !values("fallback").isEmpty {
             options.fallback =
-                switch fallback {
+                switch try requiredValue("fallback") {
                 case "none": .none
                 case "meteor": .meteor
                 default: .navigations
@@ -207,6 +208,10 @@ extension Invocation {
         if let port = try integer("port").flatMap({ UInt16(exactly: $0) }) {
             if flag("next-port") {
                 throw CommandError.usage("--port names one port; leave --next-port out")
+            }
+            guard values("app-id").isEmpty else {
+                throw CommandError.usage(
+                    "--port names one port, and --app-id has one computed: leave one of them out")
             }
             return .exactly(port)
         }

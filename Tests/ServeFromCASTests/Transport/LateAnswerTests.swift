@@ -57,6 +57,27 @@ struct LateAnswerTests {
         #expect(client.response()?.body == Array("text".utf8))
     }
 
+    // DESIGN.md, "Stopping": listeners close, and what is in flight has its time.
+    @Test(
+        "keeps no port from the next server while it is waited for at the end", arguments: [1, 3])
+    func portWhileStopping(_ loops: Int) throws {
+        let exchanges = Sink<Exchange>()
+        let server = try TestServer(
+            loops: loops,
+            extra: { path, _, exchange in
+                guard path == "/later" else { return nil }
+                exchanges.add(exchange)
+                return .later(within: 600_000, otherwise: { TestHandler.text(204, []) }, gone: nil)
+            })
+        let client = try server.client()
+        client.send(get("/later"))
+        wait { exchanges.all.count == 1 }
+        server.server.stop(within: 600_000)
+        #expect(isRefused(server.port))
+        try #require(exchanges.all.first).answer(TestHandler.text(200, Array("late".utf8)))
+        #expect(client.response()?.body == Array("late".utf8))
+    }
+
     @Test("is called off when the client leaves, and goes nowhere then")
     func gone() throws {
         let exchanges = Sink<Exchange>()

@@ -73,6 +73,19 @@ struct RequestBodyTests {
         }
     }
 
+    @Test("that nobody wants and that is malformed does not take back the answer")
+    func malformedUnwanted() throws {
+        let server = try TestServer()
+        for chunk in ["zz\r\nhello\r\n0\r\n\r\n", "5\r\nhelloo\r\n0\r\n\r\n", "\n"] {
+            var rest = try server.talk(
+                Array(
+                    ("POST /text HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk
+                        + get("/text")).utf8))
+            #expect(TestResponse(&rest)?.status == 405)
+            #expect(rest.isEmpty)
+        }
+    }
+
     @Test("that nobody wants and that is too large ends the connection, not the answer")
     func unwanted() throws {
         let server = try TestServer()

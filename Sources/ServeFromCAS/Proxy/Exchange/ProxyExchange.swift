@@ -152,6 +152,7 @@ final class ProxyExchange: ExchangeStreamHandler {
             hasTimedOut = true
             if link?.isShaking == true {
                 let origin = pool.upstream.origin
+                pool.upstream.resolve()
                 fail(504, "The server \(origin) did not complete the TLS handshake in time.")
                 return
             }
@@ -186,7 +187,12 @@ final class ProxyExchange: ExchangeStreamHandler {
     }
 
     /// The connection was there, but no TLS came of it: another address has the same certificate.
-    func shakingFailed(_ trouble: TLSFailure) { fail(502, trouble.sentence(pool.upstream.origin)) }
+    ///
+    /// But who is there now may be another than whom the name means.
+    func shakingFailed(_ trouble: TLSFailure) {
+        pool.upstream.resolve()
+        fail(502, trouble.sentence(pool.upstream.origin))
+    }
 
     private func endedWithoutHead() {
         let origin = pool.upstream.origin

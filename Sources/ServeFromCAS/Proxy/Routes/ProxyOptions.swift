@@ -34,6 +34,8 @@ package struct ProxyOptions: Sendable {
     package var endedClientIsGone = true
     /// The pseudonym for a Via field (RFC 9110, section 7.6.3); none without it.
     package var via: String?
+    /// How names become addresses.
+    var lookUp: NameLookUp.Function = NameLookUp.addresses
     /// The scheme for X-Forwarded-Proto.
     package var scheme = "http"
 

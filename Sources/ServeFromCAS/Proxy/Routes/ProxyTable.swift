@@ -33,7 +33,9 @@ package final class ProxyTable: Sendable {
                     .malformedRoute,
                     "two proxy routes of one prefix or pattern begin with \(name); leave one out")
             }
-            let upstream = upstreams[route.origin] ?? Upstream(route.origin, tls: tls)
+            let upstream =
+                upstreams[route.origin]
+                ?? Upstream(route.origin, tls: tls, lookUp: options.lookUp)
             upstreams[route.origin] = upstream
             table.append((route, upstream))
         }

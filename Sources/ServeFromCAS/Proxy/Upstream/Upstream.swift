@@ -7,10 +7,17 @@ final class Upstream: Sendable {
     /// How it is spoken to; `nil` for plain http.
     let secure: (TLSContext, UpstreamOrigin)?
     private let isFixed: Bool
+    private let lookUp: NameLookUp.Function
     private let state: Mutex<State>
+
+    /// Milliseconds after which a name is looked up again: most have a longer time to live, but the
+    /// system's resolver does not tell it.
+    private static let freshFor: Int64 = 60_000
 
     private struct State {
         var addresses: [SocketAddress]
+        /// By the clock of the loops, when the last look-up ended.
+        var resolvedAt: Int64 = 0
         var isResolving = false
         var waiting: [EventLoop] = []
     }
@@ -21,8 +28,12 @@ final class Upstream: Sendable {
         case pending
     }
 
-    init(_ origin: UpstreamOrigin, tls: TLSContext?) {
+    init(
+        _ origin: UpstreamOrigin, tls: TLSContext?,
+        lookUp: @escaping NameLookUp.Function = NameLookUp.addresses
+    ) {
         self.origin = origin
+        self.lookUp = lookUp
         secure = origin.isSecure ? tls.map { ($0, origin) } : nil
         var addresses: [SocketAddress] = []
         if let literal = SocketAddress(literal: origin.host, port: origin.port) {
@@ -36,14 +47,18 @@ final class Upstream: Sendable {
     }
 
     /// The addresses in the order to try; while a first look-up is under way, `pending`.
+    ///
+    /// Old ones are given, and looked up again meanwhile.
     func addresses(for loop: EventLoop) -> Addresses {
-        state.withLock { state in
+        let (addresses, isOld) = state.withLock { state -> (Addresses, Bool) in
             guard state.addresses.isEmpty, state.isResolving else {
-                return .known(state.addresses)
+                return (.known(state.addresses), loop.now - state.resolvedAt >= Self.freshFor)
             }
             state.waiting.append(loop)
-            return .pending
+            return (.pending, false)
         }
+        if isOld { resolve() }
+        return addresses
     }
 
     /// Puts an address first that has answered.
@@ -69,7 +84,7 @@ final class Upstream: Sendable {
         }
         guard begins else { return }
         let isStarted = LoopThread.start { [self] in
-            found(NameLookUp.addresses(of: origin.host, port: origin.port))
+            found(lookUp(origin.host, origin.port))
         }
         // No thread to give: whoever asks next begins again.
         if !isStarted { found([]) }
@@ -78,7 +93,13 @@ final class Upstream: Sendable {
     private func found(_ addresses: [SocketAddress]) {
         let waiting = state.withLock { state -> [EventLoop] in
             state.isResolving = false
-            if !addresses.isEmpty { state.addresses = addresses }
+            state.resolvedAt = SystemClock.milliseconds
+            if !addresses.isEmpty {
+                // The one that answered last stays first, if it is still one of them.
+                let first = addresses.firstIndex { $0 == state.addresses.first }
+                state.addresses = addresses
+                if let first { state.addresses.swapAt(0, first) }
+            }
             let waiting = state.waiting
             state.waiting = []
             return waiting

@@ -113,7 +113,6 @@ extension HTTPConnection {
         phase = .ending
         flush()
         stream.finish()
-        if !stream.isClosed, stream.hasQueued { stream.setDeadline(options.progressWindow * 6) }
     }
 
     // MARK: Gathering

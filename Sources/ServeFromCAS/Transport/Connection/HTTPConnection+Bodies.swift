@@ -14,6 +14,12 @@ extension HTTPConnection {
             phase = .waiting(
                 Waiting(head: head, framing: framing, otherwise: otherwise, gone: gone))
             stream.setDeadline(within)
+        case .soon(let within, let otherwise):
+            phase = .waiting(
+                Waiting(
+                    head: head, framing: framing, otherwise: otherwise, gone: nil,
+                    isUnderWay: true))
+            stream.setDeadline(within)
         case .upgrade(let response, let make):
             append(response.bytes)
             append(loop.dateField)
@@ -83,7 +89,7 @@ extension HTTPConnection {
                     PlainAnswer.response(
                         503, "The content is still being read from a slow disk.",
                         method: head.method, fields: [("Retry-After", "30")])
-                }, gone: nil, isVerifying: true))
+                }, gone: nil, isUnderWay: true))
         stream.setDeadline(options.verifyingDeadline)
         let exchange = exchange
         context.objects.verify(object) { exchange.answer(response) }
@@ -134,7 +140,7 @@ extension HTTPConnection {
         } catch {
             // A body that nobody asked for has had its answer.
             phase = .ending
-            if isUnwanted { stream.finish() } else { refuse(error) }
+            if isUnwanted { finishAfterOutput() } else { refuse(error) }
             return bytes.count
         }
     }

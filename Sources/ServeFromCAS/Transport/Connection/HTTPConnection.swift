@@ -42,9 +42,9 @@ final class HTTPConnection: StreamHandler {
         var framing: BodyFraming
         var otherwise: () -> Response
         var gone: (@Sendable () -> Void)?
-        /// The response is there, and only its object is being read: it goes to a client that has
+        /// Another thread is at it (an object is being read): the response goes to a client that has
         /// closed its sending side, too, as any response does.
-        var isVerifying = false
+        var isUnderWay = false
     }
 
     /// A parser in the middle of a head that comes in pieces.
@@ -65,7 +65,7 @@ final class HTTPConnection: StreamHandler {
     /// Whether this request's answer lets the connection live.
     @exclusivity(unchecked) var keepsAlive = true
     var isHTTP10 = false
-    /// Bytes moved when the progress was last looked at.
+    /// Bytes received when a body's progress was last looked at.
     var progressMark: Int64 = 0
     @exclusivity(unchecked) var receivedByteCount: Int64 = 0
     @exclusivity(unchecked) var isWriteStalled = false
@@ -115,7 +115,7 @@ final class HTTPConnection: StreamHandler {
     func receivedEnd(on stream: Stream) {
         hasEnded = true
         switch phase {
-        case .waiting(let waiting) where waiting.isVerifying: stream.pauseReading()
+        case .waiting(let waiting) where waiting.isUnderWay: stream.pauseReading()
         case .waiting(let waiting):
             phase = .ending
             waiting.gone?()
@@ -133,7 +133,7 @@ final class HTTPConnection: StreamHandler {
     func endNoticed(on stream: Stream) {
         // Nobody reads a late answer; what is being sent is only known to be lost when it fails.
         switch phase {
-        case .waiting(let waiting) where waiting.isVerifying: stream.pauseReading()
+        case .waiting(let waiting) where waiting.isUnderWay: stream.pauseReading()
         case .waiting: stream.close()
         case .streaming(let exchange): exchange.endNoticed()
         default: break
@@ -232,7 +232,7 @@ final class HTTPConnection: StreamHandler {
 
     func deadlineReached(on stream: Stream) {
         switch phase {
-        case _ where stream.hasQueued: checkProgress(stream.sentByteCount)
+        case _ where stream.hasQueued: goOn(stream.hasProgressed())
         case .head:
             if partial != nil {
                 refuse(RequestFailure(408, "the request took too long"))
@@ -240,7 +240,10 @@ final class HTTPConnection: StreamHandler {
             } else {
                 stream.finish()
             }
-        case .collecting, .dropping: checkProgress(receivedByteCount)
+        case .collecting, .dropping:
+            let isEnough = receivedByteCount - progressMark >= options.minimumProgress
+            progressMark = receivedByteCount
+            goOn(isEnough)
         case .waiting(let waiting):
             answerLate(requestNumber, .response(waiting.otherwise()))
         case .streaming(let exchange): exchange.deadlineReached()
@@ -249,12 +252,11 @@ final class HTTPConnection: StreamHandler {
     }
 
     /// Cuts a client that is too slow to be worth its memory.
-    private func checkProgress(_ count: Int64) {
-        guard count - progressMark >= options.minimumProgress else {
+    private func goOn(_ hasProgressed: Bool) {
+        guard hasProgressed else {
             stream.close()
             return
         }
-        progressMark = count
         stream.setDeadline(options.progressWindow)
     }
 
@@ -264,7 +266,7 @@ final class HTTPConnection: StreamHandler {
         if stream.hasQueued {
             if !isWriteStalled {
                 isWriteStalled = true
-                progressMark = stream.sentByteCount
+                stream.beginProgress()
                 stream.setDeadline(options.progressWindow)
             }
             if !isStreaming {

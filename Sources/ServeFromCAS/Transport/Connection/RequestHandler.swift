@@ -34,6 +34,9 @@ package enum Answer {
     /// If nobody does, what `otherwise` gives is sent. `gone` is called on the loop's thread when the client
     /// leaves before the answer; a client that has closed its sending side counts as gone.
     case later(within: Int64, otherwise: () -> Response, gone: (@Sendable () -> Void)?)
+    /// As `later`, for what is being worked at: a client that has closed its sending side is served,
+    /// as any other answer would be.
+    case soon(within: Int64, otherwise: () -> Response)
     /// A 101: the response's head is sent, then the bytes belong to the stream's new handler, those
     /// that have come after the head first.
     case upgrade(ResponseHead, (Stream) -> any StreamHandler)

@@ -50,7 +50,7 @@ extension EventLoop {
         dateField.append(contentsOf: [13, 10])
     }
 
-    private func handle(_ event: Poller.Event) {
+    func handle(_ event: Poller.Event) {
         if event.token == Poller.wakeToken {
             poller.clearWake()
             return
@@ -67,7 +67,7 @@ extension EventLoop {
     }
 
     /// Does what was put off until no handler is in the middle of something.
-    private func settle() {
+    func settle() {
         while !afterCalls.isEmpty {
             let work = afterCalls
             afterCalls.removeAll(keepingCapacity: true)
@@ -76,7 +76,7 @@ extension EventLoop {
         while let (stream, number) = failures.popLast() { stream.sendFailed(number) }
     }
 
-    private func takeTurns() {
+    func takeTurns() {
         guard !turns.isEmpty else { return }
         let current = turns
         turns.removeAll(keepingCapacity: true)
@@ -86,7 +86,7 @@ extension EventLoop {
         }
     }
 
-    private func expire() {
+    func expire() {
         while let slot = deadlines.popExpired(now: now) { streams[slot]?.deadlineReached() }
         if acceptsAgainAt <= now {
             acceptsAgainAt = DeadlineQueue.never

@@ -4,6 +4,10 @@ package struct LoopOptions: Sendable {
     package var linger: Int64 = 2000
     /// The same in bytes.
     package var lingerByteCount = 1 << 20
+    /// Milliseconds in which a peer must take something of what is queued for it.
+    package var progressWindow: Int64 = 10_000
+    /// What it must take in a window.
+    package var minimumProgress: Int64 = 4096
     /// Bytes of a file for one system call.
     package var sliceByteCount = 2 << 20
     /// Bytes for one stream before others have their turn.

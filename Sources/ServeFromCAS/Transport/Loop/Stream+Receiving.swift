@@ -102,12 +102,4 @@ extension Stream {
         lingered += count
         if lingered > loop.options.lingerByteCount { close() }
     }
-
-    func deadlineReached() {
-        if finishing == .no {
-            handler?.deadlineReached(on: self)
-        } else {
-            close()
-        }
-    }
 }

@@ -89,6 +89,9 @@ package final class Stream {
     /// The errno of a send that failed while its peer is still read.
     var sendFailure: Int32?
     var lingered = 0
+    /// Bytes sent, and those acknowledged, when the peer's progress was last looked at.
+    var sentMark: Int64 = 0
+    var acknowledgedMark: Int64 = 0
 
     enum Finishing { case no, afterOutput, lingering }
     enum HalfClosing { case no, afterOutput, done }
@@ -110,8 +113,10 @@ package final class Stream {
 
     /// Calls the handler's `deadlineReached` in so many milliseconds, instead of any earlier plan;
     /// `nil` for never.
+    ///
+    /// Without effect on a stream that finishes, whose deadlines are its own.
     package func setDeadline(_ milliseconds: Int64?) {
-        guard !isClosed else { return }
+        guard !isEnding else { return }
         loop.setDeadline(
             of: self, milliseconds.map { loop.now + $0 } ?? DeadlineQueue.never)
     }
@@ -183,7 +188,8 @@ package final class Stream {
         onEnd = nil
     }
 
-    /// Ends the stream when all that is queued has been sent.
+    /// Ends the stream when all that is queued has been sent, or when the peer takes none of it
+    /// (``LoopOptions/minimumProgress``).
     ///
     /// Then it lingers: what the peer still sends is read and dropped for a short while, so that a
     /// reset does not destroy the last answer on its way (RFC 9112, section 9.6).
@@ -191,6 +197,9 @@ package final class Stream {
         guard !isClosed, finishing == .no else { return }
         finishing = .afterOutput
         finishIfSent()
+        guard finishing == .afterOutput, hasQueued, !isClosed else { return }
+        beginProgress()
+        loop.setDeadline(of: self, loop.now + loop.options.progressWindow)
     }
 
     func finishIfSent() {

@@ -134,7 +134,11 @@ package final class ContentCache: ObjectSource {
 
     /// Opens an object's file, and verifies it if it is not known as it is now.
     private func open(_ object: ObjectID, _ size: Int64) throws(StoreError) -> ObjectContent {
-        guard let reader = try store.open(object) else { throw missing(object) }
+        guard let reader = try store.open(object) else {
+            // What was collected must not keep its place on the disk by being open here.
+            state.withLock { $0.opened.remove(object) }
+            throw missing(object)
+        }
         let open = OpenObject(reader)
         let stamp = try open.currentStamp()
         let verdict = keep(open, stamp)
@@ -214,6 +218,28 @@ package final class ContentCache: ObjectSource {
         }
         return noted
     }
+
+    /// Closes files: those that are gone from the store and are only kept on disk by being open, and
+    /// those that `isNeeded` does not name.
+    ///
+    /// What is being sent goes on. What was found of a file is remembered, should it be asked for again.
+    func close(unless isNeeded: (ObjectID) -> Bool = { _ in true }) {
+        let opened = state.withLock { $0.opened.values }
+        // The system is asked without the lock: loops need it for every object.
+        for each in opened where !isNeeded(each.object.address) || each.object.isRemoved {
+            state.withLock { state in
+                let address = each.object.address
+                // Another file may have come in its place.
+                guard state.opened.peek(address)?.object === each.object else { return }
+                state.opened.remove(address)
+                guard let sound = each.sound else { return }
+                state.verdicts.insert(address, Verdict(stamp: sound, failure: nil), cost: 1)
+            }
+        }
+    }
+
+    /// Files that are kept open.
+    var openCount: Int { state.withLock { $0.opened.count } }
 
     private func missing(_ object: ObjectID) -> StoreError {
         StoreError(

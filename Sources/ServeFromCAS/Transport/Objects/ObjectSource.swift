@@ -37,6 +37,13 @@ package final class OpenObject: Sendable {
         FileStamp(try POSIXFileSystem().status(reader.file.raw))
     }
 
+    /// Whether no name leads to the file any more: it is on the disk for those who have it open.
+    var isRemoved: Bool {
+        // A file whose status cannot be had is no use either.
+        guard let status = try? POSIXFileSystem().status(reader.file.raw) else { return true }
+        return status.linkCount == 0
+    }
+
     /// Reads all of it and compares it with its address.
     func verify() throws(StoreError) {
         try reader.forEachPiece { _ throws(StoreError) in }

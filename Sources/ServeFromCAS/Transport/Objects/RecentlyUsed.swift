@@ -59,6 +59,15 @@ struct RecentlyUsed<Value> {
         return entries[position].value
     }
 
+    /// A value that is here; asking is not a use of it.
+    func peek(_ key: ObjectID) -> Value? {
+        guard let slot = slot(of: key) else { return nil }
+        return entries[Int(slots[slot])].value
+    }
+
+    /// All values that are here, in no order.
+    var values: [Value] { entries.compactMap(\.value) }
+
     /// Changes a value that is here, which is not a use of it.
     mutating func update(_ key: ObjectID, _ change: (inout Value) -> Void) {
         guard let slot = slot(of: key) else { return }

@@ -2,10 +2,13 @@ import CSystem
 
 /// Host names to addresses, as the system knows them (getaddrinfo(3)).
 enum NameLookUp {
+    /// Looks a name up; a test gives another one.
+    typealias Function = @Sendable (_ name: String, _ port: UInt16) -> [SocketAddress]
+
     /// The addresses of a name, in the order to try; none if it is not known.
     ///
     /// It blocks, for seconds when a name server is silent: never call it on a loop's thread.
-    static func addresses(of name: String, port: UInt16) -> [SocketAddress] {
+    @Sendable static func addresses(of name: String, port: UInt16) -> [SocketAddress] {
         var found = [castree_resolved](repeating: castree_resolved(), count: 16)
         let count = castree_resolve(name, &found, Int32(found.count))
         var addresses: [SocketAddress] = []

@@ -147,6 +147,12 @@ enum Socket {
         return address.isEmpty ? nil : SocketAddress(address: address, port: port)
     }
 
+    /// Bytes that were given to the system and that the peer has not acknowledged; 0 where it cannot
+    /// tell.
+    static func unacknowledgedByteCount(_ socket: Int32) -> Int {
+        max(0, Int(castree_unacknowledged(socket)))
+    }
+
     /// Makes `close` reset the connection; what can fail here is already broken.
     static func resetOnClose(_ socket: Int32) { _ = castree_reset_on_close(socket) }
 

@@ -1,0 +1,232 @@
+import CASStore
+import Synchronization
+import VersionTree
+
+// Which version a request gets.
+//
+// A loop never waits for the store: another process may keep its lock for as long as it likes. What is
+// not at hand is fetched on another thread, and the request is answered then.
+extension AppHandler {
+    /// What was fetched for a request.
+    struct Fetched: Sendable {
+        /// Versions; `nil` for those that cannot be had.
+        var entries: [VersionName: SiteShelf.Entry?] = [:]
+        /// Whether the begin of the page has been seen to.
+        var hasBegun = false
+    }
+
+    /// Milliseconds for another process to let go of the store.
+    private static let fetchDeadline: Int64 = 30_000
+
+    func respondCurrent(_ head: borrowing RequestHead, _ state: LoopState) -> Response {
+        let generation = shelf.currentGeneration
+        if state.generation != generation {
+            state.current = shelf.current.map { Responder(site: $0.site) }
+            state.others = [:]
+            state.generation = generation
+        }
+        guard state.current != nil else { return Self.nothingCurrent(head.method) }
+        return state.current?.respond(to: head) ?? Self.nothingCurrent(head.method)
+    }
+
+    private func respond(
+        _ head: borrowing RequestHead, _ entry: SiteShelf.Entry, _ state: LoopState
+    ) -> Response {
+        if entry.site === state.current?.site, state.generation == shelf.currentGeneration {
+            return respondCurrent(head, state)
+        }
+        let version = entry.site.version
+        if state.others[version]?.site !== entry.site {
+            if state.others.count >= 8 { state.others = [:] }
+            state.others[version] = Responder(site: entry.site, headCountMax: 256)
+        }
+        return state.others[version]?.respond(to: head)
+            ?? Responder.respond(to: head, site: entry.site)
+    }
+
+    /// Answers a request of a page.
+    ///
+    /// - Parameter cookies: what is set beside the pins' cookie.
+    func respondPinned(
+        _ head: RequestHead, _ exchange: Exchange, _ cookies: [String],
+        _ fetched: Fetched = Fetched()
+    ) -> Answer {
+        let request = PinRequest(
+            head, cookieName: cookieName, connection: exchange.connection.raw)
+        if request.load == .page, !fetched.hasBegun, isPageNews {
+            return later(head, exchange) {
+                self.pageBegins(SystemClock.now)
+                var fetched = fetched
+                fetched.hasBegun = true
+                return fetched
+            } then: {
+                self.respondPinned(head, exchange, cookies, $0)
+            }
+        }
+        guard let current = shelf.current else {
+            return .response(adding(cookies, to: Self.nothingCurrent(head.method)))
+        }
+        var unknown: [VersionName] = []
+        let decision = pins.withLock { pins in
+            pins.decideIfKnown(
+                request, current: current.site.version, now: SystemClock.now,
+                newBrowser: Self.newBrowser()
+            ) { version, path in
+                if let entry = find(version, fetched) {
+                    return entry?.site.contains(path) ?? false
+                }
+                unknown.append(version)
+                return nil
+            }
+        }
+        guard let decision else {
+            return fetch(unknown, head, exchange, fetched) {
+                self.respondPinned(head, exchange, cookies, $0)
+            }
+        }
+        return carryOut(decision, of: request, head, exchange, cookies, fetched)
+    }
+
+    private func carryOut(
+        _ decision: PinTable.Decision, of request: PinRequest, _ head: RequestHead,
+        _ exchange: Exchange, _ cookies: [String], _ fetched: Fetched
+    ) -> Answer {
+        let then: @Sendable (Fetched) -> Answer = {
+            self.carryOut(decision, of: request, head, exchange, cookies, $0)
+        }
+        switch decision {
+        case .serve(let version, let cookie, let label):
+            guard let found = find(version, fetched) else {
+                return fetch([version], head, exchange, fetched, then: then)
+            }
+            guard let entry = found else {
+                return .response(adding(cookies, to: Self.gone(head.method)))
+            }
+            var response = respond(head, entry, fetched, exchange)
+            if request.load != .subresource, label != nil || request.hints == 7 {
+                // On a 304, too: the stored response may have another.
+                response.head.add("Permissions-Policy", PageLabel.policy(label))
+            }
+            if let cookie {
+                response.head.add("Set-Cookie", cookie.setCookie(cookieName, isSecure: isSecure))
+            }
+            return .response(adding(cookies, to: response))
+        case .doubt(let versions):
+            let unknown = versions.filter { find($0, fetched) == nil }
+            guard unknown.isEmpty else {
+                return fetch(unknown, head, exchange, fetched, then: then)
+            }
+            let entries = versions.compactMap { find($0, fetched) ?? nil }
+            guard entries.count == versions.count, let first = entries.first,
+                PinTable.agree(entries.map(\.site), on: head)
+            else { return .response(adding(cookies, to: PinTable.refusal(head.method))) }
+            let response = respond(head, first, fetched, exchange)
+            return .response(adding(cookies, to: response))
+        }
+    }
+
+    private func respond(
+        _ head: borrowing RequestHead, _ entry: SiteShelf.Entry, _ fetched: Fetched,
+        _ exchange: Exchange
+    ) -> Response {
+        // Pinned by the decision: what was taken from the shelf since it was fetched belongs there.
+        if !fetched.entries.isEmpty { shelf.keep(entry) }
+        return respond(head, entry, loops[exchange.loop.number])
+    }
+
+    /// The version that a request belongs to, for the page's own requests to the server.
+    ///
+    /// `nil` also while it could only be told by fetching.
+    func version(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
+        let request = PinRequest(
+            head, cookieName: cookieName, connection: exchange.connection.raw)
+        guard let current = shelf.current else { return nil }
+        let decision = pins.withLock { pins in
+            pins.decideIfKnown(
+                request, current: current.site.version, now: SystemClock.now,
+                newBrowser: Self.newBrowser()
+            ) { version, path in shelf.entry(version).map { $0.site.contains(path) } }
+        }
+        switch decision {
+        case .serve(let version, _, _): return version.description
+        case .doubt, nil: return nil
+        }
+    }
+
+    // MARK: Fetching
+
+    /// Whether something is to be done before a page is answered.
+    private var isPageNews: Bool {
+        if shelf.hasNews { return true }
+        return startup?.isDue(shelf.lifecycle) ?? false
+    }
+
+    /// A version that is at hand, `.some(nil)` if it cannot be had; `nil` if nobody has looked.
+    private func find(_ version: VersionName, _ fetched: Fetched) -> SiteShelf.Entry?? {
+        if let entry = shelf.entry(version) { return .some(entry) }
+        return fetched.entries[version]
+    }
+
+    private func fetch(
+        _ versions: [VersionName], _ head: RequestHead, _ exchange: Exchange, _ fetched: Fetched,
+        then: @escaping @Sendable (Fetched) -> Answer
+    ) -> Answer {
+        later(
+            head, exchange,
+            {
+                var fetched = fetched
+                for version in versions { fetched.entries[version] = .some(self.open(version)) }
+                return fetched
+            }, then: then)
+    }
+
+    /// Answers when another thread has done its work.
+    func later<Result: Sendable>(
+        _ head: RequestHead, _ exchange: Exchange, _ work: @escaping @Sendable () -> Result,
+        then: @escaping @Sendable (Result) -> Answer
+    ) -> Answer {
+        let isTaken = storeWork.add {
+            let result = work()
+            exchange.answer { then(result) }
+        }
+        guard isTaken else { return .response(Self.busy(head.method)) }
+        let method = head.method
+        return .soon(within: Self.fetchDeadline, otherwise: { Self.busy(method) })
+    }
+
+    private func open(_ version: VersionName) -> SiteShelf.Entry? {
+        do throws(StoreError) {
+            return try shelf.open(version)
+        } catch {
+            // Retired while nobody held it: its page has to be loaded again.
+            if error.code != .noVersion { notice(error.message) }
+            return nil
+        }
+    }
+
+    private static func newBrowser() -> String {
+        // Without random numbers a counter still tells one browser from another.
+        let token = try? randomToken()
+        return token ?? "browser" + String(SystemClock.nanoseconds)
+    }
+
+    // MARK: Answers of its own
+
+    private static func busy(_ method: Method) -> Response {
+        PlainAnswer.response(
+            503, "The store is busy: another process has kept its lock for long.", method: method,
+            fields: [("Retry-After", "5")])
+    }
+
+    private static func nothingCurrent(_ method: Method) -> Response {
+        PlainAnswer.response(
+            503, "No version is current; castree activate VERSION makes one so.", method: method,
+            fields: [("Retry-After", "1")])
+    }
+
+    private static func gone(_ method: Method) -> Response {
+        PlainAnswer.response(
+            409, "The version that this page was loaded from is gone: load the page again.",
+            method: method)
+    }
+}

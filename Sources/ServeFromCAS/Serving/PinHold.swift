@@ -1,0 +1,19 @@
+import Synchronization
+import VersionTree
+
+/// The pin of a version that is served, or the place for it until one can be made.
+final class PinHold: Sendable {
+    let version: String
+    private let pin: Mutex<VersionPin?>
+
+    init(_ version: String, _ pin: VersionPin?) {
+        self.version = version
+        self.pin = Mutex(pin)
+    }
+
+    /// Whether no process can retire the version.
+    var isHeld: Bool { pin.withLock { $0 != nil } }
+
+    /// Takes a pin that could not be made before.
+    func take(_ new: VersionPin) { pin.withLock { $0 = new } }
+}

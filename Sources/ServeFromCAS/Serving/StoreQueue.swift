@@ -1,0 +1,49 @@
+import Synchronization
+
+/// Work on the store that a loop must not do: it may wait for the disk, or for a process that has a
+/// lock.
+///
+/// Done in order on a thread of its own, which ends when nothing is left. Safe to use from all
+/// threads.
+final class StoreQueue: Sendable {
+    private struct State: Sendable {
+        var work: [@Sendable () -> Void] = []
+        var isRunning = false
+    }
+
+    /// Far more than there are connections that wait for it, unless they come again and again.
+    private static let countMax = 4096
+    private let state = Mutex(State())
+
+    /// Does `work`, soon.
+    /// - Returns: `false` if too much waits already, or the system has no thread to give.
+    func add(_ work: @escaping @Sendable () -> Void) -> Bool {
+        let (isTaken, needsThread) = state.withLock { state in
+            guard state.work.count < Self.countMax else { return (false, false) }
+            state.work.append(work)
+            defer { state.isRunning = true }
+            return (true, !state.isRunning)
+        }
+        guard needsThread else { return isTaken }
+        if LoopThread.start({ self.run() }) { return true }
+        state.withLock { state in
+            state.isRunning = false
+            state.work = []
+        }
+        return false
+    }
+
+    private func run() {
+        while let work = next() { work() }
+    }
+
+    private func next() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            guard !state.work.isEmpty else {
+                state.isRunning = false
+                return nil
+            }
+            return state.work.removeFirst()
+        }
+    }
+}

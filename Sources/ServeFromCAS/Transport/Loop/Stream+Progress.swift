@@ -1,0 +1,34 @@
+// Whether the peer of a stream takes what is sent to it.
+extension Stream {
+    /// Begins to watch what the peer takes.
+    func beginProgress() {
+        sentMark = sentByteCount
+        acknowledgedMark = acknowledgedByteCount
+    }
+
+    /// Whether the peer has taken enough since the watch began, or since this was asked last.
+    ///
+    /// The system says that there is room again only when a third of its buffer is free, which may be
+    /// megabytes: what the peer has acknowledged counts, too.
+    func hasProgressed() -> Bool {
+        let acknowledged = acknowledgedByteCount
+        let moved = max(sentByteCount - sentMark, acknowledged - acknowledgedMark)
+        sentMark = sentByteCount
+        acknowledgedMark = acknowledged
+        return moved >= loop.options.minimumProgress
+    }
+
+    /// Asks the system; for streams that are stuck, not for every answer.
+    private var acknowledgedByteCount: Int64 {
+        sentByteCount - Int64(Socket.unacknowledgedByteCount(socket))
+    }
+
+    func deadlineReached() {
+        switch finishing {
+        case .no: handler?.deadlineReached(on: self)
+        case .afterOutput where hasQueued && hasProgressed():
+            loop.setDeadline(of: self, loop.now + loop.options.progressWindow)
+        case .afterOutput, .lingering: close()
+        }
+    }
+}

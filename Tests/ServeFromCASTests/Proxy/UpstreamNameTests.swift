@@ -1,0 +1,98 @@
+import CASStore
+import Synchronization
+import Testing
+
+@testable import ServeFromCAS
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+// docs/serving.md, "Proxy": a name may come to mean another address while the server runs.
+@Suite("The name of a proxy's server")
+struct UpstreamNameTests {
+    /// What the look-ups find, and how many there were.
+    private final class Names: Sendable {
+        let found = Mutex<[SocketAddress]>([])
+        let asked = Sink<String>()
+
+        var function: NameLookUp.Function {
+            { name, _ in
+                self.asked.add(name)
+                return self.found.withLock { $0 }
+            }
+        }
+    }
+
+    private func known(_ upstream: Upstream, _ loop: EventLoop) -> [SocketAddress] {
+        if case .known(let addresses) = upstream.addresses(for: loop) { addresses } else { [] }
+    }
+
+    @Test("is looked up again when the answer is older than a minute, and old ones serve meanwhile")
+    func old() throws {
+        let names = Names()
+        let (first, second) = (SocketAddress.loopback4(1), SocketAddress.loopback4(2))
+        names.found.withLock { $0 = [first] }
+        let upstream = Upstream(
+            UpstreamOrigin(host: "api.example", port: 80, authority: "api.example"), tls: nil,
+            lookUp: names.function)
+        let loop = try EventLoop()
+        upstream.resolve()
+        while known(upstream, loop) != [first] { sched_yield() }
+        loop.now = SystemClock.milliseconds
+        #expect(known(upstream, loop) == [first])
+        #expect(names.asked.all.count == 1)
+        names.found.withLock { $0 = [second, first] }
+        loop.now = SystemClock.milliseconds + 61_000
+        #expect(known(upstream, loop) == [first])
+        // The one that was first is still one of them, and stays first.
+        loop.now = SystemClock.milliseconds
+        while known(upstream, loop) != [first, second] { sched_yield() }
+        #expect(names.asked.all == ["api.example", "api.example"])
+        names.found.withLock { $0 = [] }
+        loop.now = SystemClock.milliseconds + 61_000
+        #expect(known(upstream, loop) == [first, second])
+        while names.asked.all.count < 3 { sched_yield() }
+        // Nothing found is no reason to forget.
+        loop.now = SystemClock.milliseconds
+        #expect(known(upstream, loop) == [first, second])
+    }
+
+    @Test("is looked up again when who is there speaks no TLS as it should")
+    func failedHandshake() throws {
+        let plain = try TestServer()
+        let names = Names()
+        names.found.withLock { $0 = [.loopback4(plain.port)] }
+        var options = ProxyOptions.patient
+        options.lookUp = names.function
+        let table = try ProxyTable(
+            [ProxyRoute("/api=https://api.example:\(plain.port)")], options: options)
+        let server = try TestServer.answering { _, head, _ in table.answer(head) }
+        let client = try server.client()
+        client.send(get("/api/hello"))
+        #expect(client.response()?.status == 502)
+        while names.asked.all.count < 2 { sched_yield() }
+    }
+
+    @Test("is looked up again when who is there does not complete the TLS handshake")
+    func lateHandshake() throws {
+        // Connections wait there, and nobody takes them.
+        let silent = try Socket.listen(.loopback4(0))
+        defer { Socket.close(silent) }
+        let port = Socket.port(of: silent)
+        let names = Names()
+        names.found.withLock { $0 = [.loopback4(port)] }
+        var options = ProxyOptions.patient
+        options.handshake = 100
+        options.lookUp = names.function
+        let table = try ProxyTable(
+            [ProxyRoute("/api=https://api.example:\(port)")], options: options)
+        let server = try TestServer.answering { _, head, _ in table.answer(head) }
+        let client = try server.client()
+        client.send(get("/api/hello"))
+        #expect(client.response()?.status == 504)
+        while names.asked.all.count < 2 { sched_yield() }
+    }
+}

@@ -1,0 +1,100 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+// docs/serving.md, "No mixed page": other processes use the store, too, and one of them may be stopped
+// while it has the lock of the lifecycle. Only what needs that lock waits.
+@Suite("A server whose store is locked by another process")
+struct BusyStoreTests {
+    /// The lock of the lifecycle, as another process holds it.
+    private final class Lock {
+        private var file: Descriptor?
+
+        init(_ store: TemporaryStore) throws {
+            let system = POSIXFileSystem()
+            let leases = store.versions.directories.leases.raw
+            let file = try system.open(leases, ".lifecycle", .updating, mode: 0o644)
+            #expect(try system.lock(file.raw, exclusive: true, waiting: false))
+            self.file = consume file
+        }
+
+        func release() { file = nil }
+    }
+
+    private func isServed(_ app: TestApp, _ title: String) throws {
+        for _ in 0..<3 {
+            #expect(try app.browser().navigate().text.contains(title))
+            #expect(try app.browser().ask("GET", "/same.txt").text == "the same in all")
+        }
+    }
+
+    @Test(
+        "answers others while a page waits for a version that is not open yet", arguments: [1, 2])
+    func cookie(_ workers: Int) throws {
+        let app = try TestApp(TemporaryStore.app()) { $0.workers = workers }
+        let lock = try Lock(app.store)
+        let waiting = try (0..<4).map { _ in try app.browser() }
+        for browser in waiting {
+            // What a page of version 2 has, or anybody who makes it up.
+            browser.cookies["castree_page_\(app.port)"] = "abcdefghijklmnop.2"
+            browser.send("GET", "/app.js", scriptLoad + [("Referer", browser.origin + "/")])
+        }
+        // One has nothing more to say, and is served all the same.
+        waiting[0].client.finishSending()
+        try isServed(app, "one")
+        lock.release()
+        for browser in waiting { #expect(browser.client.response()?.text == "run('two')") }
+    }
+
+    @Test("answers others while a page waits for its version to be started, and starts it then")
+    func boot() throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        let app = try TestApp(store) { $0.confirmation = .seconds(600) }
+        let old = try app.browser()
+        try old.navigate()
+        try store.versions.activateAtNextBoot("2")
+        let lock = try Lock(store)
+        let page = try app.browser()
+        page.send("GET", "/", navigation)
+        for _ in 0..<3 { #expect(try old.load("/app.js").text == "run('one')") }
+        lock.release()
+        #expect(page.client.response()?.text.contains("two") == true)
+        #expect(try store.reopened().lifecycle().boot?.version == "2")
+    }
+
+    @Test("answers others while a confirmation waits, and takes it then")
+    func confirmation() throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        try store.versions.activateAtNextBoot("2")
+        let app = try TestApp(store) { $0.confirmation = .seconds(600) }
+        let page = try app.browser()
+        #expect(try page.navigate().text.contains("two"))
+        let lock = try Lock(store)
+        page.send(
+            "POST", "/_castree/confirm", [("Origin", page.origin), ("Referer", page.origin + "/")])
+        try isServed(app, "two")
+        lock.release()
+        #expect(page.client.response()?.status == 204)
+        #expect(try store.reopened().lifecycle().knownGood.contains("2"))
+    }
+
+    @Test("has its work done in order, by one thread at a time")
+    func order() throws {
+        let queue = StoreQueue()
+        let done = Sink<Int>()
+        for number in 0..<1000 { #expect(queue.add { done.add(number) }) }
+        while done.all.count < 1000 { sched_yield() }
+        #expect(done.all == Array(0..<1000))
+    }
+}

@@ -1,0 +1,63 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+// docs/serving.md, "No mixed page": while a page has a version, no process can retire it.
+@Suite("A version that could not be pinned")
+struct PinRetryTests {
+    private func opened(_ store: TemporaryStore, _ disk: FaultyFileSystem) throws -> VersionStore {
+        try VersionStore.open(
+            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+    }
+
+    @Test("is pinned later, and the operator was told once that it was not")
+    func later() throws {
+        let store = try TemporaryStore.app()
+        let disk = FaultyFileSystem()
+        let versions = try opened(store, disk)
+        // EACCES: the leases are another user's.
+        disk.arm(.fail(13, at: 1, of: [.open], path: ".pin-"))
+        let app = try TestApp(store, over: versions)
+        #expect(disk.hasFired)
+        #expect(
+            app.notices.all.filter { $0.contains("cannot be kept from being retired") }.count == 1)
+        try app.browser().navigate()
+        app.look(after: .seconds(10))
+        app.look(after: .seconds(20))
+        #expect(try store.reopened().pinnedVersions() == ["1"])
+        #expect(
+            app.notices.all.filter { $0.contains("cannot be kept from being retired") }.count == 1)
+    }
+
+    @Test("on a read-only disk is pinned once that can be written")
+    func readOnly() throws {
+        let store = try TemporaryStore.app()
+        let disk = FaultyFileSystem()
+        let versions = try opened(store, disk)
+        disk.arm(.refuseChanges)
+        let app = try TestApp(store, over: versions)
+        #expect(try app.browser().navigate().text.contains("one"))
+        app.look(after: .seconds(10))
+        #expect(try store.reopened().pinnedVersions() == [])
+        disk.disarm()
+        app.look(after: .seconds(20))
+        #expect(try store.reopened().pinnedVersions() == ["1"])
+    }
+
+    @Test("on a full disk is pinned with the store's reserve")
+    func full() throws {
+        let store = try TemporaryStore.app()
+        let disk = FaultyFileSystem()
+        let versions = try opened(store, disk)
+        // ENOSPC.
+        disk.arm(.fail(28, at: 1, of: [.open], path: ".pin-"))
+        let app = try TestApp(store, over: versions)
+        #expect(disk.hasFired)
+        #expect(try store.reopened().pinnedVersions() == ["1"])
+        #expect(app.notices.all.isEmpty)
+    }
+}
