@@ -168,8 +168,8 @@ extension Store {
         _ body: () throws(StoreError) -> Void
     ) throws(StoreError) {
         if let moment {
-            try index.lock(.writing)
-            defer { index.unlock() }
+            try index.locks.lock(.writing)
+            defer { index.locks.unlock() }
             // Nobody has written since, so nobody can rely on it. Without the index, which may be in
             // doubt, or have no room.
             if let stamp = try index.readStamp(), stamp.epoch == moment.epoch,

@@ -36,7 +36,7 @@ extension Store {
                 let found = try index.disagreeingNow(connection, isDeep: isDeep, facts)
                 // Whoever has put a manifest in its place and not committed yet is still at it: while
                 // this transaction reads, nobody commits.
-                return (found, try !index.isSomebodyWriting())
+                return (found, try !index.locks.isSomebodyWriting())
             }
         }
         if isCertain || found.isEmpty || found.contains(where: { $0.kind == .damagedIndex }) {

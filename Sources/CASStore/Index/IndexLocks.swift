@@ -64,6 +64,13 @@ final class IndexLocks {
         fileSystem.unlock(files.writer.raw)
     }
 
+    /// Whether a write transaction of somebody else runs now; the caller has locked for reading.
+    func isSomebodyWriting() throws(StoreError) -> Bool {
+        guard try excludeWriters(waiting: false) else { return true }
+        admitWriters()
+        return false
+    }
+
     /// Returns when every write transaction that runs now has ended.
     func waitForWriters() throws(StoreError) {
         try lock(.writing)

@@ -38,7 +38,7 @@ struct OwedRelease {
         var writer = JSONWriter()
         writer.value(.object([.init(key: "version", value: .string(version))]))
         try versions.fileSystem.replaceFile(
-            root, StoreLayout.owed, with: writer.bytes, token: "new",
+            root, StoreLayout.owed, with: writer.bytes, token: randomToken(),
             durably: versions.store.options.isDurable)
     }
 }

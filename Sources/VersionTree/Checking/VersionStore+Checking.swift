@@ -147,13 +147,22 @@ extension VersionStore {
             .compactMap(\.object))
         if !lost.isEmpty { places = try self.places(of: lost, in: names) }
         if repairing {
+            // A tree that shows a damaged inode must go: it is complete or not served. It goes first: once
+            // the content is back, nobody would ask what a tree shows that a killed repair has left.
+            var showing: Set<String> = []
+            for name in Set(places.values.joined().map(\.version)) where try isMaterialized(name) {
+                try removeTree(of: name)
+                showing.insert(name)
+            }
+            if !showing.isEmpty { try store.sync(directories.versions.raw) }
             let (repaired, affected) = try store.repairObjects(confirmed)
             findings = repaired
-            // A tree that shows a damaged inode must go: it is complete or not served.
-            for name in affected {
+            for name in showing.union(affected).sorted() {
                 try removeTree(of: name)
-                // Whole again where a sound twin gave back what was damaged.
-                if try store.versionRow(name)?.isComplete == true { try materialize(name) }
+                // Whole again where a sound twin gave back what was damaged, or somebody else has.
+                if try store.versionRow(name)?.isComplete == true {
+                    _ = try materializeIfRegistered(name)
+                }
             }
             if findings.contains(where: { $0.kind == .damagedTwin }) {
                 try rebuildExecutables(names)
@@ -212,7 +221,9 @@ extension VersionStore {
                 try isMaterialized(name)
             else { continue }
             try removeTree(of: name)
-            if try row(of: name).isComplete { try materialize(name) }
+            if try store.versionRow(name)?.isComplete == true {
+                _ = try materializeIfRegistered(name)
+            }
         }
     }
 
@@ -258,6 +269,11 @@ extension VersionStore {
         }
         let row = isName(name) ? try store.versionRow(name) : nil
         if let row, !row.isComplete {
+            // An add shows the tree before it has committed that the version is complete.
+            try store.waitForWriters()
+            guard try store.versionRow(name)?.isComplete == false, try isMaterialized(name) else {
+                return nil
+            }
             return Finding(
                 .strayTree, version: name, path: path,
                 "version \(name) is incomplete and still has a tree")
@@ -302,6 +318,7 @@ extension VersionStore {
         _ = try fileSystem.lock(tree.raw, exclusive: true, waiting: true)
         defer { fileSystem.unlock(tree.raw) }
         try fileSystem.renameIfPresent(versions, name, to: versions, hidden)
+        try store.waitForWriters()
         let isIncomplete = isName(name) ? try store.versionRow(name)?.isComplete == false : false
         if try hasManifest(name), !isIncomplete {
             do throws(StoreError) {
@@ -324,6 +341,10 @@ extension VersionStore {
         guard let manifest = parsed ?? readAgain else { return }
         var found = try TreeCheck(store: store, manifest: manifest, sound: sound).run()
         report.checkedTrees += 1
+        if !found.isEmpty, let now = try readable(name) {
+            // The manifest may have been replaced since it was read, and the tree with it.
+            found = try TreeCheck(store: store, manifest: now, sound: SoundInodes()).run()
+        }
         // Retired meanwhile: the tree went first, and nothing is wrong.
         guard !found.isEmpty, try store.versionRow(name) != nil else { return }
         if repairing {

@@ -74,11 +74,11 @@ extension VersionStore {
     }
 
     /// - Returns: `true`, also if the version was retired meanwhile: then it needs no tree.
-    private func materializeIfRegistered(_ name: String) throws(StoreError) -> Bool {
+    func materializeIfRegistered(_ name: String) throws(StoreError) -> Bool {
         do throws(StoreError) {
             try materialize(name)
         } catch {
-            guard error.code == .noVersion else { throw error }
+            guard error.code == .noVersion || error.code == .busy else { throw error }
         }
         return true
     }
@@ -124,16 +124,43 @@ extension VersionStore {
 
     // The link is the one other record of what was shown; bans and known good versions are lost.
     private func resetLifecycle() throws(StoreError) {
-        let root = directories.root.raw
-        let target = try fileSystem.symbolicLink(root, StoreLayout.current)
-        try fileSystem.rename(
-            root, StoreLayout.lifecycle, to: directories.quarantine.raw,
-            "lifecycle-\(try randomToken()).json")
-        try changeLifecycle { (lifecycle) throws(StoreError) in
-            let prefix = StoreLayout.versions + "/"
-            guard let target, target.hasPrefix(prefix) else { return }
-            let name = String(target.dropFirst(prefix.count))
-            if try self.store.versionRow(name) != nil { lifecycle.current = name }
+        try store.withReserve { () throws(StoreError) in
+            try self.withLifecycleLocked { () throws(StoreError) in
+                guard try self.isLifecycleDamaged() else { return }  // another repair was quicker
+                var lifecycle = Lifecycle()
+                let prefix = StoreLayout.versions + "/"
+                let target = try self.fileSystem.symbolicLink(
+                    self.directories.root.raw, StoreLayout.current)
+                if let target, target.hasPrefix(prefix) {
+                    let name = String(target.dropFirst(prefix.count))
+                    if try self.store.versionRow(name) != nil { lifecycle.current = name }
+                }
+                try self.setLifecycleAside()
+                try self.write(lifecycle)
+                try self.pointCurrent(at: lifecycle.current)
+            }
+        }
+    }
+
+    private func isLifecycleDamaged() throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            _ = try lifecycle()
+            return false
+        } catch {
+            guard error.code == .badLifecycle || error.code == .tooLarge else { throw error }
+            return true
+        }
+    }
+
+    /// Keeps the damaged file in quarantine. A regular file stays in its place, too, until it is replaced in
+    /// one step: without any, nothing would be current.
+    private func setLifecycleAside() throws(StoreError) {
+        let (root, quarantine) = (directories.root.raw, directories.quarantine.raw)
+        let aside = "lifecycle-\(try randomToken()).json"
+        if try fileSystem.status(root, StoreLayout.lifecycle)?.kind == .regular {
+            try fileSystem.link(root, StoreLayout.lifecycle, to: quarantine, aside)
+        } else {
+            try fileSystem.rename(root, StoreLayout.lifecycle, to: quarantine, aside)
         }
     }
 

@@ -50,7 +50,7 @@ extension VersionStore {
         return try body()
     }
 
-    private func write(_ lifecycle: Lifecycle) throws(StoreError) {
+    func write(_ lifecycle: Lifecycle) throws(StoreError) {
         do throws(StoreError) {
             try fileSystem.replaceFile(
                 directories.root.raw, StoreLayout.lifecycle, with: lifecycle.serialized(),
