@@ -29,18 +29,13 @@ extension Store {
         return pass.confirmed
     }
 
-    /// Whether there are trees, and where they are inode numbers say anything about objects.
+    /// Whether there may be trees, and where they are inode numbers say anything about objects.
     private func canTreesLinkObjects() throws(StoreError) -> Bool {
         let objects = try fileSystem.status(directories.objects.raw)
-        guard objects.device == (try fileSystem.status(directories.versions.raw).device) else {
-            return false
-        }
-        var areThere = false
-        try fileSystem.list(directories.versions.raw) { (_, kind) throws(StoreError) in
-            areThere = kind == .directory || kind == .unknown
-            return !areThere
-        }
-        return areThere
+        let versions = try fileSystem.status(directories.versions.raw)
+        // Two links are its own: with a directory in it, it has one from there, or does not count them
+        // and has one in all. Where a file system says otherwise, trees are read instead.
+        return objects.device == versions.device && versions.linkCount != 2
     }
 
     /// Those of the suspicions that hold while neither writers nor collectors can move.

@@ -48,6 +48,7 @@ extension Store {
         var isLast = true
         let last = try index { (index) throws(StoreError) in
             try index.write(rows: Self.batch) { (connection) throws(StoreError) -> Int64? in
+                try connection.execute(IndexSchema.cacheWhileCollecting)
                 // The manifests are the roots, a count is a hint.
                 damaged = try index.reconcile(connection, thoroughly: true)
                 guard damaged.isEmpty else { return nil }
@@ -74,6 +75,7 @@ extension Store {
                 for row in gone { try self.objects.remove(row.address) }
                 try index.forget(gone.map(\.id), connection)
                 try index.forgetGarbageOrigins(connection)
+                try connection.execute(IndexSchema.cache)
                 return gone
             } syncing: { (connection) throws(StoreError) in
                 // The deletions with the forgetting: a power cut must not leave files that nothing

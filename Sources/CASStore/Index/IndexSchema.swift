@@ -64,6 +64,9 @@ enum IndexSchema {
 
     /// The page cache while an index is made: its pages come in the order of addresses, that is in none.
     static let cacheWhileMaking = "PRAGMA cache_size = -24576"
+    /// The page cache while a collection runs: each piece of garbage has pages of its own in a large
+    /// index, which are looked at several times.
+    static let cacheWhileCollecting = "PRAGMA cache_size = -2048"
     /// The page cache otherwise; as in `settings`.
     static let cache = "PRAGMA cache_size = -384"
 
