@@ -229,10 +229,11 @@ public final class AppServer: Sendable {
     /// Returns at once; see ``waitUntilStopped()``.
     public func stop(within grace: Duration = .seconds(10)) {
         housekeeping.withLock { $0?.cancel() }
-        handler.startup?.end()
         bridge.finish()
         handler.endPolls()
         server.stop(within: grace.milliseconds)
+        // Last: it waits for a start that is being made, which may wait for another process.
+        handler.startup?.end()
     }
 
     /// Returns when everything has ended, and no version is pinned any more.

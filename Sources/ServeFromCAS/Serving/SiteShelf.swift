@@ -187,11 +187,16 @@ final class SiteShelf: Sendable {
                 }
             }
         } catch {
+            // In words of its own: the error names a file that has another name each time.
             switch error.code {
-            case .outOfSpace, .permission:
+            case .outOfSpace:
                 trouble.tell(
-                    "version \(name) is served, but cannot be kept from being retired: "
-                        + error.message)
+                    "there is no space to pin a version that is served, so other processes can "
+                        + "retire it; free some space")
+            case .permission:
+                trouble.tell(
+                    "a version that is served cannot be pinned, so other processes can retire it: "
+                        + "this user may not write leases/ in the store")
             // Whoever has the disk so retires nothing either.
             case .readOnly: break
             default: throw error

@@ -26,6 +26,7 @@ final class StoreQueue: Sendable {
         }
         guard needsThread else { return isTaken }
         if LoopThread.start({ self.run() }) { return true }
+        // Work that came meanwhile is lost: whoever waits for it is told when the time is over.
         state.withLock { state in
             state.isRunning = false
             state.work = []
