@@ -9,9 +9,12 @@ import VersionTree
 /// Runs `main` once for each of its file operations, with `other` acting in a second instance of
 /// the store right before that operation; then `verify`.
 ///
-/// What is blocked by a lock of `main` is let go on once `main` is done.
+/// What is blocked by a lock of `main` is let go on once `main` is done. Operations that do not matter are
+/// passed over.
 func interleave(
-    limit: Int = 600, _ prepare: (TemporaryStore) throws -> Void,
+    limit: Int = 600,
+    where matters: @escaping @Sendable (_ verb: String, _ path: String) -> Bool = { _, _ in true },
+    _ prepare: (TemporaryStore) throws -> Void,
     main: (VersionStore, TemporaryStore) throws -> Void,
     other: @escaping @Sendable (VersionStore, TemporaryStore) throws -> Void,
     verify: (TemporaryStore, String) throws -> Void
@@ -30,7 +33,7 @@ func interleave(
         let deed = Shared("")
         let failure = Shared<String?>(nil)
         let disk = InterposedFileSystem { verb, path in
-            guard isArmed.with({ $0 }) else { return }
+            guard isArmed.with({ $0 }), matters(verb, path) else { return }
             guard
                 count.with({ count in
                     count += 1; return count
