@@ -172,9 +172,10 @@ extension Store {
             defer { index.locks.unlock() }
             // Nobody has written since, so nobody can rely on it. Without the index, which may be in
             // doubt, or have no room.
-            if let stamp = try index.readStamp(), stamp.epoch == moment.epoch,
-                stamp.settled <= moment.generation
-            {
+            let stamp = try index.readStamp()
+            // None: the write of it was cut short, which was the last step of this very transaction.
+            guard let stamp else { return try body() }
+            if stamp.epoch == moment.epoch, stamp.settled <= moment.generation {
                 return try body()
             }
         }

@@ -180,7 +180,14 @@ extension Store {
             space.available < Self.reserveByteCount * 2 || space.files.map { $0 < 8 } ?? false
         guard isFull else { return try body() }
         try releaseReserve()
-        let result = try body()
+        let result: R
+        do throws(StoreError) {
+            result = try body()
+        } catch {
+            // The error to report is the first; a disk too full for it goes without.
+            try? makeReserve()
+            throw error
+        }
         try makeReserve()
         return result
     }

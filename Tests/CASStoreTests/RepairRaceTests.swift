@@ -223,6 +223,38 @@ import VersionTree
         #expect(!FileManager.default.fileExists(atPath: path))
         #expect(try temporary.reopened().check().findings == [])
     }
+
+    @Test("what a killed check or repair has written aside goes with the next repair")
+    func sweeping() throws {
+        let (temporary, path) = try makeStore()
+        let left = [
+            ".verified.0123456789abcdef", ".last-check.json.0123456789abcdef",
+            "staging/.restored-0123456789abcdef",
+        ]
+        for name in left { try Damage.overwriteOrCreate(temporary.path + "/" + name, with: [1]) }
+        Damage.remove(path)
+        _ = try temporary.reopened().check(repairing: true)
+        let names = Damage.names(temporary.path)
+        #expect(left.filter { names.contains($0) } == [])
+    }
+
+    @Test("a partial object that another has begun anew is no collector's to remove")
+    func collectingPartials() throws {
+        let temporary = try TemporaryStore()
+        let content = try address(of: Self.text)
+        let path = temporary.path + "/staging/\(content)"
+        try Damage.overwriteOrCreate(path, with: [1])
+        let disk = FaultyFileSystem()
+        let collecting = try temporary.reopened(on: disk).store
+        disk.on(.before, .lock, path: path) {
+            // Its writer publishes it, and the next one begins.
+            Damage.remove(path)
+            #expect(throws: Never.self) { try Damage.overwriteOrCreate(path, with: [2]) }
+        }
+        _ = try collecting.collect()
+        disk.onEach(nil)
+        #expect(try Damage.contents(path) == [2])
+    }
 }
 
 /// How often something has happened.

@@ -158,6 +158,7 @@ extension Store {
         try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) in
                 findings = []
+                try self.sweepCopies()
                 for item in confirmed {
                     var finding = item.finding
                     // Confirmed in another transaction: others may have been at work since.
@@ -251,8 +252,38 @@ extension Store {
             try recoverLostLeases()
             for position in findings.indices { findings[position].isRepaired = true }
         }
+        if repairing { try sweepAsides() }
         return findings + (try strayLeases())
     }
+
+    /// Removes what a check that was killed has written aside of the files that it remembers by.
+    ///
+    /// One that runs loses such a memory with it, and nothing else.
+    private func sweepAsides() throws(StoreError) {
+        var asides: [String] = []
+        try fileSystem.list(directories.root.raw) { (entry, kind) throws(StoreError) in
+            let name = String(cString: entry)
+            let isAside = [StoreLayout.verified, StoreLayout.lastCheck].contains {
+                name.hasPrefix(".\($0).")
+            }
+            if isAside, kind != .directory { asides.append(name) }
+            return true
+        }
+        for name in asides { try fileSystem.removeIfPresent(directories.root.raw, name) }
+    }
+
+    /// Removes copies of twins that a repair which was killed has left; the caller excludes other repairs.
+    private func sweepCopies() throws(StoreError) {
+        var copies: [String] = []
+        try fileSystem.list(directories.staging.raw) { (entry, kind) throws(StoreError) in
+            let name = String(cString: entry)
+            if name.hasPrefix(Self.copyPrefix), kind != .directory { copies.append(name) }
+            return true
+        }
+        for name in copies { try fileSystem.removeIfPresent(directories.staging.raw, name) }
+    }
+
+    private static let copyPrefix = ".restored-"
 
     /// What stands among the leases and is no file: nobody's lease, and left alone.
     private func strayLeases() throws(StoreError) -> [Finding] {
@@ -285,7 +316,7 @@ extension Store {
             try fileSystem.removeTree(raw, path + StoreLayout.twinSuffix)
             return false
         }
-        let staged = ".restored-\(try randomToken())"
+        let staged = "\(Self.copyPrefix)\(try randomToken())"
         let staging = directories.staging.raw
         _ = try copy(
             twin.raw, of: address, to: staging, staged, mode: 0o444, allowingReflink: true)

@@ -139,6 +139,10 @@ extension Store {
             guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
                 try self.fileSystem.lock(file.raw, exclusive: true, waiting: false)
             else { return false }
+            // Between open and lock its writer may have published it, and another begun under its name.
+            guard let here = try self.fileSystem.status(staging, name),
+                here.isSameFile(as: try self.fileSystem.status(file.raw))
+            else { return false }
             if removing {
                 try self.fileSystem.removeIfPresent(staging, name)
                 try PartSource(self, address).remove()
