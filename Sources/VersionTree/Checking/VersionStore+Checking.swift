@@ -149,15 +149,15 @@ extension VersionStore {
         if repairing {
             // A tree that shows a damaged inode must go: it is complete or not served. It goes first: once
             // the content is back, nobody would ask what a tree shows that a killed repair has left.
-            var showing: Set<String> = []
+            var hidden: [String: TreeInRemoval] = [:]
             for name in Set(places.values.joined().map(\.version)) where try isMaterialized(name) {
-                try removeTree(of: name)
-                showing.insert(name)
+                hidden[name] = try hideTree(of: name, token: randomToken())
             }
-            if !showing.isEmpty { try store.sync(directories.versions.raw) }
+            if !hidden.isEmpty { try store.sync(directories.versions.raw) }
             let (repaired, affected) = try store.repairObjects(confirmed)
             findings = repaired
-            for name in showing.union(affected).sorted() {
+            for tree in hidden.values { try remove(tree) }
+            for name in Set(hidden.keys).union(affected).sorted() {
                 try removeTree(of: name)
                 // Whole again where a sound twin gave back what was damaged, or somebody else has.
                 if try store.versionRow(name)?.isComplete == true {

@@ -152,8 +152,10 @@ extension VersionStore {
         }
     }
 
-    /// Keeps the damaged file in quarantine. A regular file stays in its place, too, until it is replaced in
-    /// one step: without any, nothing would be current.
+    /// Keeps the damaged file in quarantine.
+    ///
+    /// A regular file stays in its place, too, until it is replaced in one step: without any, nothing would
+    /// be current.
     private func setLifecycleAside() throws(StoreError) {
         let (root, quarantine) = (directories.root.raw, directories.quarantine.raw)
         let aside = "lifecycle-\(try randomToken()).json"
