@@ -138,6 +138,8 @@ extension Store {
                     try index.noteManifestsDirectory(connection)
                     return .settled(completed: try index.completeVersions(connection))
                 } syncing: { (connection) throws(StoreError) in
+                    // Committed, as the next generation; it may fail yet to become durable.
+                    moment?.generation += 1
                     try self.syncAll(with: index, connection)
                 }
             } catch {
@@ -162,7 +164,7 @@ extension Store {
         }
     }
 
-    /// - Parameter moment: where the index stood when the transaction began that should have recorded it.
+    /// - Parameter moment: where the transaction left the index that should have recorded it.
     private func takeBack(
         _ name: String, since moment: IndexMoment?, _ index: Index,
         _ body: () throws(StoreError) -> Void

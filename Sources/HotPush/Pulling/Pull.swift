@@ -148,8 +148,7 @@ public final class Pull {
         switch options.destination {
         // Also when it is current by name: an interrupted switch may have left the link behind.
         case .current: try versions.activate(version)
-        // Also when it is pending already: whoever made it so may have been killed before that was durable.
-        case .pending where lifecycle.pending == version || lifecycle.current != version:
+        case .pending where (lifecycle.pending ?? lifecycle.current) != version:
             try versions.activateAtNextBoot(version)
         // Where it should be already; its tree may have gone with content that is back now.
         case .kept, .pending:
