@@ -52,9 +52,16 @@ extension VersionStore {
             lifecycle.retire(version)
             return (references, tree)
         } afterwards: { (result) throws(StoreError) in
-            try self.store.forgetVersion(version, references: result.0)
-            // An add that found it registered without its tree may have built that meanwhile.
-            if try self.isMaterialized(version) { try self.removeTree(of: version) }
+            let parent = self.directories.versions.raw
+            let late = StoreLayout.hiddenTree(version + ".late", lease)
+            try self.store.forgetVersion(version, references: result.0) {
+                () throws(StoreError) in
+                // An add that found it registered without its tree may have shown one since.
+                if try self.isMaterialized(version) {
+                    try self.fileSystem.renameIfPresent(parent, version, to: parent, late)
+                }
+            }
+            try self.fileSystem.removeTree(parent, late)
         }
     }
 

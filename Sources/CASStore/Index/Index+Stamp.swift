@@ -1,0 +1,133 @@
+// The index and its stamp: what it must agree with to be believed.
+
+extension Index {
+    func readStamp() throws(StoreError) -> IndexStamp? {
+        let status = try fileSystem.status(directories.root.raw, StoreLayout.stamp)
+        guard let status, status.kind == .regular, status.byteCount <= 4096 else { return nil }
+        // It is written over in place: a look in the middle of that sees no stamp, the next one does.
+        for _ in 0..<3 {
+            let bytes = try fileSystem.contents(
+                directories.root.raw, StoreLayout.stamp, limit: 4096)
+            // Every transaction looks; seldom has it changed.
+            if let lastStamp, lastStamp.bytes == bytes { return lastStamp.stamp }
+            if let stamp = IndexStamp(bytes) {
+                lastStamp = (bytes, stamp)
+                return stamp
+            }
+        }
+        return nil
+    }
+
+    /// Compares the index with the stamp, inside a transaction; returns the generation.
+    ///
+    /// - Parameter writing: no other transaction writes meanwhile; otherwise one may.
+    /// - Throws: `.index` if the index is older than the stamp, or another process was killed while it
+    ///   changed it: what this one has open is torn, then.
+    func checkStamp(_ connection: Connection, writing: Bool) throws(StoreError) -> Int64 {
+        let (generation, stamp) = try stampedGeneration(connection)
+        guard stamp.settled != stamp.pending else { return generation }
+        if writing { throw Self.cutShort }
+        // Whoever writes now cannot commit: the transaction holds SQLite's lock.
+        guard try locks.excludeWriters(waiting: false) else { return generation }
+        defer { locks.admitWriters() }
+        guard let now = try readStamp(), now.settled == now.pending else { throw Self.cutShort }
+        return generation
+    }
+
+    /// The generation of the index, which agrees with the stamp, and the stamp.
+    private func stampedGeneration(
+        _ connection: Connection
+    ) throws(StoreError) -> (generation: Int64, stamp: IndexStamp) {
+        let row = try connection.statement(
+            "SELECT (SELECT value FROM meta WHERE key = 'epoch'), "
+                + "(SELECT value FROM meta WHERE key = 'generation')")
+        defer { row.reset() }
+        guard try row.step(), let epoch = row.text(0), !row.isNull(1) else {
+            throw StoreError(.index, "the index has lost its name")
+        }
+        guard let stamp = try readStamp() else {
+            throw StoreError(.index, "the stamp that the index must agree with is gone")
+        }
+        guard stamp.agrees(epoch: epoch, generation: row.integer(1)) else {
+            throw StoreError(.index, "the index is older than the store")
+        }
+        self.epoch = epoch
+        return (row.integer(1), stamp)
+    }
+
+    /// Where the index stands, inside a transaction.
+    func moment(_ connection: Connection) throws(StoreError) -> IndexMoment {
+        let row = try connection.statement("SELECT value FROM meta WHERE key = 'generation'")
+        defer { row.reset() }
+        return IndexMoment(epoch: epoch, generation: try row.step() ? row.integer(0) : 0)
+    }
+
+    /// Says that a transaction begins, before it changes a page: from here on a power cut may tear the
+    /// index.
+    /// - Parameter durably: otherwise the caller makes it durable before the first page is changed.
+    func announce(_ generation: Int64, durably: Bool = true) throws(StoreError) {
+        try writeStamp(settled: generation - 1, pending: generation, durably: durably)
+    }
+
+    /// Counts the transaction in the index.
+    func count(_ generation: Int64, _ connection: Connection) throws(StoreError) {
+        try connection.statement("UPDATE meta SET value = ? WHERE key = 'generation'")
+            .bind(1, generation).run()
+    }
+
+    /// Makes what was committed durable.
+    func sync(_ connection: Connection) throws(StoreError) {
+        guard options.isDurable else { return }
+        try connection.sync()
+    }
+
+    /// Makes an index durable together with all that it counted: some of that may be the work of a killed
+    /// process, which no sync has reached.
+    func syncAll(_ connection: Connection) throws(StoreError) {
+        guard options.isDurable else { return }
+        if try !fileSystem.syncAll(directories.root.raw) { try connection.sync() }
+    }
+
+    /// Says that the transaction is durable.
+    ///
+    /// Not synced: if a power cut loses it, the index is in doubt and made again.
+    func settle(_ generation: Int64) throws(StoreError) {
+        try writeStamp(settled: generation, pending: generation, durably: false)
+    }
+
+    /// Says that the transaction was not made.
+    func withdraw(_ generation: Int64, _ connection: Connection) throws(StoreError) {
+        guard try stampedGeneration(connection).generation == generation - 1 else { return }
+        try sync(connection)
+        try settle(generation - 1)
+    }
+
+    private func writeStamp(
+        settled: Int64, pending: Int64, durably: Bool
+    ) throws(StoreError) {
+        let status = try fileSystem.status(directories.root.raw, StoreLayout.index)
+        let stamp = IndexStamp(
+            epoch: epoch, settled: settled, pending: pending,
+            byteCount: status?.byteCount ?? 0, changedAt: status?.changedAt ?? 0)
+        var bytes = stamp.encoded
+        // One size for ever: writing over it needs no new space, even on a full disk.
+        bytes.append(contentsOf: repeatElement(10, count: max(0, 256 - bytes.count)))
+        let file = try fileSystem.open(
+            directories.root.raw, StoreLayout.stamp, .updating, mode: 0o644)
+        try fileSystem.write(file.raw, bytes)
+        if durably, options.isDurable { try fileSystem.sync(file.raw) }
+    }
+
+    /// Says that an index is being made, before there is a file of it.
+    func announceFirst() throws(StoreError) {
+        try writeStamp(settled: 0, pending: 1, durably: true)
+        if options.isDurable { try fileSystem.sync(directories.root.raw) }
+    }
+
+    /// Writes the stamp of an index that was just made and is durable.
+    func writeFirstStamp() throws(StoreError) {
+        try writeStamp(settled: 1, pending: 1, durably: true)
+        // Its entry, and that of the index.
+        if options.isDurable { try fileSystem.sync(directories.root.raw) }
+    }
+}
