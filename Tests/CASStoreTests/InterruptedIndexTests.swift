@@ -23,6 +23,20 @@ import VersionTree
             with: announced.encoded + [UInt8](repeating: 10, count: 256 - announced.encoded.count))
     }
 
+    /// Leaves some pages as they were before a change, others as they are after it, and the change announced.
+    func leaveMixture(
+        _ temporary: TemporaryStore, _ old: [UInt8], _ random: inout SeededRandom
+    ) throws {
+        let pageSize = 4096
+        var mixed = try Damage.contents(temporary.indexPath)
+        for page in 0..<(min(old.count, mixed.count) / pageSize) where random.bytes(1)[0] < 128 {
+            let range = page * pageSize..<(page + 1) * pageSize
+            mixed.replaceSubrange(range, with: old[range])
+        }
+        try Damage.overwrite(temporary.indexPath, with: mixed)
+        try announce(temporary)
+    }
+
     /// Expects the same answers as before, from an index that is made again without being called damaged.
     func expectSame(
         _ temporary: TemporaryStore, _ comment: Comment, after cut: (TemporaryStore) throws -> Void
@@ -44,21 +58,13 @@ import VersionTree
 
     @Test func `a mixture of the pages before and after a change is not believed`() throws {
         let temporary = try DerivedIndexTests.makeStore()
-        let pageSize = 4096
         var random = SeededRandom()
         for round in 0..<8 {
             let old = try Damage.contents(temporary.indexPath)
             try temporary.add("more-\(round)", ["new": "content \(round)", "lib/a.js": "shared"])
             try temporary.versions.retire("more-\(round)")
             try expectSame(temporary, "round \(round), seed \(random.seed)") {
-                var mixed = try Damage.contents($0.indexPath)
-                for page in 0..<(min(old.count, mixed.count) / pageSize)
-                where random.bytes(1)[0] < 128 {
-                    let range = page * pageSize..<(page + 1) * pageSize
-                    mixed.replaceSubrange(range, with: old[range])
-                }
-                try Damage.overwrite($0.indexPath, with: mixed)
-                try announce($0)
+                try leaveMixture($0, old, &random)
             }
         }
     }
@@ -69,21 +75,13 @@ import VersionTree
         deed: String
     ) throws {
         let temporary = try DerivedIndexTests.makeStore()
-        let pageSize = 4096
         var random = SeededRandom()
         for round in 0..<8 {
             let old = try Damage.contents(temporary.indexPath)
             try temporary.add("more-\(round)", ["new": "content \(round)", "lib/a.js": "shared"])
             try temporary.versions.retire("more-\(round)")
             let before = try Answers(temporary.versions)
-            var mixed = try Damage.contents(temporary.indexPath)
-            for page in 0..<(min(old.count, mixed.count) / pageSize)
-            where random.bytes(1)[0] < 128 {
-                let range = page * pageSize..<(page + 1) * pageSize
-                mixed.replaceSubrange(range, with: old[range])
-            }
-            try Damage.overwrite(temporary.indexPath, with: mixed)
-            try announce(temporary)
+            try leaveMixture(temporary, old, &random)
             let comment: Comment = "round \(round), seed \(random.seed)"
             if deed == "writes" {
                 try temporary.add("again", ["new": "content \(round)", "lib/a.js": "shared"])
