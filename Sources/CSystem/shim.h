@@ -15,6 +15,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #ifdef __linux__
 #include <linux/fs.h>
 #include <linux/openat2.h>
@@ -85,3 +89,12 @@ static inline int castree_openat(int dir, const char *path, int flags, mode_t mo
     return openat(dir, path, flags, mode);
 }
 static inline unsigned castree_file_type(mode_t mode) { return mode & S_IFMT; }
+
+// mallopt(3), M_MMAP_THRESHOLD: keeps glibc from moving this limit; other allocators have none.
+static inline void castree_fix_mapping_threshold(int count) {
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, count);
+#else
+    (void)count;
+#endif
+}

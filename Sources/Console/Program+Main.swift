@@ -1,3 +1,4 @@
+internal import CASStore
 import StrictJSON
 
 extension Program {
@@ -12,6 +13,7 @@ extension Program {
     /// - Parameter arguments: those after the program's name; nil in the place of one that is not
     ///   UTF-8, which is refused: repaired, it would name something else.
     func main(arguments: [String?]) -> Never {
+        returnFreedMemory()
         System.reserveStandardDescriptors()
         Interruption.install()
         let surroundings = Surroundings.process()

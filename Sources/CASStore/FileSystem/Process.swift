@@ -23,3 +23,11 @@ package func nanosecondsNow() -> Int64 {
 ///
 /// A signal may end it early.
 package func pause(milliseconds: Int32) { _ = poll(nil, 0, milliseconds) }
+
+/// Makes large pieces of memory go back to the system as soon as they are freed.
+///
+/// glibc gives pieces from 128 KiB on memory of their own, but raises that limit to the size of each
+/// such piece that is freed (mallopt(3), M_MMAP_THRESHOLD), and what is smaller than the limit stays with
+/// the process: how much memory a command takes would depend on which of its threads ends first. For
+/// programs, before their first thread; a library leaves the allocator to the program it is in.
+package func returnFreedMemory() { castree_fix_mapping_threshold(128 << 10) }

@@ -6,7 +6,7 @@ struct DirectoryWalk {
     let store: Store
     let followsLinks: Bool
     /// Files in the order they are met; the last part is filled.
-    private var parts = [SourceFiles.part()]
+    private var parts: [SourceFiles] = []
     private var count = 0
     private var path: [UInt8] = []
     /// The directories on the way down, to notice a loop of symbolic links.
@@ -200,7 +200,7 @@ struct DirectoryWalk {
         }
         guard count < Manifest.countMax else { throw tooMany() }
         count += 1
-        if parts[parts.count - 1].isFull { parts.append(SourceFiles.part()) }
+        if parts.last?.isFull ?? true { parts.append(SourceFiles.part()) }
         parts[parts.count - 1].append(path, status)
     }
 
