@@ -1,6 +1,8 @@
 """The rows of `pull`: what is fetched from nginx, and how much is allowed against other clients."""
 
+import base64
 import grp
+import json
 import os
 import pwd
 import random
@@ -19,6 +21,7 @@ from .stopwatch import Sample, Stopwatch
 FILES, SMALLEST, LARGEST = 10_000, 4096, 6144
 FILES_PER_DIRECTORY = 50
 LARGE_BYTES = 500 << 20
+ENTRIES = 100_000
 CONNECTIONS = 16
 # A process of milliseconds runs so often in a round; the round's value is the median.
 SHORT_RUNS = 15
@@ -73,7 +76,9 @@ def all_rows() -> list[PullRow]:
         PullRow("update-time", "the same, time", "the first pull", 0.1),
         PullRow("pull-none", "nothing new", "curl -s", 1.5),
         PullRow("pull-large", "one file of 500 MB", "curl -o, then sha256sum", 1.1),
-        PullRow("pull-rss", "highest peak memory of all pulls", "", 64, "MiB"),
+        PullRow("parse-time", "a Meteor manifest of 100,000 entries, 30 MB: fetched, read, planned", "jq -c .", 4),
+        PullRow("parse-memory", "the same, peak memory", "the manifest's size", 10, "B"),
+        PullRow("pull-rss", "highest peak memory of all pulls but that", "", 64, "MiB"),
     ]
 
 
@@ -81,6 +86,7 @@ def all_experiments() -> list[tuple[str, tuple[str, ...], str]]:
     return [
         ("many files", ("pull-curl", "pull-ostree", "update-bytes", "update-time", "pull-none"), "many"),
         ("a large file", ("pull-large",), "large"),
+        ("a long manifest", ("parse-time", "parse-memory"), "parse"),
     ]
 
 
@@ -240,6 +246,31 @@ class PullBench:
         if highest and (self.castree.highest is None or highest > self.castree.highest):
             self.castree.highest = highest
 
+    def parse(self) -> None:
+        highest = self.castree.highest
+        manifest = self.site / "meteor" / "__cordova" / "manifest.json"
+        size = write_long_manifest(manifest, self.seed)
+        store = self._fresh("parse", 0)
+        self.castree.init(store)
+        with PullServer(self.site, self.work) as server:
+            for number in range(self.rounds):
+                self.say(f"round {number + 1} of {self.rounds}")
+                samples = {}
+                for name in ("ours", "jq") if number % 2 == 0 else ("jq", "ours"):
+                    if name == "ours":
+                        samples[name], done = self.castree.call(store, "pull", f"{server.url}/meteor", "--format",
+                                                                "meteor", "--dry-run")
+                        # The manifest does not name index.html; a server always has one.
+                        demand(done["files"] == ENTRIES + 1, f"{done['files']} files would be pulled")
+                    else:
+                        samples[name], _ = self.stopwatch.run(["sh", "-c", f"jq -c . {manifest} > /dev/null"])
+                for row in self.wants("parse-time"):
+                    row.add(samples["ours"], samples["jq"])
+                for row in self.wants("parse-memory"):
+                    row.ours.append(samples["ours"].rss or 0)
+                    row.theirs.append(size)
+        self.castree.highest = highest
+
     def _place(self, name: str, number: int) -> Path:
         return self.work / "now" / f"{name}-{number}"
 
@@ -254,6 +285,21 @@ class PullBench:
 
 def _middle(samples: list[Sample]) -> Sample:
     return sorted(samples, key=lambda sample: sample.wall)[len(samples) // 2]
+
+
+def write_long_manifest(path: Path, seed: int) -> int:
+    """Writes a manifest as a Meteor server gives it, and returns its size."""
+    chosen = random.Random(f"{seed}/manifest")
+    entries = []
+    for number in range(ENTRIES):
+        name, label = f"assets/{number // 100:04}/asset-{number:06}.js", chosen.randbytes(20).hex()
+        entries.append({"path": f"app/{name}", "url": f"/{name}?hash={label}", "type": "asset", "where": "client",
+                        "cacheable": True, "hash": label, "size": chosen.randint(1, 100_000),
+                        "sri": base64.b64encode(chosen.randbytes(64)).decode()})
+    path.parent.mkdir(parents=True)
+    return path.write_text(json.dumps(
+        {"version": chosen.randbytes(20).hex(), "format": "web-program-pre1",
+         "cordovaCompatibilityVersions": {"android": "1", "ios": "1"}, "manifest": entries}))
 
 
 class ManyFiles:
