@@ -18,15 +18,16 @@ SECONDS ?= 60
 CYCLES ?= 200
 LIMIT ?= 0
 MINUTES ?= 1
+WSTEST ?= wstest
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
 scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull scale on-own-disk) \
-    Tests/Browser/run Tests/FuzzTests/run \
+    Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress check-harness sanitize))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: run test check fmt setup build clean help browser fuzz
+.PHONY: run test check fmt setup build clean help browser autobahn fuzz
 .PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-scale
 .PHONY: powercut crashpoints fulldisk stress harness-check sanitize
 
@@ -73,6 +74,11 @@ browser: ## build, then prove the server with a real Chromium, wget, aria2 and n
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
 	Tests/Browser/run
+
+autobahn: ## build, then run the Autobahn suite against the WebSocket (WSTEST=wstest)
+	@scripts/setup
+	@$(MAKE) --no-print-directory build
+	Tests/Autobahn/run --wstest $(WSTEST)
 
 bench-serve: ## build, then measure the server against nginx
 	@scripts/setup bench

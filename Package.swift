@@ -107,6 +107,9 @@ let package = Package(
         .executableTarget(
             name: "BridgeEcho", dependencies: ["ServeFromCAS", "VersionTree", "CASStore"],
             path: "Tests/Browser/BridgeEcho", swiftSettings: settings, linkerSettings: standalone),
+        .executableTarget(
+            name: "WebSocketEcho", dependencies: ["ServeFromCAS", "CASStore"],
+            path: "Tests/Autobahn/Echo", swiftSettings: settings, linkerSettings: standalone),
         .testTarget(
             name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
         .testTarget(

@@ -1,0 +1,100 @@
+import CASStore
+import ServeFromCAS
+
+/// A host that sends every WebSocket message back as it came: what the Autobahn suite talks to.
+///
+///     WebSocketEcho
+///
+/// The same server, parser of requests, handshake and frames that the bridge stands on, without the
+/// bridge. Prints `Serving at ws://…`; runs until it is ended.
+@main
+enum WebSocketEcho {
+    static func main() async throws {
+        var options = HTTPServer.Options()
+        options.addresses = [.loopback4(0)]
+        let server = try HTTPServer(options, objects: NoObjects(), handler: EchoHandler())
+        try server.start()
+        let line = "Serving at ws://127.0.0.1:\(server.port)\n"
+        try POSIXFileSystem().write(1, Array(line.utf8))
+        await server.waitUntilStopped()
+    }
+}
+
+private struct EchoHandler: RequestHandler {
+    func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
+        do throws(StoreError) {
+            switch try WebSocketHandshake.answer(to: head, isAllowedOrigin: true) {
+            case .refused(let response): return .response(response)
+            case .accepted(let response, _): return .upgrade(response) { EchoStream($0) }
+            }
+        } catch {
+            return .response(PlainAnswer.response(500, error.message, method: head.method))
+        }
+    }
+}
+
+/// One WebSocket on a loop.
+private final class EchoStream: StreamHandler {
+    private var socket: WebSocketConnection
+    private let begin = ContinuousClock.now
+    private var now: Duration { begin.duration(to: .now) }
+
+    init(_ stream: ServeFromCAS.Stream) {
+        var options = WebSocketConnection.Options()
+        // The suite's longest messages (cases 9.*) have 16 MiB.
+        options.limits.messageByteCount = 16 << 20
+        socket = WebSocketConnection(.server, options: options, now: .zero)
+        schedule(stream)
+    }
+
+    func received(_ bytes: Span<UInt8>, on stream: ServeFromCAS.Stream) {
+        let moment = now
+        let events = bytes.withUnsafeBytes { socket.receive($0, now: moment) }
+        for case .message(let message) in events { socket.send(message.kind, message.bytes) }
+        send(stream)
+    }
+
+    func receivedEnd(on stream: ServeFromCAS.Stream) {
+        _ = socket.receiveEnd()
+        stream.finish()
+    }
+
+    func drained(_ stream: ServeFromCAS.Stream) { send(stream) }
+
+    func deadlineReached(on stream: ServeFromCAS.Stream) {
+        _ = socket.advance(to: now)
+        send(stream)
+    }
+
+    func stopping(_ stream: ServeFromCAS.Stream) {
+        socket.close(CloseCode(1001), now: now)
+        send(stream)
+    }
+
+    func closed(_ stream: ServeFromCAS.Stream, failure: Int32?) {}
+
+    private func send(_ stream: ServeFromCAS.Stream) {
+        while socket.outputCount > 0, !stream.isEnding {
+            socket.withOutput { bytes in
+                stream.send(Array(bytes))
+                return bytes.count
+            }
+        }
+        if socket.isFinished { stream.finish() } else { schedule(stream) }
+    }
+
+    private func schedule(_ stream: ServeFromCAS.Stream) {
+        guard !stream.isEnding else { return }
+        let left = socket.nextDeadline.map { $0 - now }
+        stream.setDeadline(left.map { max(0, $0.components.seconds * 1000 + 1000) })
+    }
+}
+
+/// No object is ever served.
+private struct NoObjects: ObjectSource {
+    func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent {
+        throw StoreError(.missingObject, "this host serves no objects", object: object)
+    }
+
+    func verify(_ object: OpenObject, then: @escaping @Sendable () -> Void) { then() }
+}
