@@ -64,7 +64,7 @@ final class AppHandler: RequestHandler {
         bridge = parts.bridge
         var limits = PinTable.Limits()
         limits.grace = parts.pinGrace
-        pins = Mutex(PinTable(limits: limits))
+        pins = Mutex(PinTable(limits: limits, run: String(Self.newBrowser().prefix(8))))
         notice = parts.notice
         startTrouble = TroubleNotice(parts.notice)
         returnTrouble = TroubleNotice(parts.notice)
