@@ -90,7 +90,7 @@ extension AppHandler {
                 return PlainAnswer.response(
                     409, "Version \(version) is not the one that was started.", method: method)
             }
-            noteChange(shelf.refresh())
+            follow()
             return Response(head: Self.noContent)
         } catch {
             notice("unable to confirm version \(version): \(error.message)")

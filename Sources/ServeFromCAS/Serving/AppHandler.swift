@@ -24,6 +24,12 @@ final class AppHandler: RequestHandler {
     /// Whether browsers come by https, so that cookies are for that alone.
     let isSecure: Bool
     let loops: [LoopState]
+    /// The version that pages were told of last, or had from the beginning.
+    ///
+    /// Held by threads that may wait, so not by loops.
+    let announced = Mutex<String?>(nil)
+    /// Sessions of the bridge that have not been told yet what waits for them.
+    let newcomers = Mutex<Set<BridgeSessionID>>([])
     /// What may wait for the store, or for another process.
     let storeWork = StoreQueue()
     /// Whether the server ends: nothing is held any more.
@@ -176,7 +182,7 @@ final class AppHandler: RequestHandler {
     ///
     /// May wait for other processes.
     func pageBegins(_ now: Duration) {
-        noteChange(shelf.refresh())
+        follow()
         guard let startup else { return }
         do throws(StoreError) {
             let report = try startup.pageBegins(shelf.lifecycle, now: now)
@@ -185,40 +191,11 @@ final class AppHandler: RequestHandler {
             if let left = report.rolledBackFrom {
                 tellRollback(left, "it was started before and never confirmed")
             }
-            noteChange(shelf.refresh())
+            follow()
         } catch {
             // A store that cannot be written would say so at each page.
             startTrouble.tell("unable to start the pending version: \(error.message)")
         }
-    }
-
-    /// Tells pages and the operator what has changed.
-    func noteChange(_ change: (before: Lifecycle, now: Lifecycle)?) {
-        guard let (before, now) = change else { return }
-        if let pending = now.pending, pending != before.pending {
-            bridge.publish(.versionReady(version: pending))
-        }
-        if let current = now.current, current != before.current, before.current != nil,
-            before.pending != current
-        {
-            bridge.publish(.versionReady(version: current))
-        }
-    }
-
-    /// A page that comes later learns what waits, too.
-    func noteSession(_ change: BridgeSessionChange) {
-        switch change {
-        case .opened(let session):
-            guard let pending = shelf.lifecycle.pending else { return }
-            bridge.publish(.versionReady(version: pending), to: session)
-        case .closed(let session, _):
-            pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
-        }
-    }
-
-    func tellRollback(_ version: String, _ reason: String) {
-        notice("version \(version) was rolled back: \(reason)")
-        bridge.publish(.rolledBack(version: version, reason: reason))
     }
 }
 

@@ -115,7 +115,7 @@ public final class AppServer: Sendable {
         self.server = server
         self.handler = handler
         self.late = late
-        shelf.refresh()
+        handler.follow()
     }
 
     private static func tls(_ options: AppServerOptions) throws(StoreError) -> TLSContext? {

@@ -29,7 +29,7 @@ enum Housekeeping {
     }
 
     static func look(_ handler: AppHandler, now: Duration) {
-        handler.noteChange(handler.shelf.refresh())
+        handler.follow()
         if let startup = handler.startup { look(startup, handler, now) }
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)
@@ -42,7 +42,7 @@ enum Housekeeping {
         do throws(StoreError) {
             try startup.follow(handler.shelf.lifecycle, now: now)
             guard let left = try startup.look(now: now) else { return }
-            handler.noteChange(handler.shelf.refresh())
+            handler.follow()
             handler.tellRollback(left.version, left.reason)
             handler.returnTrouble.end()
         } catch {
