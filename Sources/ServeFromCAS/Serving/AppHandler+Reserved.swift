@@ -68,7 +68,7 @@ extension AppHandler {
                 PlainAnswer.response(
                     403, "Only a page of this server confirms its version.", method: head.method))
         }
-        guard let version = version(of: head, exchange) else {
+        guard let version = confirmedPage(head) ?? version(of: head, exchange) else {
             return .response(
                 PlainAnswer.response(
                     409, "It cannot be told which version this page is of.", method: head.method))
@@ -79,6 +79,16 @@ extension AppHandler {
         } then: {
             .response($0)
         }
+    }
+
+    /// The version of the page whose session of the bridge a confirmation names.
+    ///
+    /// It says which page asks where nothing else does: two pages of two versions in one browser.
+    private func confirmedPage(_ head: RequestHead) -> String? {
+        guard let session = BridgeQuery(head).session, bridge.knowsSession(of: head) else {
+            return nil
+        }
+        return page(of: session)
     }
 
     /// Notes the confirmation; may wait for other processes.

@@ -145,11 +145,13 @@ struct ServerBridgeTests {
         _ = try browser.post("/_castree/bridge?session=\(session)", "3\nA 0")
         _ = try browser.post(
             "http://localhost:\(app.port)/_castree/bridge?x&session=\(session)", "3\nA 0")
-        try app.wait(for: "three records") { app.records.all.count >= 3 }
-        let targets = app.records.all.prefix(3).map(\.target)
+        _ = try browser.post("/_castree/confirm?session=\(session)")
+        try app.wait(for: "four records") { app.records.all.count >= 4 }
+        let targets = app.records.all.prefix(4).map(\.target)
         #expect(!targets.contains { $0.contains(session) })
         #expect(targets[1] == "/_castree/bridge?session=***")
         #expect(targets[2].hasSuffix("/_castree/bridge?x&session=***"))
+        #expect(targets[3] == "/_castree/confirm?session=***")
     }
 
     @Test("answers what it holds when the server stops, so that stopping takes no time")
