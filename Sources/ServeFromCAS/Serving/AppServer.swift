@@ -52,8 +52,9 @@ public final class AppServer: Sendable {
         let late = LateHandler()
         // Weak: the handler holds the bridge, and its pins must go with the server.
         let bridge = Bridge(limits: options.bridge, keepsMessages: options.readsMessages) {
-            [weak late] change in
+            [weak late, onSessionChange = options.onSessionChange] change in
             late?.handler?.noteSession(change)
+            onSessionChange(change)
         }
         let shelf = try SiteShelf(
             versions, options.site, shell: options.shell, notice: options.notice)
