@@ -10,6 +10,7 @@ final class AppHandler: RequestHandler {
     let shelf: SiteShelf
     let objects: ContentCache
     let startup: StartupWatch?
+    let downloads: DownloadWatch
     let bridge: Bridge
     let pins: Mutex<PinTable>
     let notice: @Sendable (String) -> Void
@@ -51,6 +52,7 @@ final class AppHandler: RequestHandler {
         var shelf: SiteShelf
         var objects: ContentCache
         var startup: StartupWatch?
+        var downloads: DownloadWatch
         var bridge: Bridge
         var pinGrace: Duration
         var port: UInt16
@@ -67,6 +69,7 @@ final class AppHandler: RequestHandler {
         shelf = parts.shelf
         objects = parts.objects
         startup = parts.startup
+        downloads = parts.downloads
         bridge = parts.bridge
         var limits = PinTable.Limits()
         limits.grace = parts.pinGrace

@@ -91,7 +91,8 @@ public final class AppServer: Sendable {
             }
             return AppHandler(
                 AppHandler.Parts(
-                    shelf: shelf, objects: objects, startup: startup, bridge: bridge,
+                    shelf: shelf, objects: objects, startup: startup,
+                    downloads: DownloadWatch(versions), bridge: bridge,
                     pinGrace: options.pinGrace, port: port, hosts: options.hosts, token: token,
                     proxies: proxies,
                     dashboard: dashboard, workers: loops, isSecure: tls != nil,

@@ -3,8 +3,8 @@ import Synchronization
 
 /// What a server does although nobody asks: follows the lifecycle, ends what is over.
 enum Housekeeping {
-    /// Twice a second: a version that another process makes current is announced that soon to pages
-    /// that listen; navigations look for themselves.
+    /// Twice a second: a version that another process makes current, and how far a download is, is told that
+    /// soon to pages that listen; navigations look for themselves.
     private static let pause = Duration.milliseconds(500)
 
     /// How often files are looked for that are gone from the store: where no pin could be made, a
@@ -34,6 +34,7 @@ enum Housekeeping {
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)
         }
+        lookAtDownloads(handler, now)
         handler.shelf.pinAgain(now: now)
         letGo(handler, now)
     }
@@ -49,6 +50,11 @@ enum Housekeeping {
             handler.returnTrouble.tell(
                 "unable to go back from a version that was not confirmed: \(error.message)")
         }
+    }
+
+    private static func lookAtDownloads(_ handler: AppHandler, _ now: Duration) {
+        guard !handler.bridge.sessions.isEmpty else { return handler.downloads.rest() }
+        if let event = handler.downloads.look(now: now) { handler.bridge.publish(event) }
     }
 
     /// Lets go of versions that no page has any more.
