@@ -21,12 +21,12 @@ struct AnnouncingTests {
 
     /// What a page has heard once all has come that was sent before now.
     private func heard(_ page: SocketPage, _ app: TestApp) throws -> [String] {
-        let count = page.texts.count
+        let (count, session) = (page.texts.count, page.bridge.session)
         // Behind what is told by the thread that works on the store.
         let told = Sink<Bool>()
         #expect(app.server.handler.storeWork.add { told.add(true) })
         try app.wait(for: "the work on the store") { !told.all.isEmpty }
-        try app.server.bridge.send("that is all")
+        try app.server.bridge.send("that is all", to: session)
         try page.run { $0.texts.count > count }
         return page.payloads("version-ready")
     }
