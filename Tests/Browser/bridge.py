@@ -42,6 +42,17 @@ const verdict = () => {
 </script>"""
 
 
+# As README has it: a page that takes what is ready at once.
+EAGER = """<!doctype html><title>Eager %s</title>
+<script src="/_castree/bridge.js"></script><script>
+window.version = '%s';
+sessionStorage.loads = 1 + +(sessionStorage.loads || 0);
+castree.bridge.addEventListener('open', () => { window.isOpen = true; });
+addEventListener('load', () => castree.confirm());
+castree.bridge.addEventListener('version-ready', () => location.reload());
+</script>"""
+
+
 def site(version):
     return {"index.html": PAGE % (version, version, version, MESSAGES)}
 
@@ -61,6 +72,10 @@ def checks(suite):
         refused)
     suite.check(
         "bridge-events", "A page learns of a version that is ready, and confirms it.", events)
+    suite.check(
+        "bridge-eager",
+        "A page that loads itself again when a version is ready does so once, or never where none starts.",
+        eager)
     suite.check(
         "bridge-rollback",
         "A version that never confirms is rolled back: the page is told, the next one is the old.",
@@ -172,3 +187,21 @@ def rollback(suite):
         demand(tab.run("version") == "v1", "the next navigation does not show the old version")
         demand(
             tab.run("castree.confirm()") is True, "the old version is not known good any more")
+
+
+def eager(suite):
+    for options, wanted, loads in (((), "v1", 1), (("--confirm-within", "30s"), "v2", 2)):
+        store = suite.store()
+        store.add("v1", {"index.html": EAGER % ("v1", "v1")}, activate=True)
+        store.add("v2", {"index.html": EAGER % ("v2", "v2")})
+        with store.serve(*options) as server, suite.browser() as browser:
+            tab = browser.tab()
+            tab.go(server.url)
+            tab.wait("window.isOpen")
+            store("activate", "v2", "--at-next-boot")
+            tab.wait(f"window.version === '{wanted}' && window.isOpen")
+            # A loop would have come round many times.
+            time.sleep(3)
+            seen = tab.run("[window.version, +sessionStorage.loads]")
+            suite.say(f"{' '.join(options) or 'no options'}: {seen[0]} after {seen[1]} loads")
+            demand(seen == [wanted, loads], f"the page is {seen}, not {[wanted, loads]}")

@@ -296,6 +296,46 @@ import Testing
         #expect(try refused.error().code == "noStore")
     }
 
+    @Test
+    func `every option of --help is in the table of docs/serving.md with an example, and back`()
+        throws
+    {
+        let help = try place.castree("serve", "--help").text
+        let section = try #require(help.components(separatedBy: "\nOptions:\n").last)
+        // An option has a line of its own, which begins with its name.
+        let lines = section.split(separator: "\n", omittingEmptySubsequences: false)
+            .prefix { !$0.isEmpty }
+        let declared = Self.options(Array(lines)) { $0.hasPrefix("  -") ? $0.dropFirst(2) : nil }
+        #expect(declared.isSuperset(of: ["--port", "--proxy", "--dashboard", "--open"]))
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../docs/serving.md")
+        let page = try String(contentsOf: file, encoding: .utf8)
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| `--") }
+        let documented = Self.options(rows) { $0.dropFirst(3) }
+        #expect(declared.subtracting(documented) == [], "not in docs/serving.md")
+        #expect(documented.subtracting(declared) == [], "not in castree serve --help")
+        for row in rows {
+            let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            try #require(cells.count >= 3, "\(row)")
+            let option = try #require(Self.options([row]) { $0.dropFirst(3) }.first)
+            let example = try #require(cells.last)
+            #expect(!cells[1].isEmpty)
+            #expect(example.contains("\(option)") || example == "as above", "no example: \(row)")
+        }
+    }
+
+    /// The long options that lines begin with, once `start` has cut off what stands before.
+    private static func options(
+        _ lines: [Substring], _ start: (Substring) -> Substring?
+    ) -> Set<String> {
+        var result: Set<String> = []
+        for line in lines {
+            guard let text = start(line), text.hasPrefix("--") else { continue }
+            result.insert(String(text.prefix { $0 == "-" || $0.isLetter || $0.isNumber }))
+        }
+        return result
+    }
+
     @Test func `--help teaches every option`() throws {
         let help = try place.castree("serve", "--help").text
         for option in [

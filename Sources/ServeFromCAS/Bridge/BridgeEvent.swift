@@ -2,7 +2,7 @@ import StrictJSON
 
 /// Something that happened to the app's versions, told to its pages.
 public enum BridgeEvent: Sendable, Hashable {
-    /// The version is served from the next navigation.
+    /// The version is served from the next navigation on; it is not the one of the page.
     case versionReady(version: String)
     /// So many of `total` bytes of a new version are here.
     case progress(done: Int64, total: Int64)

@@ -264,7 +264,9 @@ package enum BridgeScript {
 
           window.castree = {
             bridge,
-            confirm: () => fetch('/_castree/confirm', { method: 'POST' }).then(a => a.ok, () => false),
+            // The session says which page it is, where two of two versions are open.
+            confirm: () => fetch('/_castree/confirm' + (session && `?session=${session}`), { method: 'POST' })
+              .then(a => a.ok, () => false),
           };
           connect();
         })();

@@ -1,5 +1,3 @@
-package import VersionTree
-
 /// What the pins need to know of a request.
 package struct PinRequest: Sendable, Hashable {
     /// What kind of load it is part of.
@@ -82,52 +80,5 @@ package struct PinRequest: Sendable, Hashable {
         }
         let path = rest[end...].prefix { $0 != 63 && $0 != 35 }
         return path.isEmpty ? [47] : Array(path)
-    }
-}
-
-/// What the pins' cookie holds: `<browser>.<version>`, or `<browser>-<label>.<version>`.
-package struct PinCookie: Sendable, Hashable {
-    /// Tells one browser profile from another: 16 to 64 letters and digits, random.
-    package var browser: String
-    /// The version of the newest page it was given.
-    package var version: VersionName
-    /// The label of that version's pages there.
-    package var label: PageLabel?
-
-    package init(browser: String, version: VersionName, label: PageLabel? = nil) {
-        self.browser = browser
-        self.version = version
-        self.label = label
-    }
-
-    /// Reads a cookie's value; `nil` if it is not one of ours.
-    init?(_ value: ArraySlice<UInt8>) {
-        guard let dot = value.firstIndex(of: 46) else { return nil }
-        var browser = value[..<dot]
-        if let dash = browser.lastIndex(of: 45) {
-            guard browser.distance(from: dash, to: dot) == 2,
-                let label = PageLabel.all.first(where: { $0.hints + 48 == browser[dash + 1] })
-            else { return nil }
-            self.label = label
-            browser = browser[..<dash]
-        }
-        guard browser.count >= 16, browser.count <= 64,
-            browser.allSatisfy({ $0 != 46 && CookieText.isPlain($0) })
-        else { return nil }
-        let name = String(decoding: value[(dot + 1)...], as: UTF8.self)
-        // A name that is none was not set by us.
-        guard let version = try? VersionName(name) else { return nil }
-        self.browser = String(decoding: browser, as: UTF8.self)
-        self.version = version
-    }
-
-    /// The value of Set-Cookie.
-    ///
-    /// It lasts as long as the browser runs: after that there are no pages.
-    /// - Parameter isSecure: whether it is for https alone.
-    package func setCookie(_ name: String, isSecure: Bool = false) -> String {
-        let mark = label.map { "-\($0.hints)" } ?? ""
-        return "\(name)=\(browser)\(mark).\(version); Path=/; HttpOnly; SameSite=Strict"
-            + (isSecure ? "; Secure" : "")
     }
 }

@@ -19,6 +19,9 @@ extension PinTable {
     /// Whether a session's page is known.
     package func knows(session: String) -> Bool { sessions[session] != nil }
 
+    /// The version of a session's page, if it is known.
+    func version(session: String) -> VersionName? { sessions[session]?.version }
+
     /// A session has ended: one page less, and no doubt about it.
     package mutating func leave(session: String, now: Duration) {
         guard let holder = sessions.removeValue(forKey: session) else { return }

@@ -25,8 +25,8 @@ package import VersionTree
 /// says itself when it goes, and until then holds its load by its session, however often its
 /// connection breaks. A frame is part of what a
 /// person sees as one page: it gets the version of the page around it; so does a page fetched ahead,
-/// since its visit sends no navigation. After a restart of the server the cookie alone says the
-/// version.
+/// since its visit sends no navigation. After a restart of the server the cookie alone says which
+/// versions were open; if they were several, the rules above go on from there (``recallPages``).
 ///
 /// **Limits.** Rule 3 can be wrong when an older page, in another tab of the same browser, asks for a
 /// file that differs, and has no hashed name, within the moment that a newer page loads. A page silent
@@ -100,13 +100,19 @@ package struct PinTable: Sendable {
         var version: VersionName
     }
 
-    let limits: Limits
+    var limits: Limits
+    /// Tells the runs of a server apart: its cookies say which of them set them.
+    let run: String
     var sessions: [String: Holder] = [:]
     var browsers: [String: Browser] = [:]
     var connections: [UInt64: (browser: String, load: UInt64)] = [:]
     var nextLoad: UInt64 = 0
 
-    package init(limits: Limits = Limits()) { self.limits = limits }
+    /// - Parameter run: 1 to 16 letters and digits, others at each start of the server.
+    package init(limits: Limits = Limits(), run: String = "0") {
+        self.limits = limits
+        self.run = run
+    }
 
     /// Decides which version a request gets.
     ///
@@ -137,12 +143,15 @@ package struct PinTable: Sendable {
     ) -> Decision? {
         let isPage =
             request.load == .page || (request.load == .frame && request.referrer == nil)
+        recallPages(request, isPage: isPage, now)
         if isPage {
             let browser = request.cookie?.browser ?? newBrowser()
             begin(request, browser, current, now)
             if let cookie = request.cookie { recall(cookie, now) }
             let label = request.canBeLabelled ? label(for: current, browser, now) : nil
-            let cookie = PinCookie(browser: browser, version: current, label: label)
+            let cookie = PinCookie(
+                browser: browser, version: current, label: label, run: run,
+                others: otherVersions(browser, now))
             return .serve(
                 current, cookie: cookie == request.cookie ? nil : cookie, label: label)
         }

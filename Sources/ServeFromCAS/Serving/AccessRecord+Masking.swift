@@ -17,10 +17,10 @@ extension AccessRecord {
     static func maskingSessions(
         in log: @escaping @Sendable (AccessRecord) -> Void
     ) -> @Sendable (AccessRecord) -> Void {
-        let path = "/_castree/bridge"
+        let paths = ["/_castree/bridge", "/_castree/confirm"]
         return { record in
             guard let mark = record.target.firstIndex(of: "?"),
-                record.target[..<mark].hasSuffix(path)
+                paths.contains(where: { record.target[..<mark].hasSuffix($0) })
             else { return log(record) }
             var record = record
             let query = record.target[record.target.index(after: mark)...]

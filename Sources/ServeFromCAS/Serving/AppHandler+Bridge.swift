@@ -23,16 +23,14 @@ extension AppHandler {
 
     /// A page that talks lives, and so does its version.
     private func holdPage(of head: RequestHead, _ exchange: Exchange) {
-        let session = BridgeQuery(head).session?.description
-        if let session, pins.withLock({ $0.knows(session: session) }) {
+        let session = BridgeQuery(head).session
+        if let session, pins.withLock({ $0.knows(session: session.description) }) {
             // Known without guessing.
         } else if PinRequest.isOfPage(head) {
             _ = version(of: head, exchange)
         }
         guard let session, bridge.knowsSession(of: head) else { return }
-        pins.withLock {
-            $0.hold(session: session, connection: exchange.connection.raw, now: SystemClock.now)
-        }
+        hold(session, exchange.connection)
     }
 
     private func answerBridge(

@@ -68,7 +68,7 @@ extension AppHandler {
                 PlainAnswer.response(
                     403, "Only a page of this server confirms its version.", method: head.method))
         }
-        guard let version = version(of: head, exchange) else {
+        guard let version = confirmedPage(head) ?? version(of: head, exchange) else {
             return .response(
                 PlainAnswer.response(
                     409, "It cannot be told which version this page is of.", method: head.method))
@@ -81,6 +81,16 @@ extension AppHandler {
         }
     }
 
+    /// The version of the page whose session of the bridge a confirmation names.
+    ///
+    /// It says which page asks where nothing else does: two pages of two versions in one browser.
+    private func confirmedPage(_ head: RequestHead) -> String? {
+        guard let session = BridgeQuery(head).session, bridge.knowsSession(of: head) else {
+            return nil
+        }
+        return page(of: session)
+    }
+
     /// Notes the confirmation; may wait for other processes.
     private func confirmed(_ version: String, _ method: Method) -> Response {
         do throws(StoreError) {
@@ -90,7 +100,7 @@ extension AppHandler {
                 return PlainAnswer.response(
                     409, "Version \(version) is not the one that was started.", method: method)
             }
-            noteChange(shelf.refresh())
+            follow()
             return Response(head: Self.noContent)
         } catch {
             notice("unable to confirm version \(version): \(error.message)")

@@ -204,10 +204,10 @@ extension AppHandler {
         }
     }
 
-    private static func newBrowser() -> String {
+    static func newBrowser() -> String {
         // Without random numbers a counter still tells one browser from another.
         let token = try? randomToken()
-        return token ?? "browser" + String(SystemClock.nanoseconds)
+        return token ?? String(String(SystemClock.nanoseconds).reversed()) + "withoutrandomness"
     }
 
     // MARK: Answers of its own

@@ -10,6 +10,7 @@ final class AppHandler: RequestHandler {
     let shelf: SiteShelf
     let objects: ContentCache
     let startup: StartupWatch?
+    let downloads: DownloadWatch
     let bridge: Bridge
     let pins: Mutex<PinTable>
     let notice: @Sendable (String) -> Void
@@ -24,6 +25,12 @@ final class AppHandler: RequestHandler {
     /// Whether browsers come by https, so that cookies are for that alone.
     let isSecure: Bool
     let loops: [LoopState]
+    /// The version that pages were told of last, or had from the beginning.
+    ///
+    /// Held by threads that may wait, so not by loops.
+    let announced = Mutex<String?>(nil)
+    /// Sessions of the bridge that have not been told yet what waits for them.
+    let newcomers = Mutex<Set<BridgeSessionID>>([])
     /// What may wait for the store, or for another process.
     let storeWork = StoreQueue()
     /// Whether the server ends: nothing is held any more.
@@ -45,6 +52,7 @@ final class AppHandler: RequestHandler {
         var shelf: SiteShelf
         var objects: ContentCache
         var startup: StartupWatch?
+        var downloads: DownloadWatch
         var bridge: Bridge
         var pinGrace: Duration
         var port: UInt16
@@ -61,10 +69,11 @@ final class AppHandler: RequestHandler {
         shelf = parts.shelf
         objects = parts.objects
         startup = parts.startup
+        downloads = parts.downloads
         bridge = parts.bridge
         var limits = PinTable.Limits()
         limits.grace = parts.pinGrace
-        pins = Mutex(PinTable(limits: limits))
+        pins = Mutex(PinTable(limits: limits, run: String(Self.newBrowser().prefix(8))))
         notice = parts.notice
         startTrouble = TroubleNotice(parts.notice)
         returnTrouble = TroubleNotice(parts.notice)
@@ -176,7 +185,7 @@ final class AppHandler: RequestHandler {
     ///
     /// May wait for other processes.
     func pageBegins(_ now: Duration) {
-        noteChange(shelf.refresh())
+        follow()
         guard let startup else { return }
         do throws(StoreError) {
             let report = try startup.pageBegins(shelf.lifecycle, now: now)
@@ -185,40 +194,11 @@ final class AppHandler: RequestHandler {
             if let left = report.rolledBackFrom {
                 tellRollback(left, "it was started before and never confirmed")
             }
-            noteChange(shelf.refresh())
+            follow()
         } catch {
             // A store that cannot be written would say so at each page.
             startTrouble.tell("unable to start the pending version: \(error.message)")
         }
-    }
-
-    /// Tells pages and the operator what has changed.
-    func noteChange(_ change: (before: Lifecycle, now: Lifecycle)?) {
-        guard let (before, now) = change else { return }
-        if let pending = now.pending, pending != before.pending {
-            bridge.publish(.versionReady(version: pending))
-        }
-        if let current = now.current, current != before.current, before.current != nil,
-            before.pending != current
-        {
-            bridge.publish(.versionReady(version: current))
-        }
-    }
-
-    /// A page that comes later learns what waits, too.
-    func noteSession(_ change: BridgeSessionChange) {
-        switch change {
-        case .opened(let session):
-            guard let pending = shelf.lifecycle.pending else { return }
-            bridge.publish(.versionReady(version: pending), to: session)
-        case .closed(let session, _):
-            pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
-        }
-    }
-
-    func tellRollback(_ version: String, _ reason: String) {
-        notice("version \(version) was rolled back: \(reason)")
-        bridge.publish(.rolledBack(version: version, reason: reason))
     }
 }
 

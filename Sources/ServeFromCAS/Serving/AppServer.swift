@@ -52,8 +52,9 @@ public final class AppServer: Sendable {
         let late = LateHandler()
         // Weak: the handler holds the bridge, and its pins must go with the server.
         let bridge = Bridge(limits: options.bridge, keepsMessages: options.readsMessages) {
-            [weak late] change in
+            [weak late, onSessionChange = options.onSessionChange] change in
             late?.handler?.noteSession(change)
+            onSessionChange(change)
         }
         let shelf = try SiteShelf(
             versions, options.site, shell: options.shell, notice: options.notice)
@@ -90,7 +91,8 @@ public final class AppServer: Sendable {
             }
             return AppHandler(
                 AppHandler.Parts(
-                    shelf: shelf, objects: objects, startup: startup, bridge: bridge,
+                    shelf: shelf, objects: objects, startup: startup,
+                    downloads: DownloadWatch(versions), bridge: bridge,
                     pinGrace: options.pinGrace, port: port, hosts: options.hosts, token: token,
                     proxies: proxies,
                     dashboard: dashboard, workers: loops, isSecure: tls != nil,
@@ -115,7 +117,7 @@ public final class AppServer: Sendable {
         self.server = server
         self.handler = handler
         self.late = late
-        shelf.refresh()
+        handler.follow()
     }
 
     private static func tls(_ options: AppServerOptions) throws(StoreError) -> TLSContext? {

@@ -22,12 +22,19 @@ public struct AppServerOptions: Sendable {
     /// After that the version is rolled back. `nil`: the server serves what is current, whoever
     /// vouches for it.
     public var confirmation: Duration?
+    /// What ``confirmation`` is best set to where nothing is known of the app: 20 seconds.
+    public static let usualConfirmation = Duration.seconds(20)
     /// How long a version is kept for a page after the page's last request and connection.
     public var pinGrace = Duration.seconds(60)
     /// How much may be queued between page and app.
     public var bridge = BridgeLimits()
     /// Whether the app reads ``Bridge/messages``; if not, what pages send is acknowledged and dropped.
     public var readsMessages = true
+    /// Told when a page has begun its session of the bridge, and when the session has ended: with how many
+    /// messages that the page did not take, and that are dropped.
+    ///
+    /// Called on the thread that noticed it, often one that serves, so it must return soon. It may send.
+    public var onSessionChange: @Sendable (BridgeSessionChange) -> Void = { _ in }
     /// Routes that are answered by other servers.
     public var proxies: [ProxyRoute] = []
     /// A file of certificates (PEM) whose holders are trusted as https upstreams, besides the

@@ -30,9 +30,7 @@ final class BridgeStream: StreamHandler {
         bytes.withUnsafeBytes { link.receive($0, now: now) }
         if !isHolding, let session = link.session {
             isHolding = true
-            handler.pins.withLock {
-                $0.hold(session: session.description, connection: connection.raw, now: now)
-            }
+            handler.hold(session, connection)
         }
         send(stream)
     }

@@ -3,8 +3,8 @@ import Synchronization
 
 /// What a server does although nobody asks: follows the lifecycle, ends what is over.
 enum Housekeeping {
-    /// Twice a second: a version that another process makes current is announced that soon to pages
-    /// that listen; navigations look for themselves.
+    /// Twice a second: a version that another process makes current, and how far a download is, is told that
+    /// soon to pages that listen; navigations look for themselves.
     private static let pause = Duration.milliseconds(500)
 
     /// How often files are looked for that are gone from the store: where no pin could be made, a
@@ -29,11 +29,12 @@ enum Housekeeping {
     }
 
     static func look(_ handler: AppHandler, now: Duration) {
-        handler.noteChange(handler.shelf.refresh())
+        handler.follow()
         if let startup = handler.startup { look(startup, handler, now) }
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)
         }
+        lookAtDownloads(handler, now)
         handler.shelf.pinAgain(now: now)
         letGo(handler, now)
     }
@@ -42,13 +43,18 @@ enum Housekeeping {
         do throws(StoreError) {
             try startup.follow(handler.shelf.lifecycle, now: now)
             guard let left = try startup.look(now: now) else { return }
-            handler.noteChange(handler.shelf.refresh())
+            handler.follow()
             handler.tellRollback(left.version, left.reason)
             handler.returnTrouble.end()
         } catch {
             handler.returnTrouble.tell(
                 "unable to go back from a version that was not confirmed: \(error.message)")
         }
+    }
+
+    private static func lookAtDownloads(_ handler: AppHandler, _ now: Duration) {
+        guard !handler.bridge.sessions.isEmpty else { return handler.downloads.rest() }
+        if let event = handler.downloads.look(now: now) { handler.bridge.publish(event) }
     }
 
     /// Lets go of versions that no page has any more.

@@ -71,6 +71,9 @@ final class SiteShelf: Sendable {
     /// The lifecycle as it was last read.
     var lifecycle: Lifecycle { state.withLock { $0.lifecycle } }
 
+    /// Whether what is served is what the lifecycle says; if not, the operator was told why.
+    var isFollowing: Bool { state.withLock { $0.trouble == nil } }
+
     /// The objects of all versions that stand here.
     var objects: Set<ObjectID> {
         let sites = state.withLock { state in

@@ -31,6 +31,10 @@ final class StartupWatch: Sendable {
         /// The token of a start that is not to be taken over: its server had died before this one
         /// began, or it is none of a server's.
         var foreign: String?
+        /// The lifecycle under which a page began and did not start what is pending.
+        ///
+        /// Another server has the claim, or it failed. Until it changes no page is told that it waits.
+        var heldBack: Lifecycle?
         var isForeground = true
         var hasEnded = false
 
@@ -81,6 +85,14 @@ final class StartupWatch: Sendable {
         state.withLockIfAvailable { Self.isDue(lifecycle, $0) } ?? true
     }
 
+    /// Whether the next page starts what is pending, as far as can be said; may wait for other processes.
+    func startsPending(_ lifecycle: Lifecycle) -> Bool {
+        state.withLock { state in
+            guard lifecycle.pending != nil, !state.hasEnded else { return false }
+            return Self.isDue(lifecycle, state) && state.heldBack != lifecycle
+        }
+    }
+
     /// A page is about to be loaded: starts what waits to be started.
     ///
     /// That is a pending version; and one that `activate` made current, here or in another process,
@@ -93,11 +105,14 @@ final class StartupWatch: Sendable {
         // first having failed.
         return try state.withLock { (state) throws(StoreError) -> BootReport? in
             guard !state.hasEnded else { return nil }
+            // Stands if it comes to no start, or what follows throws.
+            state.heldBack = lifecycle
             var taken = state.claim
             if taken == nil { taken = try StartClaim.take(versions) }
             guard let claim = taken else { return nil }
             // By what is on disk now: another server may have done it until we had the claim.
             let lifecycle = try versions.lifecycle()
+            state.heldBack = lifecycle
             guard Self.isDue(lifecycle, state) else { return nil }
             if let boot = Self.unconfirmed(lifecycle), boot.token != state.foreign,
                 try claim.token() == boot.token
@@ -106,6 +121,7 @@ final class StartupWatch: Sendable {
                 return nil
             }
             let report = try versions.boot()
+            state.heldBack = nil
             if try versions.lifecycle().knownGood.contains(report.version) {
                 state.settle()
             } else {
@@ -259,6 +275,8 @@ final class StartupWatch: Sendable {
             state.start?.left = left
             state.start?.runsSince = now
             if left == nil {
+                // What is pending need not wait for it any more.
+                state.heldBack = nil
                 state.claim?.settle()
                 state.claim = nil
             }

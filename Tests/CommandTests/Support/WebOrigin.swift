@@ -64,6 +64,8 @@ final class WebOrigin {
                 with open(sys.argv[2], "a") as log:
                     log.write(self.path + (" " + asked if asked else "") + "\\n")
                 path = self.translate_path(self.path)
+                if self.path.endswith("/") and os.path.isdir(path):
+                    path = os.path.join(path, "index.html")
                 if not os.path.isfile(path):
                     return self.send_error(404)
                 with open(path, "rb") as file:
@@ -78,7 +80,8 @@ final class WebOrigin {
                         "Content-Range", "bytes %d-%d/%d" % (start, total - 1, total))
                 self.send_header("Content-Length", str(len(body)))
                 self.send_header("ETag", tag)
-                kind = "application/json" if path.endswith(".json") else "text/plain"
+                kinds = {".json": "application/json", ".html": "text/html"}
+                kind = kinds.get(os.path.splitext(path)[1], "text/plain")
                 self.send_header("Content-Type", kind)
                 self.end_headers()
                 try:

@@ -10,6 +10,7 @@ struct PinTableTests {
         var now = Duration.zero
         var current: VersionName
         var count = 0
+        var restarts = 0
         /// Paths that only one version has.
         var only: [String: VersionName] = [:]
         let a: VersionName
@@ -317,75 +318,5 @@ struct PinTableTests {
         #expect(server.pinned == ["A", "B"])
         for number in 0..<100 { _ = server.go("/page\(number)", in: &browser) }
         #expect(server.go("/", in: &browser) == "B")
-    }
-}
-
-@Suite("What pins read of a request")
-struct PinRequestTests {
-    func read(_ fields: [(String, String)], target: String = "/a.js") throws -> PinRequest {
-        let request = try RequestHead(
-            method: "GET", target: target, fields: [("Host", "localhost:1234")] + fields)
-        return PinRequest(request, cookieName: "castree_page_1234", connection: 7)
-    }
-
-    static let referrers: [(value: String, path: String?)] = [
-        ("http://localhost:1234/", "/"), ("http://localhost:1234", "/"),
-        ("http://localhost:1234/a/b?c#d", "/a/b"), ("HTTP://LOCALHOST:1234/x", "/x"),
-        ("http://localhost:1235/x", nil), ("http://evil.example/localhost:1234/", nil),
-        ("http://localhost:1234.evil.example/", nil), ("/x", nil), ("", nil), ("about:blank", nil),
-    ]
-
-    @Test("is the path of a Referer of the same origin", arguments: referrers)
-    func referrer(_ row: (value: String, path: String?)) throws {
-        let request = try read([("Referer", row.value)])
-        #expect(request.referrer == row.path.map { Array($0.utf8) })
-    }
-
-    @Test("is a cookie only if it is one of ours")
-    func cookie() throws {
-        let cookie = PinCookie(
-            browser: "0123456789abcdef", version: try VersionName("1.38.0-beta.2"))
-        let set = cookie.setCookie("castree_page_1234")
-        let value = String(set.prefix { $0 != ";" })
-        #expect(try read([("Cookie", "a=b; \(value)")]).cookie == cookie)
-        for attribute in ["; Path=/", "; HttpOnly", "; SameSite=Strict"] {
-            #expect(set.contains(attribute))
-        }
-        for value in [
-            "short.1", "0123456789abcdef", "0123456789abcdef.", "0123456789abcdef./x", "",
-        ] {
-            #expect(try read([("Cookie", "castree_page_1234=\(value)")]).cookie == nil)
-        }
-    }
-
-    @Test("is nothing for a request that is of no page")
-    func ofPage() throws {
-        for (fields, isOfPage) in [
-            ([], false), ([("Accept", "*/*"), ("User-Agent", "curl")], false), (navigation, true),
-            ([("Cookie", "a=b")], true), ([("Referer", "http://localhost:1234/")], true),
-        ] {
-            let request = try RequestHead(method: "GET", target: "/", fields: fields)
-            #expect(PinRequest.isOfPage(request) == isOfPage)
-        }
-    }
-
-    static let loads: [(fields: [(String, String)], load: RequestHead.Load, isReload: Bool)] = [
-        (navigation, .page, false), (navigation + [("Cache-Control", "max-age=0")], .page, true),
-        (navigation + [("Cache-Control", "no-cache")], .page, true),
-        (scriptLoad, .subresource, false),
-        ([("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")], .frame, false),
-        ([("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "object")], .frame, false),
-        ([("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "embed")], .subresource, false),
-        ([("Sec-Fetch-Mode", "same-origin"), ("Sec-Fetch-Dest", "worker")], .subresource, false),
-        (navigation + [("Sec-Purpose", "prefetch")], .frame, false),
-        (navigation + [("Sec-Purpose", "prefetch;prerender")], .frame, false),
-        ([("Accept", "text/html")], .page, false), ([("Accept", "*/*")], .subresource, false),
-    ]
-
-    @Test("is the kind of load", arguments: loads)
-    func load(_ row: (fields: [(String, String)], load: RequestHead.Load, isReload: Bool)) throws {
-        let request = try read(row.fields)
-        #expect(request.load == row.load)
-        #expect(request.isReload == row.isReload)
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import StorageTestSupport
+import Synchronization
 import Testing
 import VersionTree
 
@@ -70,6 +71,38 @@ struct ConfirmingTests {
         #expect(try store.reopened().lifecycle().knownGood == [])
         #expect(try new.confirm() == 204)
         #expect(try store.reopened().lifecycle().knownGood == ["2"])
+    }
+
+    // Browsers without client hints; docs/serving.md, "Starting a new version, and going back".
+    @Test(
+        "is vouched for by its page's session where the request alone does not say which page asks")
+    func session() throws {
+        let store = try store()
+        let app = try app(store)
+        let old = try app.browser()
+        #expect(try old.navigate().text.contains("one"))
+        let oldPage = try SocketPage(old)
+        try store.versions.activateAtNextBoot("2")
+        // Another tab of the same browser.
+        let new = try app.browser()
+        new.cookies = old.cookies
+        #expect(try new.navigate("/help/").text.contains("two"))
+        let newPage = try SocketPage(new)
+        // As if both had loaded long ago, so that no request is taken for the newer one's.
+        app.server.handler.pins.withLock { $0.limits.loading = .seconds(-1) }
+        func confirm(_ page: SocketPage?) throws -> Int {
+            // The page's socket is a connection of its own.
+            let browser = try app.browser()
+            browser.cookies = new.cookies
+            let session = try page.map { "?session=\(try #require($0.bridge.session))" } ?? ""
+            return try browser.post("/_castree/confirm\(session)").status
+        }
+        #expect(try confirm(nil) == 409)
+        // The old page vouches for its own version only, which is known good.
+        #expect(try confirm(oldPage) == 204)
+        #expect(try store.reopened().lifecycle().knownGood == ["1"])
+        #expect(try confirm(newPage) == 204)
+        #expect(try store.reopened().lifecycle().knownGood == ["2", "1"])
     }
 
     @Test("that no page confirms in time is left, banned, and its pages are told")

@@ -1,4 +1,5 @@
 import CASStore
+import Foundation
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -30,10 +31,30 @@ struct ServedMeteorTests {
         try register(MeteorTests.files, as: "1.0", at: 784_111_777, in: store)
         try register(MeteorTests.shell, as: "shell", at: 784_111_777, in: store)
         try store.versions.activate("1.0")
+        // Rows 7 and 8 are about files that exist: below the version's own directory, and below Cordova's
+        // www, where the app lies under application/.
+        for name in ["1.0", "shell"] {
+            for path in ["not-in-manifest", "application/not-in-manifest"] {
+                try plant(path, in: "\(store.path)/versions/\(name)")
+            }
+        }
         return try TestApp(store) {
             $0.site = .meteor
             $0.shell = "shell"
         }
+    }
+
+    private static let planted = "a file that no manifest names"
+
+    /// Puts a file into a version's tree, whose directories are read-only.
+    private static func plant(_ path: String, in tree: String) throws {
+        try Damage.setMode(tree, 0o755)
+        let parts = path.split(separator: "/")
+        let directory = ([tree[...]] + parts.dropLast()).joined(separator: "/")
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+        try Damage.setMode(directory, 0o755)
+        try Data(planted.utf8).write(to: URL(filePath: "\(tree)/\(path)"))
     }
 
     struct Row: Sendable, CustomTestStringConvertible {
@@ -112,6 +133,17 @@ struct ServedMeteorTests {
             #expect(row.isExact ? value == field.value : value.contains(field.value))
         }
         #expect(row.body.isEmpty || answer.text.contains(row.body))
+        #expect(!answer.text.contains(Self.planted))
+    }
+
+    // What a server that looks at the disk would have for rows 7 and 8.
+    @Test("has the files of rows 7 and 8 on the disk, in the places that their URLs mean")
+    func plantedFiles() throws {
+        let app = try Self.app()
+        for place in ["1.0", "shell/application"] {
+            let file = "\(app.store.path)/versions/\(place)/not-in-manifest"
+            #expect(try Damage.contents(file) == Array(Self.planted.utf8))
+        }
     }
 
     @Test("are 26 rows")

@@ -145,11 +145,33 @@ struct ServerBridgeTests {
         _ = try browser.post("/_castree/bridge?session=\(session)", "3\nA 0")
         _ = try browser.post(
             "http://localhost:\(app.port)/_castree/bridge?x&session=\(session)", "3\nA 0")
-        try app.wait(for: "three records") { app.records.all.count >= 3 }
-        let targets = app.records.all.prefix(3).map(\.target)
+        _ = try browser.post("/_castree/confirm?session=\(session)")
+        try app.wait(for: "four records") { app.records.all.count >= 4 }
+        let targets = app.records.all.prefix(4).map(\.target)
         #expect(!targets.contains { $0.contains(session) })
         #expect(targets[1] == "/_castree/bridge?session=***")
         #expect(targets[2].hasSuffix("/_castree/bridge?x&session=***"))
+        #expect(targets[3] == "/_castree/confirm?session=***")
+    }
+
+    // docs/bridge-protocol.md, "What is promised": the app is told how many messages were dropped.
+    @Test("tells the app of pages that come and go, and how many messages a page did not take")
+    func changes() throws {
+        let changes = Sink<BridgeSessionChange>()
+        let app = try TestApp(TemporaryStore.app()) {
+            $0.onSessionChange = { changes.add($0) }
+        }
+        let browser = try app.browser()
+        let session = try greet(browser)
+        let id = try #require(BridgeSessionID(session))
+        #expect(changes.all == [.opened(id)])
+        for number in 1...3 { try app.server.bridge.send("\(number)", to: id) }
+        let place = "/_castree/bridge?session=\(session)"
+        let polled = try browser.ask("GET", place + "&ack=0", own).text
+        #expect(polled.contains("M 3 0\n3"))
+        // It has taken the first, and goes.
+        #expect(try browser.post(place, "3\nA 11\nC").status == 200)
+        #expect(changes.all == [.opened(id), .closed(id, undelivered: 2)])
     }
 
     @Test("answers what it holds when the server stops, so that stopping takes no time")

@@ -105,7 +105,7 @@ package final class ExchangeStream {
         var response = response
         if responseFraming == .chunked { response.add("Transfer-Encoding", "chunked") }
         connection.writeHead(response, hasDate: hasDate)
-        connection.finishRecord(response.status)
+        connection.log?.status = response.status
     }
 
     /// Sends a piece of the response's body.
@@ -137,6 +137,7 @@ package final class ExchangeStream {
     package func finish() {
         guard !isOver, hasHead else { return }
         if responseFraming == .chunked { connection.append(ChunkedEncoder.end) }
+        if let status = connection.log?.status { connection.finishRecord(status) }
         over()
         // A body that is still coming cannot be told from the next request.
         if hasBody { connection.keepsAlive = false }

@@ -157,6 +157,8 @@ extension HTTPConnection {
         var target: String
         var began = SystemClock.nanoseconds
         var byteCount: Int64 = 0
+        /// Of an answer that comes piece by piece, once its head has been sent.
+        var status: Int?
 
         /// A request whose head could not be read.
         init() {
@@ -170,6 +172,12 @@ extension HTTPConnection {
             method = head.text(0..<end)
         }
     }
+
+    /// The client is gone: what it was sent until then is all there will be.
+    func finishRecordOfGone() { finishRecord(log?.status ?? Self.clientGoneStatus) }
+
+    /// What the log says of a client that left before it had an answer; no client ever gets it.
+    private static let clientGoneStatus = 499
 
     func finishRecord(_ status: Int) {
         guard let report = context.log, let record = log else { return }

@@ -155,6 +155,7 @@ final class HTTPConnection: StreamHandler {
     func closed(_ stream: Stream, failure: Int32?) {
         let last = phase
         phase = .ending
+        finishRecordOfGone()
         switch last {
         case .waiting(let waiting): waiting.gone?()
         case .streaming(let exchange): exchange.clientGone()

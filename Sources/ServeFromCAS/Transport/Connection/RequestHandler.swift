@@ -71,15 +71,17 @@ package struct Exchange: Sendable {
     package func answer(_ response: Response) { answer { .response(response) } }
 }
 
-/// One answered request, for a log.
+/// One request that was answered, or whose connection ended before, for a log.
 public struct AccessRecord: Sendable {
     /// As it was sent.
     public var method: String
     /// As it was sent.
     public var target: String
-    /// The status code.
+    /// The status code; 499 if the connection ended before there was an answer.
     public var status: Int
     /// Bytes of the response with its head; of a large body, those queued.
+    ///
+    /// Of an answer that was broken off, those until then; of an upgraded connection (101) the head alone.
     public var byteCount: Int64
     /// From the head's end to the answer's last byte being handed over.
     public var nanoseconds: Int64

@@ -1,0 +1,43 @@
+import VersionTree
+
+// What is known of pages that were served before the server was started anew: the cookie, which says
+// which versions the browser's pages had when the newest of them began. Which page asks it does not say.
+extension PinTable {
+    /// The versions of a browser's other pages, for the cookie that its newest page gets.
+    func otherVersions(_ name: String, _ now: Duration) -> [VersionName] {
+        guard let loads = browsers[name]?.loads, let newest = loads.last else { return [] }
+        var result: [VersionName] = []
+        // Of one path and version there may be several pages.
+        if newest.pages > 1 { result.append(newest.version) }
+        for load in loads.dropLast().reversed()
+        where load.parent == nil && isLive(load, now) && !result.contains(load.version) {
+            result.append(load.version)
+        }
+        return Array(result.prefix(PinCookie.othersMax))
+    }
+
+    /// Takes the pages for open that the cookie of an earlier run names, if nothing else is known.
+    ///
+    /// They count for the grace. A browser that this run has known itself, and has forgotten since it was
+    /// silent, has no such pages.
+    mutating func recallPages(_ request: PinRequest, isPage: Bool, _ now: Duration) {
+        guard let cookie = request.cookie, cookie.run != run else { return }
+        // The only page there was is loaded again, or asks: nothing else is open.
+        if cookie.others.isEmpty, !isPage || request.isReload { return }
+        var browser = browsers[cookie.browser] ?? Browser(usedAt: now)
+        guard !browser.loads.contains(where: { isLive($0, now) }) else { return }
+        browser.hasShownCookie = true
+        browser.usedAt = now
+        for version in cookie.others.reversed() + [cookie.version] {
+            nextLoad += 1
+            // None of them is loading, so that nothing is taken for the newest one's without reason.
+            browser.loads.append(
+                Load(
+                    number: nextLoad, path: [], version: version, usedAt: now,
+                    askedAt: now - limits.loading - .seconds(1),
+                    begunAt: now - limits.loadingMax - .seconds(1)))
+        }
+        browsers[cookie.browser] = browser
+        if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
+    }
+}

@@ -1,0 +1,72 @@
+import CASStore
+import Synchronization
+import VersionTree
+
+/// Says how far a download is that some process makes: `castree pull` in another terminal, or this one.
+///
+/// It follows from what the store holds, as on the dashboard: the one who downloads need not know of it.
+/// One for all threads.
+final class DownloadWatch: Sendable {
+    private struct State {
+        /// How many bytes of each incomplete version were there at the last look.
+        var seen: [String: Int64] = [:]
+        /// The version that pages were told of last, until it is whole.
+        var told: (version: String, total: Int64)?
+        /// Not before; a look costs what the incomplete versions name.
+        var nextAt = Duration.zero
+    }
+
+    /// A look that takes long is made the more rarely: all of them take a tenth of one processor at most.
+    private static let restFactor = 10
+
+    private let versions: VersionStore
+    private let state = Mutex(State())
+
+    init(_ versions: VersionStore) { self.versions = versions }
+
+    /// Forgets what was seen: nobody listens.
+    func rest() { state.withLock { $0 = State() } }
+
+    /// What there is to tell since the last look; may wait for the disk.
+    ///
+    /// That a version is incomplete is no news, only that it grows. Of several that grow it is the newest.
+    func look(now: Duration) -> BridgeEvent? {
+        guard state.withLock({ now >= $0.nextAt }) else { return nil }
+        let began = SystemClock.now
+        // Pages do without; who downloads is told of a store that cannot be read.
+        guard let progress = try? versions.progress() else { return nil }
+        let pause = (SystemClock.now - began) * Self.restFactor
+        let (grown, gone) = state.withLock { state -> (VersionProgress?, (String, Int64)?) in
+            state.nextAt = now + pause
+            var grown: VersionProgress?
+            for each in progress where grown == nil {
+                guard let before = state.seen[each.version], each.presentBytes > before else {
+                    continue
+                }
+                grown = each
+            }
+            state.seen = [:]
+            for each in progress { state.seen[each.version] = each.presentBytes }
+            var gone: (String, Int64)?
+            if let told = state.told, state.seen[told.version] == nil {
+                gone = told
+                state.told = nil
+            }
+            if let grown { state.told = (grown.version, grown.totalBytes) }
+            return (grown, gone)
+        }
+        if let grown { return .progress(done: grown.presentBytes, total: grown.totalBytes) }
+        // What is not incomplete any more may have been retired; if that cannot be told nothing is.
+        guard let (version, total) = gone,
+            let row = try? versions.store.versionRow(version), row.isComplete
+        else { return nil }
+        return .progress(done: total, total: total)
+    }
+}
+
+extension VersionProgress {
+    /// What is here, in whole objects and in parts.
+    fileprivate var presentBytes: Int64 {
+        min(totalBytes, totalBytes - missingBytes + stagedBytes)
+    }
+}

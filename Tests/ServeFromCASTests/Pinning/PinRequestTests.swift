@@ -1,0 +1,90 @@
+import ServeFromCAS
+import Testing
+import VersionTree
+
+@Suite("What pins read of a request")
+struct PinRequestTests {
+    func read(_ fields: [(String, String)], target: String = "/a.js") throws -> PinRequest {
+        let request = try RequestHead(
+            method: "GET", target: target, fields: [("Host", "localhost:1234")] + fields)
+        return PinRequest(request, cookieName: "castree_page_1234", connection: 7)
+    }
+
+    static let referrers: [(value: String, path: String?)] = [
+        ("http://localhost:1234/", "/"), ("http://localhost:1234", "/"),
+        ("http://localhost:1234/a/b?c#d", "/a/b"), ("HTTP://LOCALHOST:1234/x", "/x"),
+        ("http://localhost:1235/x", nil), ("http://evil.example/localhost:1234/", nil),
+        ("http://localhost:1234.evil.example/", nil), ("/x", nil), ("", nil), ("about:blank", nil),
+    ]
+
+    @Test("is the path of a Referer of the same origin", arguments: referrers)
+    func referrer(_ row: (value: String, path: String?)) throws {
+        let request = try read([("Referer", row.value)])
+        #expect(request.referrer == row.path.map { Array($0.utf8) })
+    }
+
+    @Test("is a cookie only if it is one of ours")
+    func cookie() throws {
+        let cookie = PinCookie(
+            browser: "0123456789abcdef", version: try VersionName("1.38.0-beta.2"))
+        let set = cookie.setCookie("castree_page_1234")
+        let value = String(set.prefix { $0 != ";" })
+        #expect(try read([("Cookie", "a=b; \(value)")]).cookie == cookie)
+        // A link from another site must find the browser's cookie: a browser that seemed new would get
+        // one of its own in its place, and the pages that are open would lose theirs
+        // (RFC 6265bis, section 5.6.7.1: Strict cookies are not sent there, Lax ones are).
+        #expect(
+            set.split(separator: ";").map { $0.drop { $0 == " " } }.dropFirst()
+                == ["Path=/", "HttpOnly", "SameSite=Lax"])
+        for value in [
+            "short.1", "0123456789abcdef", "0123456789abcdef.", "0123456789abcdef./x", "",
+            "0123456789abcdef.1:", "0123456789abcdef.1:r un", "0123456789abcdef.1:run:",
+            "0123456789abcdef.1:run:/x", "0123456789abcdef.:run",
+            "0123456789abcdef.1:run" + String(repeating: ":v", count: 9),
+        ] {
+            #expect(try read([("Cookie", "castree_page_1234=\(value)")]).cookie == nil)
+        }
+    }
+
+    @Test("is a cookie with the run of the server that set it, and the versions of other pages")
+    func cookieOfSeveral() throws {
+        for others in [[], ["1.0"], ["1.0", "2.0-beta~1", "3+4@5"]] {
+            let cookie = PinCookie(
+                browser: "0123456789abcdef", version: try VersionName("2.0"), run: "k3j5",
+                others: try others.map { try VersionName($0) })
+            let value = String(cookie.setCookie("castree_page_1234").prefix { $0 != ";" })
+            #expect(try read([("Cookie", value)]).cookie == cookie)
+        }
+    }
+
+    @Test("is nothing for a request that is of no page")
+    func ofPage() throws {
+        for (fields, isOfPage) in [
+            ([], false), ([("Accept", "*/*"), ("User-Agent", "curl")], false), (navigation, true),
+            ([("Cookie", "a=b")], true), ([("Referer", "http://localhost:1234/")], true),
+        ] {
+            let request = try RequestHead(method: "GET", target: "/", fields: fields)
+            #expect(PinRequest.isOfPage(request) == isOfPage)
+        }
+    }
+
+    static let loads: [(fields: [(String, String)], load: RequestHead.Load, isReload: Bool)] = [
+        (navigation, .page, false), (navigation + [("Cache-Control", "max-age=0")], .page, true),
+        (navigation + [("Cache-Control", "no-cache")], .page, true),
+        (scriptLoad, .subresource, false),
+        ([("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")], .frame, false),
+        ([("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "object")], .frame, false),
+        ([("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "embed")], .subresource, false),
+        ([("Sec-Fetch-Mode", "same-origin"), ("Sec-Fetch-Dest", "worker")], .subresource, false),
+        (navigation + [("Sec-Purpose", "prefetch")], .frame, false),
+        (navigation + [("Sec-Purpose", "prefetch;prerender")], .frame, false),
+        ([("Accept", "text/html")], .page, false), ([("Accept", "*/*")], .subresource, false),
+    ]
+
+    @Test("is the kind of load", arguments: loads)
+    func load(_ row: (fields: [(String, String)], load: RequestHead.Load, isReload: Bool)) throws {
+        let request = try read(row.fields)
+        #expect(request.load == row.load)
+        #expect(request.isReload == row.isReload)
+    }
+}

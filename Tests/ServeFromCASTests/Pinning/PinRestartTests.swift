@@ -1,0 +1,142 @@
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+// docs/serving.md, "No mixed page": after a restart of the server the cookie alone says what was open.
+@Suite("Pins after a restart of the server")
+struct PinRestartTests {
+    typealias Server = PinTableTests.Server
+    typealias Browser = PinTableTests.Browser
+
+    /// The server once more; every run has a name of its own.
+    private func restart(_ server: inout Server) {
+        server.restarts += 1
+        server.table = PinTable(run: "run\(server.restarts)")
+    }
+
+    private func started() throws -> (Server, Browser) {
+        var server = try Server()
+        restart(&server)
+        return (server, Browser(connection: 1))
+    }
+
+    @Test("never guess between the pages of two versions that were open, whichever asks first")
+    func twoTabs() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        _ = server.go("/", in: &browser, connection: 2)
+        for _ in 0..<3 {
+            restart(&server)
+            #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+            #expect(server.pinned == ["A", "B"])
+            server.wait(3600)
+            #expect(server.get("/late.js", by: browser, from: "/other") == "doubt")
+        }
+        // A script that only one of them has says which.
+        server.only = ["/app.3f2a9c1b.js": server.a]
+        #expect(server.get("/dep.js", by: browser, from: "/app.3f2a9c1b.js") == "A")
+    }
+
+    @Test("never take an older page's request for that of a page that begins after the restart")
+    func navigation() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        restart(&server)
+        server.current = server.b
+        #expect(server.go("/", in: &browser, connection: 2) == "B")
+        server.wait(10)
+        #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+        // And through a second restart.
+        restart(&server)
+        #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+    }
+
+    @Test("are of the only version there was, be it of one page or of several")
+    func oneVersion() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        _ = server.go("/other", in: &browser, connection: 2)
+        server.current = server.b
+        restart(&server)
+        #expect(server.get("/late.js", by: browser, from: "/") == "A")
+        #expect(server.get("/late.js", by: browser, from: "/other", connection: 2) == "A")
+        // One of them is loaded again; the other may be open yet.
+        #expect(server.go("/", in: &browser, isReload: true) == "B")
+        server.wait(10)
+        #expect(server.get("/late.js", by: browser, from: "/other", connection: 2) == "doubt")
+    }
+
+    @Test("take a reload of the only page for its end, as without a restart")
+    func reload() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        restart(&server)
+        server.current = server.b
+        #expect(server.go("/", in: &browser, isReload: true) == "B")
+        server.wait(10)
+        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+    }
+
+    @Test("are those of the last navigation only: pages that had gone before are not remembered")
+    func gone() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        server.table.close(connection: 1, now: server.now)
+        server.current = server.b
+        server.wait(61)
+        _ = server.go("/", in: &browser)
+        restart(&server)
+        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+    }
+
+    @Test("do not take a page that was only silent for one of an earlier run")
+    func silence() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        server.table.close(connection: 1, now: server.now)
+        server.wait(61)
+        server.table.expire(now: server.now)
+        server.current = server.b
+        #expect(server.go("/", in: &browser) == "B")
+        server.wait(10)
+        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+    }
+
+    @Test("do not doubt in browsers whose requests are labelled")
+    func labels() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        let request = PinRequest(
+            load: .page, path: [47], cookie: browser.cookie, connection: 2, hints: 7)
+        guard case .serve(_, let cookie?, let label?) = server.ask(request) else {
+            Issue.record("no label")
+            return
+        }
+        restart(&server)
+        let late = PinRequest(
+            load: .subresource, path: Array("/late.js".utf8), cookie: cookie, connection: 2,
+            hints: label.hints)
+        guard case .serve(let version, _, _) = server.ask(late) else {
+            Issue.record("doubt")
+            return
+        }
+        #expect(version == server.b)
+    }
+
+    @Test("remember eight versions, those of the newest pages")
+    func bounded() throws {
+        var (server, browser) = try started()
+        for number in 0..<20 {
+            server.current = try VersionName("v\(number)")
+            _ = server.go("/", in: &browser)
+        }
+        let cookie = try #require(browser.cookie)
+        #expect(cookie.others.map(\.description) == (11...18).reversed().map { "v\($0)" })
+        restart(&server)
+        #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+        #expect(server.pinned.count == 9)
+    }
+}

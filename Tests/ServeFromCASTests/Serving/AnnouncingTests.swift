@@ -1,0 +1,166 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+// docs/bridge-protocol.md, "Events": version-ready is told of a version that is served from the next
+// navigation on, to pages of another one. README's page loads itself again when it hears of one.
+@Suite("What pages are told of a new version")
+struct AnnouncingTests {
+    private func store() throws -> TemporaryStore {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        return store
+    }
+
+    private func watching(_ store: TemporaryStore) throws -> TestApp {
+        try TestApp(store) { $0.confirmation = .seconds(2000) }
+    }
+
+    /// What a page has heard once all has come that was sent before now.
+    private func heard(_ page: SocketPage, _ app: TestApp) throws -> [String] {
+        let (count, session) = (page.texts.count, page.bridge.session)
+        // Behind what is told by the thread that works on the store.
+        let told = Sink<Bool>()
+        #expect(app.server.handler.storeWork.add { told.add(true) })
+        try app.wait(for: "the work on the store") { !told.all.isEmpty }
+        try app.server.bridge.send("that is all", to: session)
+        try page.run { $0.texts.count > count }
+        return page.payloads("version-ready")
+    }
+
+    /// Confirms on a connection of its own: the other is the page's WebSocket by now.
+    private func confirm(_ browser: TestBrowser, _ app: TestApp) throws -> Int {
+        let other = try app.browser()
+        other.cookies = browser.cookies
+        return try other.confirm()
+    }
+
+    private let two = ["{\"version\":\"2\"}"]
+
+    @Test("is nothing while it is pending on a server that starts none, and all when it is current")
+    func starter() throws {
+        let store = try store()
+        let app = try TestApp(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        let page = try SocketPage(browser)
+        try store.versions.activateAtNextBoot("2")
+        app.look(after: .zero)
+        #expect(try heard(page, app) == [])
+        let later = try app.browser()
+        #expect(try later.navigate().text.contains("one"))
+        #expect(try heard(try SocketPage(later), app) == [])
+        // Somebody else starts it.
+        _ = try store.versions.boot()
+        app.look(after: .zero)
+        #expect(try heard(page, app) == two)
+    }
+
+    @Test("is nothing once it was found that it cannot be started")
+    func unstartable() throws {
+        let store = try store()
+        try store.versions.activateAtNextBoot("2")
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.open(
+            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        disk.arm(.refuseChanges)
+        let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(2000) }
+        for _ in 0..<3 {
+            let browser = try app.browser()
+            #expect(try browser.navigate().text.contains("one"))
+            #expect(try heard(try SocketPage(browser), app) == [])
+        }
+    }
+
+    @Test(
+        "is nothing while the version before it is being tried, and comes when that has confirmed")
+    func afterAnother() throws {
+        let store = try store()
+        try store.add("3", ["index.html": "three"])
+        let app = try watching(store)
+        try store.versions.activateAtNextBoot("2")
+        let browser = try app.browser()
+        #expect(try browser.navigate().text.contains("two"))
+        let page = try SocketPage(browser)
+        try store.versions.activateAtNextBoot("3")
+        app.look(after: .zero)
+        #expect(try heard(page, app) == [])
+        let again = try app.browser()
+        again.cookies = browser.cookies
+        #expect(try again.navigate().text.contains("two"))
+        #expect(try heard(try SocketPage(again), app) == [])
+        #expect(try confirm(again, app) == 204)
+        #expect(try heard(page, app) == ["{\"version\":\"3\"}"])
+        #expect(try app.browser().navigate().text.contains("three"))
+    }
+
+    @Test("is nothing where another server has the start in its hands")
+    func twoServers() throws {
+        let store = try store()
+        try store.add("3", ["index.html": "three"])
+        let (first, second) = (try watching(store), try watching(store))
+        try store.versions.activateAtNextBoot("2")
+        #expect(try first.browser().navigate().text.contains("two"))
+        try store.versions.activateAtNextBoot("3")
+        for _ in 0..<3 {
+            let browser = try second.browser()
+            #expect(try browser.navigate().text.contains("two"))
+            #expect(try heard(try SocketPage(browser), second) == [])
+        }
+    }
+
+    @Test(
+        "comes to a page that greets after it, however it became current", arguments: [true, false])
+    func late(_ isWatched: Bool) throws {
+        let store = try store()
+        let app = isWatched ? try watching(store) : try TestApp(store)
+        let browser = try app.browser()
+        #expect(try browser.navigate().text.contains("one"))
+        try store.versions.activate("2")
+        app.look(after: .zero)
+        #expect(try heard(try SocketPage(browser), app) == two)
+        // A page of that version has nothing to wait for.
+        let next = try app.browser()
+        #expect(try next.navigate().text.contains("two"))
+        #expect(try heard(try SocketPage(next), app) == [])
+    }
+
+    @Test("comes over requests, too, with the first that names the session")
+    func polling() throws {
+        let store = try store()
+        let app = try TestApp(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        try store.versions.activate("2")
+        app.look(after: .zero)
+        let welcome = try browser.post("/_castree/bridge", "5\nH 1 -")
+        let session = welcome.text.split { $0 == " " || $0 == "\n" }[3]
+        let answer = try browser.ask(
+            "GET", "/_castree/bridge?session=\(session)&ack=0",
+            [("Sec-Fetch-Site", "same-origin")])
+        #expect(answer.text.contains("version-ready\n{\"version\":\"2\"}"))
+    }
+
+    @Test("comes once, and to pages of other versions only")
+    func once() throws {
+        let store = try store()
+        let app = try watching(store)
+        let old = try app.browser()
+        try old.navigate()
+        let page = try SocketPage(old)
+        try store.versions.activateAtNextBoot("2")
+        for _ in 0..<3 { app.look(after: .zero) }
+        let new = try app.browser()
+        #expect(try new.navigate().text.contains("two"))
+        let second = try SocketPage(new)
+        for _ in 0..<3 { app.look(after: .zero) }
+        #expect(try confirm(new, app) == 204)
+        app.look(after: .zero)
+        #expect(try heard(page, app) == two)
+        #expect(try heard(second, app) == [])
+    }
+}

@@ -1,0 +1,75 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+// docs/bridge-protocol.md, "Events": progress.
+@Suite("What pages are told of a download by another process")
+struct DownloadTests {
+    static let large = String(repeating: "large ", count: 100_000)
+
+    /// A store with a current version, and one that lacks 600,005 of its bytes.
+    private func begun() throws -> TemporaryStore {
+        let store = try TemporaryStore.app()
+        let files: [SampleSite.File] = [
+            .init("same.txt", "the same in all"), .init("large.txt", Self.large),
+            .init("small.txt", "gamma"),
+        ]
+        let (manifest, _) = try SampleSite.manifest(files, version: "3", createdAt: 784_111_777)
+        try store.reopened().register(manifest)
+        return store
+    }
+
+    private func put(_ text: String, into store: TemporaryStore) throws {
+        let other = try store.reopened()
+        let arrivals = try Arrivals(other.store)
+        var arrival = try arrivals.begin(
+            SampleSite.address(text), byteCount: Int64(text.utf8.count))
+        try arrival.append(Array(text.utf8).span.bytes)
+        _ = try arrival.finish()
+        _ = try arrivals.settle()
+    }
+
+    @Test("is how much is here, as it grows, to the end; nothing while it stands still")
+    func progress() throws {
+        let store = try begun()
+        let watch = DownloadWatch(store.versions)
+        // Later and later: how long a look takes must not decide.
+        #expect(watch.look(now: .seconds(1000)) == nil)
+        #expect(watch.look(now: .seconds(2000)) == nil)
+        try put(Self.large, into: store)
+        #expect(watch.look(now: .seconds(3000)) == .progress(done: 600_015, total: 600_020))
+        #expect(watch.look(now: .seconds(4000)) == nil)
+        try put("gamma", into: store)
+        #expect(watch.look(now: .seconds(5000)) == .progress(done: 600_020, total: 600_020))
+        #expect(watch.look(now: .seconds(6000)) == nil)
+    }
+
+    @Test("is nothing of a version that is given up")
+    func givenUp() throws {
+        let store = try begun()
+        let watch = DownloadWatch(store.versions)
+        #expect(watch.look(now: .seconds(1000)) == nil)
+        try put(Self.large, into: store)
+        #expect(watch.look(now: .seconds(2000)) != nil)
+        try store.reopened().retire("3")
+        #expect(watch.look(now: .seconds(3000)) == nil)
+    }
+
+    @Test("comes to pages with the bridge, and is not looked for while there are none")
+    func told() throws {
+        let store = try begun()
+        let app = try TestApp(store)
+        app.look(after: .seconds(1000))
+        let browser = try app.browser()
+        try browser.navigate()
+        let page = try SocketPage(browser)
+        app.look(after: .seconds(2000))
+        try put(Self.large, into: store)
+        app.look(after: .seconds(3000))
+        try page.run { !$0.payloads("progress").isEmpty }
+        #expect(page.payloads("progress").first == "{\"done\":600015,\"total\":600020}")
+    }
+}
