@@ -17,6 +17,7 @@ TARGET ?= all
 SECONDS ?= 60
 CYCLES ?= 200
 LIMIT ?= 0
+FILTER ?=
 MINUTES ?= 1
 WSTEST ?= wstest
 
@@ -29,7 +30,7 @@ scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serv
 .NOTPARALLEL:
 .PHONY: run test check fmt setup build clean help browser autobahn fuzz
 .PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-scale
-.PHONY: powercut crashpoints fulldisk stress harness-check sanitize
+.PHONY: errors powercut crashpoints fulldisk stress harness-check sanitize coverage
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -100,6 +101,11 @@ fuzz: ## fuzz every reader of foreign bytes (TARGET=all SECONDS=60)
 	@scripts/setup
 	Tests/FuzzTests/run $(TARGET) $(SECONDS)
 
+errors: setup ## let every call to the disk fail with every error that fits, under every verb
+	$(SWIFT) build $(debug) --build-tests
+	CASTREE_TEST_ALL=1 SWIFT_BACKTRACE=enable=no $(SWIFT) test $(debug) $(tests) --skip-build \
+	    --filter '^ReliabilityTests\.ErrorTests'
+
 powercut: ## build, then cut the power under every verb, on three file systems (root)
 	@scripts/setup reliability
 	@$(MAKE) --no-print-directory build
@@ -127,6 +133,9 @@ harness-check: ## build, then show that the four above see a broken engine (root
 
 sanitize: setup ## all tests under the thread and the address sanitizer
 	Tests/Reliability/sanitize
+
+coverage: setup ## run the tests and say which lines of Sources they reach (FILTER=…)
+	scripts/coverage $(FILTER)
 
 setup: ## install what building and testing need
 	@scripts/setup

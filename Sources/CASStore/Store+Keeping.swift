@@ -13,6 +13,13 @@ extension StoreError.Code {
 }
 
 extension StoreError {
+    /// What to say of a manifest whose bytes are not those that were registered.
+    package static func editedManifest(_ name: String) -> String {
+        "the manifest of version \(name) is not the one that was registered: put that back from a copy, "
+            + "or retire the version and add or pull it again; if what it says now is right, delete "
+            + "the store's index, which is then made from what is there"
+    }
+
     /// The error of a name that is taken.
     package static func versionExists(_ name: String) -> StoreError {
         StoreError(

@@ -68,9 +68,10 @@ enum System {
 
     /// Returns the width of a terminal, or nil if it does not say.
     static func columnCount(of descriptor: Int32) -> Int? {
-        var size = winsize()
+        // A winsize, ioctl_tty(2). Which module declares it depends on which is looked into first.
+        var size: (rows: UInt16, columns: UInt16, width: UInt16, height: UInt16) = (0, 0, 0, 0)
         let result = ioctl(descriptor, UInt(TIOCGWINSZ), &size)
-        return result == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
+        return result == 0 && size.columns > 0 ? Int(size.columns) : nil
     }
 
     /// Returns the value of an environment variable, or nil if it is not set.

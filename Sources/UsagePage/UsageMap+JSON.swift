@@ -71,7 +71,9 @@ extension UsageSurvey {
             writer.key(key)
             if let version { writer.string(version) } else { writer.null() }
         }
-        for (key, versions) in [("knownGood", lifecycle.knownGood), ("bad", banned)] {
+        for (key, versions) in [
+            ("knownGood", lifecycle.knownGood), ("usableGood", usableGood), ("bad", banned),
+        ] {
             writer.key(key)
             writer.beginArray()
             for version in versions { writer.string(version) }

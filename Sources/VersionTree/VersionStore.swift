@@ -57,34 +57,6 @@ public final class VersionStore: Sendable {
     package var fileSystem: any FileSystem { store.fileSystem }
     package var directories: StoreDirectories { store.directories }
 
-    /// The manifest of a registered version, read from its file: needs neither index nor write.
-    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged.
-    public func manifest(of name: String) throws(StoreError) -> Manifest {
-        let version = try VersionName(name)
-        let file: RegularFile
-        do throws(StoreError) {
-            file = try fileSystem.openRegular(
-                directories.manifests.raw, StoreLayout.manifest(version.description),
-                limit: 1 << 30)
-        } catch {
-            if error.code == .notFound { throw Self.noVersion(name) }
-            guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }
-            throw StoreError(.badManifest, "version \(name): its manifest is not a regular file")
-        }
-        let manifest: Manifest
-        do throws(StoreError) {
-            manifest = try Manifest(reading: file, fileSystem)
-        } catch {
-            guard error.code == .badManifest else { throw error }
-            throw StoreError(.badManifest, "version \(name): \(error.message)")
-        }
-        guard manifest.version == version else {
-            throw StoreError(
-                .badManifest, "the manifest file of version \(name) is that of \(manifest.version)")
-        }
-        return manifest
-    }
-
     static func noVersion(_ name: String) -> StoreError {
         StoreError(
             .noVersion, "there is no version \"\(printable(name))\"; castree versions lists them")

@@ -18,6 +18,9 @@ def checks(suite):
         "usage-hostile", "Markup in the names of files and versions stays text, and nothing is loaded.",
         hostile)
     suite.check(
+        "usage-search", "Searching finds every path, also of content that the map shows elsewhere.",
+        elsewhere)
+    suite.check(
         "usage-reader", "All that can be used on the usage page has a name, and tables say the same.",
         reader)
 
@@ -226,6 +229,46 @@ def hostile(suite):
         demand(tab.run("window.bad") is None, "a script that is not the page's has run")
         wanted = {"script-src-elem", "img-src", "connect-src"}
         demand(wanted <= set(refused), f"the policy has refused only {refused}")
+        tab.close()
+
+
+def elsewhere(suite):
+    store = suite.store()
+    store.add("v1", {"old/x.js": "moved" * 400, "one.txt": "twice" * 300, "two.txt": "twice" * 300, "empty.txt": ""})
+    store.add("v2", {"new/x.js": "moved" * 400, "one.txt": "twice" * 300, "two.txt": "twice" * 300}, activate=True)
+    wanted = {
+        "old/x": ("1 file found, 2.0 KiB", "old/x.js", "2.0 KiB"),
+        "new/x": ("1 file found, 2.0 KiB", "new/x.js", "2.0 KiB"),
+        "X.JS": ("2 files found, 2.0 KiB", "new/x.js", "2.0 KiB"),
+        "two.": ("1 file found, 1.5 KiB", "two.txt", "1.5 KiB"),
+        "empty": ("1 file found, 0 B", "empty.txt", "0 B"),
+        "three": ("Nothing is called so.", "Nothing is called so.", None),
+    }
+    with suite.browser() as browser:
+        tab = browser.tab()
+        tab.resize(1024, 768)
+        open_page(tab, page(store, "elsewhere"))
+        for words, (found, first, size) in wanted.items():
+            told = tab.run(
+                f"(() => {{ const search = document.getElementById('search'); search.value = '{words}';"
+                " castreeUsage.page.search();"
+                " const cells = [...document.querySelectorAll('#list tbody tr:first-child td')];"
+                " return [document.getElementById('found').textContent,"
+                " (cells[0].querySelector('button') ?? cells[0]).textContent,"
+                " cells[1] ? cells[1].textContent : null]; })()")
+            demand(told == [found, first, size], f"searching for {words} says {told}")
+        tab.run("document.getElementById('search').value = 'old/x'; castreeUsage.page.search();"
+                " document.querySelector('#list tbody button').click()")
+        settle(tab)
+        demand(crumbs(tab)[1:] == ["old"], f"what was found leads to {crumbs(tab)}")
+        said = tab.run("document.getElementById('map-says').textContent")
+        demand(said.startswith("old/x.js: 2.0 KiB"), f"what was found is {said!r}")
+        # Nothing in the map is beside it; the keys go on working.
+        tab.run("document.getElementById('map').focus()")
+        tab.press("ArrowRight", 39)
+        tab.press("Home", 36)
+        demand(len(crumbs(tab)) == 1, f"Home leads to {crumbs(tab)}")
+        quiet(tab)
         tab.close()
 
 

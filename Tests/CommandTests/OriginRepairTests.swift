@@ -89,6 +89,44 @@ import Testing
     }
 
     @Test(arguments: ["site", "http:"])
+    func `what was lost before a plain repair is fetched by a later one`(origin: String) throws {
+        // Nothing needs version 1 any more: that it is incomplete is no finding.
+        try place.add("2", Release.second, "--activate")
+        let lost = try place.address(of: "index.html", in: "1")
+        try FileManager.default.removeItem(
+            at: place.directory.appending(path: place.object(lost)))
+        #expect(try place.castree("fsck", "--repair").status == 1)
+        #expect(try place.castree("fsck").status == 0)
+        let server =
+            try origin == "http:"
+            ? WebOrigin(place.directory.appending(path: "site")) : nil
+        let planned = try place.castree(
+            "fsck", "--from", server?.url ?? origin, "--dry-run", "--json")
+        #expect(planned.status == 0)
+        #expect(
+            try planned.document(RepairDocument.self).plan == [
+                Step(action: "fetchMissing", object: nil, version: "1", path: nil)
+            ])
+        let repaired = try place.castree("fsck", "--from", server?.url ?? origin, "--json")
+        #expect(repaired.status == 1, "\(repaired)")
+        let report = try repaired.document(RepairDocument.self)
+        #expect(report.findings.map(\.kind) == ["incompleteVersion"])
+        #expect(report.findings.allSatisfy { $0.repaired && $0.version == "1" })
+        #expect(place.exists(".castree/versions/1/index.html"))
+        #expect(try place.castree("fsck", "--from", server?.url ?? origin).status == 0)
+    }
+
+    @Test func `what no origin has is asked for, and no damage`() throws {
+        try place.add("2", Release.second, "--activate")
+        let lost = try place.address(of: "index.html", in: "1")
+        for path in [place.object(lost), "site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))"] {
+            try FileManager.default.removeItem(at: place.directory.appending(path: path))
+        }
+        #expect(try place.castree("fsck", "--repair").status == 1)
+        #expect(try place.castree("fsck", "--from", "site").status == 0)
+    }
+
+    @Test(arguments: ["site", "http:"])
     func `castree-fsck repairs from an origin, too`(origin: String) throws {
         _ = try damage()
         let server =

@@ -11,6 +11,12 @@ import Testing
         try place.add("3", ["index.html": "three", "img/a.png": "png of 3"], "--activate")
     }
 
+    /// Runs a line of a shell here, in which `$CASTREE` is the program.
+    func shell(_ line: String) throws -> Finished {
+        try place.run(
+            .shell, ["-c", line], environment: ["CASTREE": ProgramUnderTest.castree.url.path])
+    }
+
     @Test func `du tells growth, sharing and the parts of the disk`() throws {
         let usage = try place.castree("du", "--json").document(UsageDocument.self)
         #expect(usage.growth.map(\.version) == ["1", "2", "3"])
@@ -65,6 +71,29 @@ import Testing
         #expect(objects.map(\.bytes) == [17])
         #expect(objects[0].paths == ["2:js/app.js", "1:js/app.js"])
         #expect(objects[0].references == 2)
+    }
+
+    @Test func `du --html leaves the old page until the new one is whole`() throws {
+        let old = String(repeating: "old ", count: 100)
+        try place.write(["usage.html": old], to: ".")
+        // No file may be larger than a block: as on a full disk.
+        let ended = try shell("ulimit -f 8; trap '' XFSZ; $CASTREE du --html usage.html")
+        #expect(ended.status != 0)
+        #expect(try place.contents("usage.html") == old)
+        #expect(
+            try FileManager.default.contentsOfDirectory(
+                atPath: place.directory.path
+            ).filter { $0.contains("usage.html") } == ["usage.html"])
+    }
+
+    @Test(arguments: ["/dev/stdout", "fifo"])
+    func `du --html writes into what is no file`(target: String) throws {
+        let ended = try shell(
+            target == "fifo"
+                ? "mkfifo fifo; cat fifo & $CASTREE du --html fifo; wait"
+                : "$CASTREE du --html /dev/stdout")
+        #expect(ended.status == 0, "\(ended)")
+        #expect(ended.text.hasPrefix("<!doctype html>") && ended.text.contains("</html>"))
     }
 
     @Test func `du --html writes one page, and replaces one that is there`() throws {

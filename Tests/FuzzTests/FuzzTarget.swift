@@ -14,7 +14,7 @@ struct FuzzTarget: Sendable {
     /// All of them.
     static let all: [FuzzTarget] = [
         requests, frames, bridgeFrames, fields, json, manifests, releases, pointers, deltas,
-        responses, lifecycles, stamps, paths,
+        responses, lifecycles, stamps, paths, answers, channelLists, serverFiles, checkFiles,
     ]
 }
 

@@ -145,7 +145,9 @@ import Testing
         let versions = try temporary.reopened()
         let report = try versions.repair(fetching: elsewhere.fetching(versions)) { _ in true }
         #expect(elsewhere.asked.count == 2)
-        #expect(report.findings.map(\.kind) == [.incompleteVersion])
+        // Of both versions: what nothing needs is no finding of a check, but is made whole all the same.
+        #expect(report.findings.map(\.kind) == [.incompleteVersion, .incompleteVersion])
+        #expect(report.findings.map(\.version) == ["1", "2"])
         #expect(report.findings.allSatisfy { $0.isRepaired })
         #expect(
             try temporary.reopened().versions().allSatisfy { $0.state == .materialized })

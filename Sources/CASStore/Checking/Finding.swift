@@ -26,6 +26,8 @@ public struct Finding: Sendable, Hashable {
         case damagedIndex
         /// A manifest cannot be read.
         case damagedManifest
+        /// A manifest is not the one that was registered: somebody has edited or exchanged it.
+        case editedManifest
         /// A tree lacks a file of its manifest.
         case missingInTree
         /// A tree shows other bytes than its manifest says.

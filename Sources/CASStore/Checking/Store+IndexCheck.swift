@@ -10,7 +10,8 @@ extension Store {
     ///   - isDeep: look every row up in every index; the check of the objects finds most of what is
     ///     wrong there, too.
     ///   - facts: what each readable manifest says, by version.
-    /// - Returns: findings of kind `.damagedIndex` and `.wrongCount`.
+    /// - Returns: findings of kind `.damagedIndex` and `.wrongCount`; and `.editedManifest` for a
+    ///   manifest that is not the one that was registered, which is compared no further.
     package func checkIndex(
         isDeep: Bool, _ facts: (String) throws(StoreError) -> ManifestFacts?
     ) throws(StoreError) -> [Finding] {
@@ -49,6 +50,13 @@ extension Store {
         return last
     }
 
+    static func edited(_ version: String) -> Finding {
+        Finding(
+            .editedManifest, version: version,
+            path: "manifests/\(StoreLayout.manifest(version))",
+            StoreError.editedManifest(version))
+    }
+
     static func wrongCount(_ version: String?) -> Finding {
         Finding(
             .wrongCount, version: version, path: StoreLayout.index,
@@ -77,6 +85,8 @@ extension Store {
 
 /// What a manifest says that the index repeats.
 package struct ManifestFacts: Sendable {
+    /// The address of the file's bytes.
+    package var address: ObjectID
     package var references: References
     package var fileCount: Int64
     package var byteCount: Int64
@@ -84,9 +94,11 @@ package struct ManifestFacts: Sendable {
     package var ordinal: Int64
 
     package init(
-        references: References, fileCount: Int64, byteCount: Int64, createdAt: Int64,
+        address: ObjectID, references: References, fileCount: Int64, byteCount: Int64,
+        createdAt: Int64,
         ordinal: Int64
     ) {
+        self.address = address
         self.references = references
         self.fileCount = fileCount
         self.byteCount = byteCount
@@ -97,15 +109,18 @@ package struct ManifestFacts: Sendable {
 
 /// The same in a few words, from a manifest or from a row of the index.
 private struct ManifestSum: Equatable {
+    var manifest: ObjectID
     var addresses: AddressSum
     var numbers: [Int64]
 
     init(_ facts: ManifestFacts) {
+        manifest = facts.address
         addresses = AddressSum(facts.references)
         numbers = [facts.fileCount, facts.byteCount, facts.createdAt, facts.ordinal]
     }
 
     init(_ row: VersionRow, _ addresses: AddressSum) {
+        manifest = row.manifest
         self.addresses = addresses
         numbers = [row.fileCount, row.byteCount, row.createdAt, row.ordinal]
     }
@@ -164,7 +179,9 @@ extension Index {
         var findings: [Finding] = []
         for row in try versions(connection) {
             guard let expected = try expected(row.name) else { continue }
-            if ManifestSum(row, recount.sum(of: row.id)) != expected {
+            if row.manifest != expected.manifest {
+                findings.append(Store.edited(row.name))
+            } else if ManifestSum(row, recount.sum(of: row.id)) != expected {
                 findings.append(Store.wrongCount(row.name))
             }
         }

@@ -61,8 +61,9 @@ extension Store {
         if let first = damaged.first {
             throw StoreError(
                 .index,
-                "nothing is collected while manifest \(printable(first)) cannot be read: what it "
-                    + "needs is unknown; run castree fsck, then add the version again or retire it")
+                "nothing is collected while manifest \(printable(first)) cannot be read or is not the "
+                    + "one that was registered: what it needs is unknown; run castree fsck, then "
+                    + "retire the version and add it again")
         }
         guard let last else { return nil }
         let gone = try index { (index) throws(StoreError) in

@@ -45,6 +45,38 @@ extension Store {
         }
     }
 
+    /// What retiring versions together would free: the objects on disk that no other version names.
+    ///
+    /// Costs what these versions name.
+    /// - Returns: the rows of the versions, newest first, and what would go.
+    /// - Throws: `.noVersion` for a name that is not registered.
+    package func freed(
+        retiring names: [String]
+    ) throws(StoreError) -> (rows: [VersionRow], objects: Int, bytes: Int64) {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                var rows: [VersionRow] = []
+                // Names of versions are ASCII.
+                for name in names where !rows.contains(where: { $0.name == name }) {
+                    guard let row = try index.version(name, connection) else {
+                        throw StoreError(
+                            .noVersion,
+                            "there is no version \"\(printable(name))\"; castree versions lists them"
+                        )
+                    }
+                    rows.append(row)
+                }
+                rows.sort { ($0.ordinal, $0.name) > ($1.ordinal, $1.name) }
+                var freed: (objects: Int, bytes: Int64) = (0, 0)
+                try index.orphans(retiring: rows.map(\.id), connection) { (_, byteCount, _) in
+                    freed.objects += 1
+                    freed.bytes += byteCount
+                }
+                return (rows, freed.objects, freed.bytes)
+            }
+        }
+    }
+
     private func garbageKnown(
         _ retiring: [String]
     ) throws(StoreError) -> [CollectionPlan.Garbage] {

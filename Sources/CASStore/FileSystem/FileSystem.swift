@@ -116,6 +116,9 @@ package enum Access: Sendable, Hashable {
     case creating
     /// Reading and writing, created if absent, never truncated.
     case updating
+    /// Writing to what is there, symbolic links followed, never truncated: for what a user typed that may be
+    /// a pipe or a device.
+    case writingFollowingLinks
     /// Appending to an existing file.
     case appending
     /// A directory; a symbolic link is refused.

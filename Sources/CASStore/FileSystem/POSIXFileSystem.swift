@@ -38,6 +38,7 @@ package struct POSIXFileSystem: FileSystem {
         case .readingFollowingLinks: O_RDONLY | O_NONBLOCK
         case .creating: O_RDWR | O_CREAT | O_EXCL
         case .updating: O_RDWR | O_CREAT | O_NOFOLLOW
+        case .writingFollowingLinks: O_WRONLY
         case .appending: O_RDWR | O_APPEND | O_NOFOLLOW
         case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
         case .directoryFollowingLinks: O_RDONLY | O_DIRECTORY

@@ -81,19 +81,21 @@ extension Index {
     ///
     /// - Parameter thoroughly: also reads files whose name is known, if they are not the file that
     ///   was read before (inode, size, times).
-    /// - Returns: the names of manifests that cannot be read; the roots are in doubt while there
-    ///   are any, and the collector does not run.
+    /// - Returns: the names of manifests that cannot be read, or are not what was registered; the roots
+    ///   are in doubt while there are any, and the collector does not run.
     @discardableResult
     func reconcile(
         _ connection: Connection, thoroughly: Bool
     ) throws(StoreError) -> [String] {
         let changedAt = try fileSystem.status(directories.manifests.raw).changedAt
-        var rows: [String: (id: Int64, manifest: ObjectID, status: String)] = [:]
+        var rows: [String: (id: Int64, manifest: ObjectID, status: String, isComplete: Bool)] = [:]
         let known = try connection.statement(
-            "SELECT name, id, manifest, manifest_status FROM version")
+            "SELECT name, id, manifest, manifest_status, complete FROM version")
         while try known.step() {
             guard let name = known.text(0), let manifest = known.address(2) else { continue }
-            rows[name] = (known.integer(1), manifest, known.text(3) ?? "")
+            rows[name] = (
+                known.integer(1), manifest, known.text(3) ?? "", known.integer(4) == 1
+            )
         }
         var damaged: [String] = []
         for (name, status) in try manifestFiles() {
@@ -104,6 +106,12 @@ extension Index {
                 let registration = try readManifest(name)
                 if row?.manifest != registration.manifest {
                     if let row {
+                        // What waits for its content may be revised; what is whole is what was registered.
+                        guard !row.isComplete else {
+                            damaged.append(name)
+                            options.notice(StoreError.editedManifest(name))
+                            continue
+                        }
                         options.notice(
                             "manifest \(printable(name)) was changed by another program; "
                                 + "castree goes by what it says now")
@@ -124,7 +132,7 @@ extension Index {
                     throw error
                 }
                 damaged.append(name)
-                options.notice("manifest \(printable(name)) cannot be read: \(error.message)")
+                options.notice("manifest \(printable(name)) is not used: \(error.message)")
             }
         }
         for row in rows.values { try removeVersion(id: row.id, connection) }

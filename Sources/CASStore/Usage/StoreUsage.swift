@@ -39,6 +39,18 @@ public struct LargeObject: Sendable, Hashable {
 }
 
 extension Store {
+    /// What the objects hold, in bytes, as the index says: nothing of the disk is looked at.
+    package func objectBytes() throws(StoreError) -> Int64 {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                let sum = try connection.statement(
+                    "SELECT coalesce(sum(bytes), 0) FROM object WHERE state <> 0")
+                defer { sum.reset() }
+                return try sum.step() ? sum.integer(0) : 0
+            }
+        }
+    }
+
     /// The usage figures of the store, from the index; disk blocks from the disk.
     public func usage() throws(StoreError) -> StoreUsage {
         var usage = try index { (index) throws(StoreError) in

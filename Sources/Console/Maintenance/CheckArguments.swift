@@ -65,7 +65,7 @@ extension Invocation {
             return nil
         }
         // The bar can do without, and the check says what is wrong.
-        guard let usage = try? versions.store.usage() else { return nil }
-        return Int64(Double(usage.objectBytes) * (options.sample?.share ?? 1))
+        guard let bytes = try? versions.store.objectBytes() else { return nil }
+        return Int64(Double(bytes) * (options.sample?.share ?? 1))
     }
 }

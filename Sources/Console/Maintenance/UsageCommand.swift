@@ -106,7 +106,8 @@ private struct UsageRequest {
             // One path of each object is printed.
             if grouping == nil { options.entriesReadMax = 0 }
         }
-        let survey = try versions.survey(options)
+        let survey =
+            try isBrief ? versions.briefSurvey(options) : versions.survey(options)
         let groups = try groups(versions, survey)
         let figures = UsageFigures(survey, rowsMax: rowsMax, invocation.sizes)
         try invocation.report { writer in
@@ -132,6 +133,17 @@ private struct UsageRequest {
         }
     }
 
+    /// Whether what is printed is about the versions that are named, and nothing of the store as a whole.
+    private var isBrief: Bool {
+        if invocation.isJSON { return false }
+        if !options.retiring.isEmpty { return true }
+        switch grouping {
+        case .directory, .type: return true
+        case .version: return !options.versions.isEmpty
+        case .object, nil: return false
+        }
+    }
+
     /// Writes the page.
     func write(
         _ page: (UsageSurvey) throws -> [UInt8], of versions: VersionStore, to file: String
@@ -140,11 +152,8 @@ private struct UsageRequest {
         options.largestMax = max(options.largestMax, 50)
         options.mapFilesMax = 100_000
         let bytes = try page(versions.survey(options))
-        let system = POSIXFileSystem()
-        let target = try system.open(
-            POSIXFileSystem.workingDirectory, file, .updating, mode: 0o644)
-        try system.truncate(target.raw, to: 0)
-        try system.write(target.raw, bytes)
+        // What is read from a pipe is the page and nothing else.
+        guard try replaceFile(file, with: bytes) else { return }
         try invocation.report { writer in
             writer.object { writer in
                 writer.member("html", file)

@@ -24,14 +24,25 @@ struct ServerMemory: Sendable, Hashable {
     private static let byteCountMax = 1 << 20
     private static let lockName = ".server"
 
+    private init() {}
+
     /// Reads the file; nothing is remembered if there is none.
     /// - Throws: `.badServerFile` if it is damaged; what reading throws.
     init(_ versions: VersionStore) throws(StoreError) {
         let root = versions.directories.root.raw
-        guard let status = try versions.fileSystem.status(root, StoreLayout.server) else { return }
+        guard let status = try versions.fileSystem.status(root, StoreLayout.server) else {
+            self.init()
+            return
+        }
         guard status.kind == .regular else { throw Self.damaged("it is no regular file") }
-        let bytes = try versions.fileSystem.contents(
-            root, StoreLayout.server, limit: Self.byteCountMax)
+        try self.init(
+            parsing: versions.fileSystem.contents(
+                root, StoreLayout.server, limit: Self.byteCountMax))
+    }
+
+    /// Reads the file's bytes.
+    /// - Throws: `.badServerFile`.
+    init(parsing bytes: [UInt8]) throws(StoreError) {
         let value: JSONValue
         do throws(JSONError) {
             value = try JSONValue.parse(bytes)
@@ -99,6 +110,14 @@ struct ServerMemory: Sendable, Hashable {
 
     /// Writes the file, as a whole.
     private func write(_ versions: VersionStore) throws(StoreError) {
+        try versions.fileSystem.replaceFile(
+            versions.directories.root.raw, StoreLayout.server, with: serialized, mode: 0o600,
+            token: "new",
+            durably: versions.store.options.isDurable)
+    }
+
+    /// The bytes of the file.
+    var serialized: [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         if !ports.isEmpty {
@@ -115,10 +134,7 @@ struct ServerMemory: Sendable, Hashable {
             writer.string(token)
         }
         writer.endObject()
-        try versions.fileSystem.replaceFile(
-            versions.directories.root.raw, StoreLayout.server, with: writer.bytes, mode: 0o600,
-            token: "new",
-            durably: versions.store.options.isDurable)
+        return writer.bytes
     }
 }
 

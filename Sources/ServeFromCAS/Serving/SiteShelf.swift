@@ -58,7 +58,7 @@ final class SiteShelf: Sendable {
         self.shell = try shell.map { (name) throws(StoreError) in
             let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
             try Self.requireWhole(name, versions)
-            return (try versions.manifest(of: name), hold)
+            return (try versions.registeredManifest(of: name), hold)
         }
     }
 
@@ -154,7 +154,8 @@ final class SiteShelf: Sendable {
         let name = version.description
         let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
         try Self.requireWhole(name, versions)
-        let site = Site(try versions.manifest(of: name), options: options, shell: shell?.manifest)
+        let site = Site(
+            try versions.registeredManifest(of: name), options: options, shell: shell?.manifest)
         let entry = Entry(site, hold)
         return state.withLock { state in
             if let other = state.entries[version] { return other }

@@ -211,7 +211,8 @@ class TreeMap {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const beside = step => {
       const among = model.inside(model.parent[this.chosen]);
-      this.choose(among[Math.min(Math.max(among.indexOf(this.chosen) + step, 0), among.length - 1)]);
+      // What a search has found may weigh nothing, and has nothing beside it then.
+      this.choose(among[Math.min(Math.max(among.indexOf(this.chosen) + step, 0), among.length - 1)] ?? this.chosen);
     };
     const into = () => {
       const first = model.inside(this.chosen)[0];

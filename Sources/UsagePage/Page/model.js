@@ -28,6 +28,17 @@ const make = (name, properties = {}, ...children) => {
 };
 const byID = id => document.getElementById(id);
 
+/** Which of the chosen versions cannot go together, and why: one must stay that can be gone back to. */
+const refusals = (lifecycle, chosen) => {
+  const refused = lifecycle.kept.filter(each => chosen.includes(each.version));
+  const going = chosen.filter(version => !refused.some(each => each.version === version));
+  const { usableGood } = lifecycle;
+  if (usableGood.length && usableGood.every(version => going.includes(version))) {
+    refused.push({ version: usableGood[0], reason: 'it would be the last known good version' });
+  }
+  return refused;
+};
+
 /** What a leaf is: a file; or, beside the tree, what no path shows. */
 const FILE = 0, GARBAGE = 1, STAGED = 2, OLDER = 3;
 
@@ -155,6 +166,40 @@ class Model {
 
   isDirectory(node) { return this.children[node] !== null; }
 
+  /** Whether the view shows it: files also where they weigh nothing, empty or counted at another path. */
+  shows(node) { return this.files[node] > 0 || this.weight[node] > 0; }
+
+  /** How large it is: of a file its own size, also where its content is counted at another path. */
+  size(node) { return this.leaf[node] < 0 ? this.weight[node] : this.bytes[this.leaf[node]]; }
+
+  /** The paths of the view that contain the words, whatever their case; in a store each content weighs once. */
+  search(words) {
+    const query = words.toLowerCase();
+    this.lowered ??= this.names.map(name => name.toLowerCase());
+    const hasSlash = query.includes('/');
+    const matches = new Uint8Array(this.count);
+    const found = [];
+    const seen = new Set();
+    let [files, bytes] = [0, 0];
+    for (let node = 1; node < this.count; node++) {
+      const above = this.parent[node];
+      const own = hasSlash ? this.leaf[node] >= 0 && this.path(node).toLowerCase().includes(query)
+        : this.lowered[node].includes(query);
+      matches[node] = matches[above] || own ? 1 : 0;
+      if (!matches[node] || !this.shows(node)) continue;
+      if (!matches[above]) found.push(node);
+      const leaf = this.leaf[node];
+      if (leaf < 0) continue;
+      files += this.files[node];
+      const object = this.objects[leaf];
+      if (this.version >= 0) bytes += this.weight[node];
+      else if (this.references[leaf] && !seen.has(object)) bytes += this.bytes[leaf];
+      if (object) seen.add(object);
+    }
+    found.sort((one, other) => this.size(other) - this.size(one) || one - other);
+    return { matches, found, files, bytes };
+  }
+
   label(node) {
     if (node === 0) return this.version < 0 ? 'Whole store' : this.versions[this.version];
     if (this.names[node] !== '' || this.leaf[node] < 0) return this.names[node];
@@ -185,15 +230,17 @@ class Model {
 
   /** What a node is, in a sentence without its name. */
   describe(node) {
-    const size = sizeText(this.weight[node]);
+    const size = sizeText(this.size(node));
     if (this.isDirectory(node)) {
-      return size + ' in ' + counted(this.files[node], 'file') + '; ' + sizeText(this.unique[node])
-        + ' of it in one version only';
+      const files = counted(this.files[node], 'file');
+      if (!this.weight[node] && this.files[node]) return files + ', empty, not here yet or counted at other paths';
+      return size + ' in ' + files + '; ' + sizeText(this.unique[node]) + ' of it in one version only';
     }
     const leaf = this.leaf[node];
     if (this.kind[node] !== FILE) return size;
     if (!this.references[leaf]) return size + ' not here yet; ' + this.shownBy(node);
-    const elsewhere = this.objects[leaf] ? '; the same content has other paths' : '';
+    const elsewhere = !this.objects[leaf] ? '' : this.version < 0 && !this.isHome[leaf]
+      ? '; the same content is counted at another path' : '; the same content has other paths';
     return size + (this.references[leaf] === 1 ? ', unique: ' : ', shared by '
       + countText(this.references[leaf]) + ': ') + this.shownBy(node) + elsewhere;
   }

@@ -110,10 +110,10 @@ class Page {
       });
       const meter = make('span', { className: 'meter', ariaHidden: 'true' });
       const part = make('i', { className: 'c-' + this.swatchOf(node) });
-      part.style.width = Math.min(100 * model.weight[node] / whole, 100) + '%';
+      part.style.width = Math.min(100 * model.size(node) / whole, 100) + '%';
       meter.append(part);
       return make('tr', {}, make('td', { className: 'path' }, name, meter),
-        make('td', { className: 'number', textContent: sizeText(model.weight[node]) }));
+        make('td', { className: 'number', textContent: sizeText(model.size(node)) }));
     });
     if (nodes.length > listMax) {
       rows.push(make('tr', {}, make('td', { colSpan: 2, className: 'faint',
@@ -131,6 +131,7 @@ class Page {
     if (model.kind[node]) return ['', 'garbage', 'staged', 'rest'][model.kind[node]];
     const leaf = model.leaf[node];
     if (leaf >= 0 && !model.references[leaf]) return 'missing';
+    if (leaf >= 0) return model.references[leaf] === 1 ? 'unique' : 'shared';
     return model.unique[node] * 2 > model.weight[node] ? 'unique' : 'shared';
   }
 
@@ -164,23 +165,11 @@ class Page {
       byID('found').textContent = '';
       return;
     }
-    this.lowered ??= model.names.map(name => name.toLowerCase());
-    const hasSlash = query.includes('/');
-    const matches = new Uint8Array(model.count);
-    this.found = [];
-    let [files, bytes] = [0, 0];
-    for (let node = 1; node < model.count; node++) {
-      const above = model.parent[node];
-      const own = hasSlash ? model.leaf[node] >= 0 && model.path(node).toLowerCase().includes(query)
-        : this.lowered[node].includes(query);
-      matches[node] = matches[above] || own ? 1 : 0;
-      if (!matches[node] || !(model.weight[node] > 0)) continue;
-      if (!matches[above]) this.found.push(node);
-      if (model.leaf[node] >= 0) { files += model.files[node]; bytes += model.weight[node]; }
-    }
-    this.found.sort((one, other) => model.weight[other] - model.weight[one]);
+    const { matches, found, files, bytes } = model.search(query);
+    this.found = found;
     this.map.matches = matches;
-    byID('found').textContent = files ? `${counted(files, 'file')} found, ${sizeText(bytes)}` : 'Nothing is called so.';
+    byID('found').textContent = files ? `${counted(files, 'file')} found, ${sizeText(bytes)}`
+      : found.length ? '' : 'Nothing is called so.';
   }
 
   tip(text, x, y) {
@@ -211,10 +200,10 @@ class Page {
     else if (places.includes(-1)) {
       byID('together').textContent = 'castree du --retire ' + chosen.join(',') + ' tells what these would free.';
     } else {
-      const refused = chosen.filter(version => this.usage.kept.has(version));
+      const refused = refusals(this.usage.lifecycle, chosen);
       byID('together').textContent = `Retiring ${chosen.join(', ')} would free `
         + `${this.model.folded.size ? 'about ' : ''}${sizeText(this.model.freed(places))}`
-        + refused.map(version => `; ${version} cannot go now: ${this.usage.kept.get(version)}`).join('') + '.';
+        + refused.map(({ version, reason }) => `; ${version} cannot go now: ${reason}`).join('') + '.';
     }
   }
 

@@ -10,15 +10,26 @@ public struct RepairPlan: Sendable {
     /// Whether there is nothing to do.
     public var isEmpty: Bool { steps.allSatisfy { $0.deed == .nothing } && fetches.isEmpty }
 
-    /// - Parameter fetches: the objects that an origin is asked for.
-    init(_ findings: [Finding], fetching fetches: [LostObject]) {
+    /// - Parameters:
+    ///   - fetches: the objects that an origin is asked for.
+    ///   - waiting: the versions that lack some of them.
+    init(
+        _ findings: [Finding], fetching fetches: [LostObject] = [], for waiting: [String] = []
+    ) {
         self.fetches = fetches
         let fetched = Set(fetches.map(\.address))
+        // An index that is made again would take an edited manifest for the truth.
+        let keepsIndex = findings.contains { $0.kind == .editedManifest }
         var seen: Set<RepairStep> = []
         for finding in findings {
-            let step = RepairStep(finding, isFetched: finding.object.map(fetched.contains) ?? false)
-            if seen.insert(step).inserted { steps.append(step) }
+            let step = RepairStep(
+                finding, isFetched: finding.object.map(fetched.contains) ?? false,
+                keepsIndex: keepsIndex)
+            let isAsked =
+                finding.kind == .incompleteVersion && waiting.contains { $0 == finding.version }
+            if !isAsked, seen.insert(step).inserted { steps.append(step) }
         }
+        steps += waiting.map { RepairStep(completing: $0) }
     }
 }
 
@@ -44,6 +55,8 @@ public struct RepairStep: Sendable, Hashable {
     public enum Deed: String, Sendable, Hashable, CaseIterable {
         /// Fetch the object from the origin, and put it in place of what is there.
         case fetchObject
+        /// Fetch from the origin what a version lacks, and build its tree.
+        case fetchMissing
         /// Take the object away into quarantine, unless a sound twin gives it back; the versions that
         /// show it are incomplete from then on.
         case quarantineObject
@@ -84,13 +97,19 @@ public struct RepairStep: Sendable, Hashable {
     /// The path concerned, inside the store.
     public var path: String?
 
-    init(_ finding: Finding, isFetched: Bool) {
+    init(completing version: String) {
+        deed = .fetchMissing
+        self.version = version
+    }
+
+    init(_ finding: Finding, isFetched: Bool, keepsIndex: Bool) {
         deed = finding.isRepaired ? .nothing : Self.deed(finding, isFetched: isFetched)
+        if deed == .rebuildIndex, keepsIndex { deed = .nothing }
         switch deed {
         case .fetchObject, .quarantineObject, .recordLoss, .recordObject, .remakeTwin, .setMode:
             object = finding.object
         case .rebuildIndex: path = StoreLayout.index
-        case .rebuildTree, .buildTree, .forgetVersion: version = finding.version
+        case .rebuildTree, .buildTree, .fetchMissing, .forgetVersion: version = finding.version
         case .nothing:
             object = finding.object
             version = finding.version
@@ -114,7 +133,7 @@ public struct RepairStep: Sendable, Hashable {
         case .unknownVersion: .forgetVersion
         case .wrongCurrentLink: .setCurrentLink
         case .leftover: .removeLeftover
-        case .strayFile, .damagedManifest, .incompleteVersion: .nothing
+        case .strayFile, .damagedManifest, .editedManifest, .incompleteVersion: .nothing
         }
     }
 
@@ -124,6 +143,7 @@ public struct RepairStep: Sendable, Hashable {
         let place = printable(path ?? version ?? "")
         return switch deed {
         case .fetchObject: "fetch object \(name) and put it in place of what is there"
+        case .fetchMissing: "fetch what version \(place) lacks, and build its tree"
         case .quarantineObject:
             "take object \(name) away into quarantine; versions that show it will be incomplete"
         case .recordLoss:

@@ -87,13 +87,14 @@ extension VersionStore {
             (name) throws(StoreError) -> ManifestFacts? in
             guard known.contains(name) else { return nil }
             do throws(StoreError) {
-                let manifest = try self.manifest(of: name)
+                let (manifest, address) = try self.addressedManifest(of: name)
                 if kept[name] == nil, manifest.count <= room {
                     room -= manifest.count
                     kept[name] = manifest
                 }
                 return ManifestFacts(
-                    references: manifest.references, fileCount: Int64(manifest.count),
+                    address: address, references: manifest.references,
+                    fileCount: Int64(manifest.count),
                     byteCount: manifest.byteCount, createdAt: manifest.createdAt,
                     ordinal: manifest.ordinal)
             } catch {
@@ -102,6 +103,8 @@ extension VersionStore {
                 return nil
             }
         }
+        let edited = found.filter { $0.kind == .editedManifest }.compactMap(\.version)
+        for name in edited { kept[name] = nil }
         parsed = kept
         // A version that is retired just now loses its manifest before its row.
         var damaged: [Finding] = []
@@ -114,7 +117,9 @@ extension VersionStore {
                 Finding(
                     .damagedManifest, version: name, path: "manifests/\(name).json", error.message))
         }
-        if repairing, let first = found.first {
+        // An index that is made again goes by what manifests say: that would settle a question that a person
+        // has to answer.
+        if repairing, edited.isEmpty, let first = found.first {
             try store.rebuildIndex(because: first.message)
             for position in found.indices { found[position].isRepaired = true }
         }
@@ -200,10 +205,13 @@ extension VersionStore {
         return result
     }
 
-    /// A manifest, or `nil` for one that is named by a finding of its own.
+    /// A manifest, or `nil` for one that is named by a finding of its own: it cannot be read, or is not the
+    /// one that was registered.
     func readable(_ name: String) throws(StoreError) -> Manifest? {
+        let registered = try isName(name) ? store.versionRow(name)?.manifest : nil
         do throws(StoreError) {
-            return try manifest(of: name)
+            let (manifest, address) = try addressedManifest(of: name)
+            return registered == nil || registered == address ? manifest : nil
         } catch {
             guard Self.saysManifestIsBad(error) else { throw error }
             return nil

@@ -73,11 +73,13 @@ extension VersionStore {
         return result
     }
 
-    /// - Returns: `true`, also if the version was retired meanwhile: then it needs no tree.
+    /// - Returns: `true`, also if the version was retired meanwhile: then it needs no tree; `false` if its
+    ///   manifest, which has a finding of its own, is not to be built from.
     func materializeIfRegistered(_ name: String) throws(StoreError) -> Bool {
         do throws(StoreError) {
             try materialize(name)
         } catch {
+            if error.code == .badManifest { return false }
             guard error.code == .noVersion || error.code == .busy else { throw error }
         }
         return true

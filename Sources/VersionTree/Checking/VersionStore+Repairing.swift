@@ -21,8 +21,9 @@ extension VersionStore {
         proceeds: (RepairPlan) -> Bool
     ) throws(StoreError) -> CheckReport {
         var report = try look(options, repairing: false)
-        let lost = fetching == nil ? [] : try lostObjects(report.findings)
-        let plan = RepairPlan(report.findings, fetching: lost)
+        let waiting = fetching == nil ? [] : try incompleteVersions()
+        let lost = fetching == nil ? [] : try lostObjects(report.findings, waiting)
+        let plan = RepairPlan(report.findings, fetching: lost, for: waiting)
         guard proceeds(plan), !report.findings.isEmpty || !lost.isEmpty else {
             conclude(report, options, repairing: false)
             return report
@@ -33,7 +34,7 @@ extension VersionStore {
         again.revisits = fetched.union(report.findings.compactMap(\.object))
         let repaired = try look(again, repairing: true)
         report.findings =
-            try settled(report.findings, fetched)
+            try settled(report.findings, fetched) + completed(waiting, besides: report.findings)
             + repaired.findings.filter {
                 // What follows from an object that is back has been told with it.
                 !($0.isRepaired && $0.kind == .wrongInTree
@@ -46,15 +47,23 @@ extension VersionStore {
     /// Objects that a manifest names, by address.
     private static let lostKinds: Set<Finding.Kind> = [.damagedObject, .missingObject, .notAFile]
 
-    /// What is damaged or missing, and named by a version; and what an earlier repair took away.
-    private func lostObjects(_ findings: [Finding]) throws(StoreError) -> [LostObject] {
+    /// The registered versions that lack objects, whoever needs them.
+    private func incompleteVersions() throws(StoreError) -> [String] {
+        try store.versionRows().filter { !$0.row.isComplete }.map(\.row.name)
+    }
+
+    /// What is damaged or missing, and named by a version; what an earlier repair took away; and what
+    /// the versions `waiting` lack.
+    private func lostObjects(
+        _ findings: [Finding], _ waiting: [String]
+    ) throws(StoreError) -> [LostObject] {
         var lost: Set<ObjectID> = []
+        for version in waiting {
+            for one in try store.missingObjects(of: version) ?? [] { lost.insert(one.address) }
+        }
         for finding in findings {
             if Self.lostKinds.contains(finding.kind), let object = finding.object {
                 lost.insert(object)
-            }
-            if finding.kind == .incompleteVersion, let version = finding.version {
-                for one in try store.missingObjects(of: version) ?? [] { lost.insert(one.address) }
             }
         }
         try fileSystem.list(directories.quarantine.raw) { (name, _) throws(StoreError) in
@@ -83,7 +92,7 @@ extension VersionStore {
     private func fetch(
         _ lost: [LostObject], _ findings: [Finding], _ fetching: ObjectFetching
     ) throws(StoreError) -> Set<ObjectID> {
-        let incomplete = try store.versionRows().filter { !$0.row.isComplete }.map(\.row.name)
+        let incomplete = try incompleteVersions()
         // A directory cannot be replaced by a file in one step.
         let wanted = Set(lost.map(\.address))
         try store.setAsideStrangers(
@@ -94,6 +103,22 @@ extension VersionStore {
             try materialize(name)
         }
         return fetched
+    }
+
+    /// Findings of the versions that are whole again and that nothing needs, so that no check found them.
+    private func completed(
+        _ waiting: [String], besides findings: [Finding]
+    ) throws(StoreError) -> [Finding] {
+        var result: [Finding] = []
+        for name in waiting
+        where !findings.contains(where: { $0.kind == .incompleteVersion && $0.version == name }) {
+            guard try store.versionRow(name)?.isComplete == true else { continue }
+            result.append(
+                Finding(
+                    .incompleteVersion, version: name,
+                    "version \(name) lacked objects; what it lacked was fetched", isRepaired: true))
+        }
+        return result
     }
 
     /// The findings that are settled because content is back.

@@ -19,15 +19,19 @@ extension Manifest {
 
     /// Reads a manifest from a file, piece by piece: its text is never whole in memory.
     /// - Throws: `.badManifest` with what is wrong and where; what reading throws.
+    /// - Parameter address: told the text as it is read; `nil` if nobody asks for it.
     init(
-        reading file: borrowing RegularFile, _ fileSystem: any FileSystem
+        reading file: borrowing RegularFile, _ fileSystem: any FileSystem,
+        _ address: RunningAddress? = nil
     ) throws(StoreError) {
         let failure = ReadFailure()
         let raw = file.descriptor.raw
         do throws(JSONError) {
             let reader = try JSONReader(byteCount: file.byteCount) { offset, count in
                 do throws(StoreError) {
-                    return try fileSystem.read(raw, at: Int64(offset), count: count)
+                    let bytes = try fileSystem.read(raw, at: Int64(offset), count: count)
+                    address?.add(bytes, at: offset)
+                    return bytes
                 } catch {
                     failure.note(error)
                     return []
@@ -53,6 +57,40 @@ private final class ReadFailure: Sendable {
 
     func note(_ failure: StoreError) { error.withLock { if $0 == nil { $0 = failure } } }
     var first: StoreError? { error.withLock { $0 } }
+}
+
+/// SHA-256 of a text that is read in pieces, which may overlap.
+final class RunningAddress: Sendable {
+    private struct State: ~Copyable {
+        var digester: Digester
+        var count = 0
+    }
+
+    private let state: Mutex<State>
+
+    init() throws(StoreError) {
+        let digester = try Digester(.sha256)
+        state = Mutex(State(digester: digester))
+    }
+
+    func add(_ bytes: [UInt8], at offset: Int) {
+        state.withLock { state in
+            let known = state.count - offset
+            guard known >= 0, known < bytes.count else { return }
+            bytes.withUnsafeBytes {
+                state.digester.update(UnsafeRawBufferPointer(rebasing: $0[known...]))
+            }
+            state.count = offset + bytes.count
+        }
+    }
+
+    /// The address; `nil` if the pieces were not all of a text that is so long.
+    func finish(byteCount: Int) -> ObjectID? {
+        state.withLock { state in
+            guard state.count == byteCount else { return nil }
+            return state.digester.finish { ObjectID(unchecked: $0) }
+        }
+    }
 }
 
 /// A manifest half read.
@@ -260,18 +298,28 @@ package struct StoredManifests: ManifestReading {
     package func registration(
         of name: String, from file: borrowing RegularFile, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Registration {
-        let manifest = try Manifest(reading: file, fileSystem)
+        let address = try RunningAddress()
+        let manifest = try Manifest(reading: file, fileSystem, address)
         guard manifest.version.description == name else {
             throw StoreError(
                 .badManifest,
                 "the manifest file of version \(printable(name)) is that of \(manifest.version)")
         }
+        return try manifest.registration(
+            manifest: Self.address(address, of: file, fileSystem))
+    }
+
+    /// SHA-256 of a manifest file's bytes, as far as it is not known from reading it.
+    static func address(
+        _ known: RunningAddress, of file: borrowing RegularFile, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> ObjectID {
+        if let address = known.finish(byteCount: file.byteCount) { return address }
         var digester = try Digester(.sha256)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
         defer { buffer.deallocate() }
         try fileSystem.forEachPiece(of: file.descriptor.raw, buffer: buffer) {
             (piece) throws(StoreError) in digester.update(piece)
         }
-        return try manifest.registration(manifest: digester.finish { ObjectID(unchecked: $0) })
+        return digester.finish { ObjectID(unchecked: $0) }
     }
 }

@@ -39,7 +39,7 @@ extension VersionStore {
         // First of all: a repair that was cut short leaves the tree of a version that has lost objects.
         guard row.isComplete else { throw try incomplete(name) }
         guard try !isMaterialized(name) else { return false }
-        let manifest = try manifest(of: name)
+        let manifest = try registeredManifest(of: name, row)
         _ = try refuseMergedTwins(of: manifest)
         let lease = try store.makeLease()
         try makeTwins(of: manifest, lease)
@@ -246,8 +246,9 @@ extension VersionStore {
     public func checkout(
         _ name: String, to target: String, mode: LinkMode = .link
     ) throws(StoreError) -> TreeReport {
-        guard try row(of: name).isComplete else { throw try incomplete(name) }
-        let manifest = try manifest(of: name)
+        let row = try row(of: name)
+        guard row.isComplete else { throw try incomplete(name) }
+        let manifest = try registeredManifest(of: name, row)
         let (parent, base) = try split(target)
         let directory = try openParent(parent)
         if try fileSystem.status(directory.raw, base) != nil { throw Self.targetExists(target) }

@@ -20,7 +20,7 @@ public struct Retirement: Sendable, Hashable {
     ///
     /// What they share with each other and with nobody else comes on top of it.
     public var separateBytes: Int64
-    /// Those that cannot be retired now.
+    /// Those that cannot be retired now, if all of them are to go.
     public var refused: [Refusal]
 }
 
@@ -28,31 +28,60 @@ extension VersionStore {
     /// What retiring versions together would free.
     ///
     /// Changes nothing. Other versions may keep what two of them share, so the answer is no sum of
-    /// their unique bytes.
+    /// their unique bytes. Costs what these versions name, whatever else the store holds.
     /// - Throws: `.noVersion`.
     public func retirement(of names: [String]) throws(StoreError) -> Retirement {
-        try retirement(of: names, store.usageTable())
+        let (rows, objects, bytes) = try store.freed(retiring: names)
+        return try retirement(of: rows, freeing: (objects, bytes))
     }
 
     func retirement(of names: [String], _ table: UsageTable) throws(StoreError) -> Retirement {
         let chosen = try Self.positions(of: names, in: table)
-        let freed = table.freed(retiring: chosen)
+        return try retirement(
+            of: chosen.map { table.versions[$0] }, freeing: table.freed(retiring: chosen))
+    }
+
+    private func retirement(
+        of rows: [VersionRow], freeing freed: (objects: Int, bytes: Int64)
+    ) throws(StoreError) -> Retirement {
         let lifecycle = try lifecycle()
         // Takes no dead pin away: without the lock of the lifecycle it might be one that is being made.
         let pins = try pinnedVersions()
-        var refused: [Retirement.Refusal] = []
-        for place in chosen {
-            let version = table.versions[place].name
-            let pinned = pins.contains(version) ? "a server still shows it to a page" : nil
-            if let reason = try need(of: version, lifecycle) ?? pinned {
-                refused.append(Retirement.Refusal(version: version, reason: reason))
+        let names = rows.map(\.name)
+        let refused = try refusals(of: names, lifecycle, pinned: pins)
+        return Retirement(
+            versions: names, objects: freed.objects,
+            bytes: freed.bytes,
+            separateBytes: rows.reduce(0) { $0 + $1.uniqueByteCount },
+            refused: refused)
+    }
+
+    /// Which of the versions cannot be retired now, if all of them are to go.
+    ///
+    /// Each of two known good versions may go alone; if both are to go, the newer one stays.
+    private func refusals(
+        of names: [String], _ lifecycle: Lifecycle, pinned: Set<String>
+    ) throws(StoreError) -> [Retirement.Refusal] {
+        var left = lifecycle
+        var reasons: [String: String] = [:]
+        let place = { (name: String) in lifecycle.knownGood.firstIndex(of: name) ?? 0 }
+        // The oldest first: what stays is what a rollback would choose.
+        for name in names.sorted(by: { place($0) > place($1) }) {
+            let pin = pinned.contains(name) ? "a server still shows it to a page" : nil
+            if let reason = try need(of: name, lifecycle) ?? pin {
+                reasons[name] = reason
+            } else if try need(of: name, left) != nil {
+                reasons[name] = "it would be the last known good version"
+            } else {
+                left.retire(name)
             }
         }
-        return Retirement(
-            versions: chosen.map { table.versions[$0].name }, objects: freed.objects,
-            bytes: freed.bytes,
-            separateBytes: chosen.reduce(0) { $0 + table.versions[$1].uniqueByteCount },
-            refused: refused)
+        var result: [Retirement.Refusal] = []
+        for name in names {
+            guard let reason = reasons[name] else { continue }
+            result.append(Retirement.Refusal(version: name, reason: reason))
+        }
+        return result
     }
 
     /// The versions that the lifecycle needs.

@@ -24,6 +24,8 @@ public struct UsageSurvey: Sendable {
     public internal(set) var lifecycle = Lifecycle()
     /// The versions that cannot be retired now, and why; pages that a server shows aside.
     public internal(set) var kept: [Retirement.Refusal] = []
+    /// The known good versions that can be gone back to, the newest first: complete and not banned.
+    public internal(set) var usableGood: [String] = []
     /// The versions whose content is banned.
     public internal(set) var banned: [String] = []
     /// Where the bytes are, file by file, if it was asked for.
@@ -73,6 +75,11 @@ extension VersionStore {
         survey.lifecycle = lifecycle
         survey.kept = try kept(lifecycle)
         survey.banned = table.versions.filter { lifecycle.ban(of: $0.content) != nil }.map(\.name)
+        let usable = table.versions.filter {
+            $0.isComplete && lifecycle.ban(of: $0.content) == nil
+        }
+        .map(\.name)
+        survey.usableGood = lifecycle.knownGood.filter { usable.contains($0) }
         let all = UsageSurvey.versions(table)
         survey.versions = chosen.map { all[$0] }
         survey.growth = UsageSurvey.growth(table)
@@ -87,6 +94,27 @@ extension VersionStore {
                 of: chosen.map { table.versions[$0].name }, filesMax: options.mapFilesMax,
                 entriesMax: options.mapEntriesMax)
         }
+        return survey
+    }
+
+    /// Of a survey only the versions that are named, the lifecycle, and what retiring would free: costs what
+    /// these versions name, whatever else the store holds.
+    ///
+    /// If none is named at all it has the current version, else the newest.
+    /// - Throws: `.noVersion`.
+    package func briefSurvey(_ options: SurveyOptions) throws(StoreError) -> UsageSurvey {
+        var survey = UsageSurvey()
+        survey.path = store.path
+        survey.takenAt = secondsNow()
+        survey.lifecycle = try lifecycle()
+        var names = options.versions
+        if names.isEmpty, options.retiring.isEmpty {
+            var name = survey.lifecycle.current
+            if name == nil { name = try versions().first?.version }
+            names = name.map { [$0] } ?? []
+        }
+        if !names.isEmpty { survey.versions = try usage(of: names) }
+        if !options.retiring.isEmpty { survey.retirement = try retirement(of: options.retiring) }
         return survey
     }
 

@@ -1,12 +1,16 @@
 import Foundation
 import Testing
 
-/// A program of the package, beside the tests that were built with it.
+/// A program of the package, beside the tests that were built with it; and the shell.
 enum ProgramUnderTest: String {
     case castree
     case checker = "castree-fsck"
+    /// The shell that every system has; none of ours.
+    case shell = "/bin/sh"
 
-    var url: URL { Self.directory.appending(path: rawValue) }
+    var url: URL {
+        self == .shell ? URL(filePath: rawValue) : Self.directory.appending(path: rawValue)
+    }
 
     /// The directory that the tests were built into.
     ///

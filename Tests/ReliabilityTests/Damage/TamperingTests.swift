@@ -209,11 +209,28 @@ import VersionTree
         Tampering("lets a manifest reach outside", .damagedManifest, stays: [.damagedManifest]) {
             try $0.edit("manifests/2.json", "index.html", "../../evil")
         },
-        Tampering(
-            "edits a manifest well", .strayInTree, besides: [.missingInTree],
-            stays: [.damagedManifest]
-        ) {
+        Tampering("edits a manifest well", .editedManifest, stays: [.editedManifest]) {
             try $0.edit("manifests/2.json", "index.html", "indem.html")
+        },
+        Tampering(
+            "exchanges two contents in a manifest", .editedManifest, stays: [.editedManifest]
+        ) { victim in
+            // As long as each other.
+            let one = try address(of: "shared").description
+            let other = try address(of: "#!zero").description
+            try victim.edit("manifests/2.json", one, "-")
+            try victim.edit("manifests/2.json", other, one)
+            try victim.edit("manifests/2.json", "\"-\"", "\"\(other)\"")
+        },
+        Tampering(
+            "puts an edited manifest in a manifest's place", .editedManifest,
+            stays: [.editedManifest]
+        ) {
+            let path = $0.path("manifests/2.json")
+            let text = String(decoding: try Damage.contents(path), as: UTF8.self)
+            try Damage.replace(path, by: .emptyFile)
+            try Damage.overwrite(
+                path, with: Array(text.replacing("index.html", with: "indem.html").utf8))
         },
         Tampering(
             "deletes the manifest of what is shown", .unknownVersion,
@@ -314,7 +331,7 @@ import VersionTree
             try victim.place.open().check(CheckOptions(isDeep: true)).findings.map(\.kind))
         #expect(left.isSubset(of: tampering.stays), "\(left)")
         // With its content again the store is whole.
-        if !tampering.stays.contains(.damagedManifest) {
+        if tampering.stays.isDisjoint(with: [.damagedManifest, .editedManifest]) {
             try victim.heal()
             let last = Set(
                 try victim.place.open().check(CheckOptions(isDeep: true)).findings.map(\.kind))

@@ -232,6 +232,32 @@ extension TemporaryStore {
         #expect(try temporary.versions.survey().kept.map(\.version) == ["2"])
     }
 
+    @Test("judges a set together: one version stays that can be gone back to")
+    func together() throws {
+        let temporary = try TemporaryStore()
+        let versions = temporary.versions
+        for name in ["A", "B", "C"] {
+            try temporary.add(name, ["a": name])
+            try versions.activate(name)
+            if name != "C" { try versions.confirm(name, token: versions.boot().token) }
+        }
+        #expect(try versions.lifecycle().knownGood == ["B", "A"])
+        #expect(try versions.survey().usableGood == ["B", "A"])
+        for name in ["A", "B"] {
+            #expect(try versions.retirement(of: [name]).refused.isEmpty)
+        }
+        let both = try versions.retirement(of: ["A", "B"])
+        #expect(both.refused.map(\.version) == ["B"])
+        #expect(both.refused.first?.reason == "it would be the last known good version")
+        // And so it is.
+        try versions.retire("A")
+        expectRefusal(.versionInUse) { try versions.retire("B") }
+        #expect(try versions.retirement(of: ["B"]).refused.map(\.version) == ["B"])
+        // With the current one confirmed there is something else to go back to.
+        try versions.confirm("C", token: versions.boot().token)
+        #expect(try versions.retirement(of: ["B"]).refused.isEmpty)
+    }
+
     @Test("bounds the matrix to the newest versions")
     func bounded() throws {
         let temporary = try TemporaryStore()

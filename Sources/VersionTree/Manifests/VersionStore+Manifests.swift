@@ -1,0 +1,72 @@
+public import CASStore
+
+// Manifests from their files: as they are, and as they were registered.
+
+extension VersionStore {
+    /// The manifest of a registered version, read from its file: needs neither index nor write.
+    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged.
+    public func manifest(of name: String) throws(StoreError) -> Manifest {
+        try parse(openManifest(name), name)
+    }
+
+    /// The manifest of a registered version, if its file is the one that was registered.
+    ///
+    /// For whoever makes something of it: a tree, a checkout, what a server shows.
+    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged, or somebody has edited it.
+    /// - Parameter row: the row of the version, if it was just looked up.
+    package func registeredManifest(
+        of name: String, _ row: VersionRow? = nil
+    ) throws(StoreError) -> Manifest {
+        var (row, waits) = (row, true)
+        while true {
+            let now = if let row { row } else { try self.row(of: name) }
+            row = nil
+            let (manifest, address) = try addressedManifest(of: name)
+            if address == now.manifest { return manifest }
+            guard waits else { throw StoreError(.badManifest, StoreError.editedManifest(name)) }
+            // Somebody may be revising the version, or adding one of that name again.
+            try store.waitForWriters()
+            waits = false
+        }
+    }
+
+    /// A manifest, and the address of its file's bytes.
+    func addressedManifest(
+        of name: String
+    ) throws(StoreError) -> (manifest: Manifest, address: ObjectID) {
+        let file = try openManifest(name)
+        let address = try RunningAddress()
+        let manifest = try parse(file, name, address)
+        return (manifest, try StoredManifests.address(address, of: file, fileSystem))
+    }
+
+    private func openManifest(_ name: String) throws(StoreError) -> RegularFile {
+        let version = try VersionName(name)
+        do throws(StoreError) {
+            return try fileSystem.openRegular(
+                directories.manifests.raw, StoreLayout.manifest(version.description),
+                limit: 1 << 30)
+        } catch {
+            if error.code == .notFound { throw Self.noVersion(name) }
+            guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }
+            throw StoreError(.badManifest, "version \(name): its manifest is not a regular file")
+        }
+    }
+
+    private func parse(
+        _ file: borrowing RegularFile, _ name: String, _ address: RunningAddress? = nil
+    ) throws(StoreError) -> Manifest {
+        let manifest: Manifest
+        do throws(StoreError) {
+            manifest = try Manifest(reading: file, fileSystem, address)
+        } catch {
+            guard error.code == .badManifest else { throw error }
+            throw StoreError(.badManifest, "version \(name): \(error.message)")
+        }
+        guard manifest.version.description == name else {
+            throw StoreError(
+                .badManifest, "the manifest file of version \(name) is that of \(manifest.version)")
+        }
+        return manifest
+    }
+}
