@@ -136,6 +136,47 @@ import VersionTree
         #expect(try fixture.tree("2") == PublishingPlace.second)
     }
 
+    // MARK: A kill
+
+    /// Pulls, and is dead for the disk as soon as so much has come: nothing is tidied up.
+    private func die(_ fixture: PullingFixture, after count: Int) throws {
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.open(
+            fixture.device.path, options: StoreOptions(), fileSystem: disk)
+        var options = PullingFixture.options
+        let isDead = InterruptionFlag()
+        options.progress = { progress in
+            guard progress.objects >= 3, progress.bytes >= count, !isDead.isSet else { return }
+            isDead.set()
+            disk.arm(.stop(after: 0))
+        }
+        let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
+        #expect(code { try pull.run(fixture.origin.url) } != nil)
+        #expect(isDead.isSet)
+    }
+
+    @Test(
+        "killed half-way, at most one buffer of a file is fetched twice, and no whole file",
+        arguments: [100_000, 320_000, 600_000])
+    func killed(_ count: Int) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let path = try fixture.path(of: PullFaultTests.large)
+        fixture.origin.always(.stall(after: count), on: path)
+        try die(fixture, after: count)
+        fixture.origin.always(nil, on: path)
+        fixture.origin.forgetRequests()
+        let report = try fixture.run()
+        let asked = fixture.origin.requests.filter { $0.path.hasPrefix("/objects/") }
+        #expect(asked.map(\.path) == [path])
+        let offset = try #require(asked.first?["range"].flatMap { Int($0.dropFirst(6).dropLast()) })
+        // The server sent so many bytes, and all had come.
+        #expect(count - 64 * 1024 <= offset && offset <= count)
+        #expect(report.bytes == Int64(PullFaultTests.byteCount - offset))
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
     // MARK: An origin that changes
 
     @Test("an origin that is published to and pruned in mid-download is pulled as it is then")
