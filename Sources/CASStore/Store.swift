@@ -215,7 +215,8 @@ public final class Store: Sendable {
         guard space.available - byteCount < reserve else { return }
         throw StoreError(
             .outOfSpace,
-            "not enough free space in \(path): \(space.available) bytes are free and "
-                + "\(reserve) of them are kept for collecting; retire versions and run castree gc")
+            "not enough free space in \(path): \(max(byteCount, 0)) bytes are needed, "
+                + "\(space.available) are free, and \(reserve) of them are kept for collecting; "
+                + "retire versions and run castree gc")
     }
 }

@@ -75,6 +75,11 @@ public final class CurlTransport: Transport {
         curl_multi_cleanup(multi)
     }
 
+    /// The rate of its options.
+    public var byteRateMax: Int64? { options.byteRateMax }
+    /// As many as its options say.
+    public var parallelCount: Int { options.parallelCount }
+
     /// Carries what the client asks for; see ``Transport/run(_:)``.
     ///
     /// - Throws: ``StoreError`` with code `outOfMemory` or `transport`. Every transfer that had begun

@@ -49,7 +49,16 @@ extension Invocation {
             report.requests = pull.requestCount
             report.isUnchanged = true
             try show(report, pull.versions)
-        case .embedded, .nothing: return try reportNothing(pull)
+        case .embedded:
+            guard let embedded = try pull.versions.lifecycle().embedded else {
+                return try reportNothing(pull)
+            }
+            var report = PullReport(version: embedded)
+            report.requests = pull.requestCount
+            report.isUnchanged = true
+            report.isEmbedded = true
+            try show(report, pull.versions)
+        case .nothing: return try reportNothing(pull)
         }
         return .done
     }
@@ -128,7 +137,13 @@ extension Invocation {
                 writer.member("skipped", report.skipped)
             }
         } text: { output in
-            if report.isUnchanged {
+            if report.isEmbedded {
+                output.print(
+                    """
+                    The origin takes devices back to what was shipped with the app: version \
+                    \(report.version).
+                    """)
+            } else if report.isUnchanged {
                 output.print("Version \(report.version) is here already.")
             } else {
                 let fetched = counted(report.objects, "object")

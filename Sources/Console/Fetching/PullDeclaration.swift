@@ -33,10 +33,12 @@ extension Command {
                 .flag("activate", "make the version current once it is whole"),
                 .flag("keep", "make it neither current nor pending"),
                 .flag("dry-run", "say what would be fetched, and fetch nothing of it"),
-                .integer("jobs", in: 1...256, "fetch so many files at once", fallback: 16),
+                .integer(
+                    "jobs", in: 1...256, "fetch so many files at once from a server", fallback: 16),
                 .text(
                     "limit-rate", placeholder: "BYTES",
-                    "take at most so many bytes a second; K, M and G are units of 1024"),
+                    "take at most so many bytes a second, from a directory too; K, M and G are "
+                        + "units of 1024"),
                 .integer("retries", in: 0...100, "try a file again so often", fallback: 8),
             ] + Option.reaching + [
                 .text(

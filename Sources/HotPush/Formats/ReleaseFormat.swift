@@ -53,6 +53,16 @@ extension ReleaseFormat {
         StoreError(problem.code, message(problem))
     }
 
+    /// The error for an answer that is none; of a server in trouble the URL is said, too.
+    func error(_ problem: ReleaseProblem, at url: String) -> StoreError {
+        var error = error(problem)
+        if error.code == .network {
+            error.message +=
+                " (\(printable(redacted(url)))); the server is in trouble: try again later"
+        }
+        return error
+    }
+
     /// Formats whose documents say everything have nothing to inspect.
     public func inspect(
         _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext

@@ -23,12 +23,20 @@ public enum ReleaseProblem: Sendable {
     /// What programs branch on.
     public var code: StoreError.Code {
         switch self {
-        case .documentStatus, .documentUnreachable, .fileStatus: .notFound
+        case .documentStatus(let status), .fileStatus(_, let status):
+            Self.isTrouble(status) ? .network : .notFound
+        case .documentUnreachable: .network
         case .documentType: .badRelease
         case .fileMismatch, .fileDiffers: .mismatch
         case .unmet: .unsuitableRelease
         case .banned: .bannedVersion
         }
+    }
+
+    /// Whether a status says that the server cannot answer now, and nothing about what it has
+    /// (RFC 9110, section 15.6).
+    static func isTrouble(_ status: Int) -> Bool {
+        status >= 500 || RetryPolicy.isWorthRetrying(status: status)
     }
 
     /// castree's own words.

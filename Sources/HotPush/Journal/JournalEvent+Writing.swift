@@ -36,7 +36,7 @@ extension JournalEvent {
             fields.add("origin", origin)
             fields.add("outcome", outcome.rawValue)
             fields.add("version", version)
-            fields.add("reason", reason)
+            fields.add("reason", reason.map { withoutPaths($0) })
         case .planned(let version, let cost):
             fields.add("version", version)
             fields.add(cost)
@@ -47,7 +47,7 @@ extension JournalEvent {
         case .downloadEnded(let version, let outcome, let figures, let reason):
             fields.add("version", version)
             fields.add("outcome", outcome.rawValue)
-            fields.add("reason", reason)
+            fields.add("reason", reason.map { withoutPaths($0) })
             fields.add(figures)
         case .added(let version, let files, let bytes, let newObjects, let newBytes):
             fields.add("version", version)
@@ -83,7 +83,7 @@ extension JournalEvent {
         case .failed(let deed, let code, let message):
             fields.add("deed", deed)
             fields.add("code", code)
-            fields.add("message", message)
+            fields.add("message", withoutPaths(message))
         case .lost(let count): fields.add("count", Int64(count))
         case .other(_, let members): return members
         }

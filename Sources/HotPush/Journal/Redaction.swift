@@ -53,6 +53,75 @@ private func withoutQueryValues(_ word: [UInt8]) -> [UInt8] {
     return Array(word[...mark] + pairs.joined(separator: [0x26]))
 }
 
+/// Returns the sentence of an error without the names of files that it may tell.
+///
+/// What stands in quotation marks goes, and of URLs what follows the host. A path from the root may hold
+/// blanks and anything else: it ends where the sentence surely goes on, with a URL in brackets or the last
+/// colon (as in the errors of the system), or with the text. It is better to lose a word too many.
+func withoutPaths(_ text: String) -> String {
+    let sentence = withoutQuotations(Array(text.utf8))
+    var result: [UInt8] = []
+    var position = 0
+    while position < sentence.count {
+        var word = sentence[position...].prefix { $0 != 0x20 }
+        // Brackets before a word are not its own.
+        while word.first == 0x28 { result.append(word.removeFirst()) }
+        if word.first == 0x2F {
+            result += hidden
+            position = endOfPath(in: sentence, from: word.startIndex)
+            continue
+        }
+        result += word.contains(0x2F) ? withoutPath(word) : Array(word)
+        position = word.endIndex
+        if position < sentence.count {
+            result.append(0x20)
+            position += 1
+        }
+    }
+    return String(decoding: result, as: UTF8.self)
+}
+
+private let hidden = Array("…".utf8)
+
+/// With `"…"` for every quotation; where one does not end, for all from the first to the last mark.
+private func withoutQuotations(_ text: [UInt8]) -> [UInt8] {
+    let marks = text.indices.filter { text[$0] == 0x22 }
+    guard let first = marks.first, let last = marks.last else { return text }
+    let quotation = [0x22] + hidden + [0x22]
+    guard marks.count % 2 == 0 else {
+        return Array(text[..<first]) + quotation + Array(text[(last + 1)...])
+    }
+    var result: [UInt8] = []
+    var position = 0
+    for pair in stride(from: 0, to: marks.count, by: 2) {
+        result += text[position..<marks[pair]] + quotation
+        position = marks[pair + 1] + 1
+    }
+    return result + text[position...]
+}
+
+/// Where a sentence goes on after a path.
+private func endOfPath(in sentence: [UInt8], from start: Int) -> Int {
+    if let address = sentence[start...].firstRange(of: Array(" (http".utf8)) {
+        return address.lowerBound
+    }
+    let colon = (start..<max(start, sentence.count - 1)).last { position in
+        sentence[position] == 0x3A && sentence[position + 1] == 0x20
+    }
+    return colon ?? sentence.count
+}
+
+/// A word with slashes: of a URL its host is left, of a path nothing.
+private func withoutPath(_ word: ArraySlice<UInt8>) -> [UInt8] {
+    let ends: [UInt8] = [0x29, 0x2C, 0x2E, 0x3A, 0x3B]
+    let end = word.lastIndex { !ends.contains($0) } ?? word.endIndex - 1
+    let tail = word[(end + 1)...]
+    guard let scheme = word.firstRange(of: Array("://".utf8)) else { return hidden + tail }
+    let authority = word[scheme.upperBound...end].prefix { $0 != 0x2F && $0 != 0x3F && $0 != 0x23 }
+    guard authority.endIndex <= end else { return Array(word) }
+    return word[..<authority.endIndex] + [0x2F] + hidden + tail
+}
+
 extension String {
     /// The text, cut so that it has at most `byteCount` bytes and ends with a whole scalar.
     func clipped(to byteCount: Int) -> String {

@@ -41,7 +41,11 @@ final class OriginWriter: Sendable {
         let channels = try Self.directory(OriginLayout.channels, in: root.raw, fileSystem)
         // Whoever left something there has ended: this process has the lock.
         try fileSystem.removeTree(work.raw, OriginLayout.staging)
-        let staging = try Self.directory(OriginLayout.staging, in: work.raw, fileSystem)
+        // Who only takes something away stages nothing: on a full disk there is no room for a directory.
+        let staging =
+            isCreating
+            ? try Self.directory(OriginLayout.staging, in: work.raw, fileSystem)
+            : try fileSystem.open(root.raw, OriginLayout.work, .directory, mode: 0)
         self.path = path
         self.fileSystem = fileSystem
         self.options = options

@@ -4,11 +4,14 @@ import VersionTree
 extension Publisher {
     /// Deletes what no channel offers: old releases, then manifests, then objects.
     ///
-    /// Killed half-way it leaves every channel as it was or as it will be, and the next call goes on.
-    /// If a pointer or a manifest that is to be kept cannot be read nothing is deleted.
+    /// What no pointer names any more goes before a byte is written, so that a full disk has room for the
+    /// pointers and the notes; only then is the rest done. Killed half-way it leaves every channel as it
+    /// was or as it will be, and the next call goes on. If a pointer or a manifest that is to be kept
+    /// cannot be read nothing is deleted.
     ///
     /// - Returns: the plan that was carried out.
-    /// - Throws: `.noOrigin`; `.badPointer`; `.damagedOrigin`; `.busy`, `.interrupted`.
+    /// - Throws: `.noOrigin`; `.badPointer`; `.damagedOrigin`; `.busy`, `.interrupted`; `.outOfSpace` if the
+    ///   pointers cannot be written even so.
     @discardableResult
     public func collect(
         _ retention: OriginRetention = OriginRetention()
@@ -16,25 +19,64 @@ extension Publisher {
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         let (plan, notes) = try makeCollectionPlan(retention, in: origin)
-        for pointer in plan.pointers { try origin.write(pointer) }
-        try notes.known.write(in: origin, unless: notes.before)
         for delta in plan.deltas {
             try fileSystem.removeIfPresent(
                 origin.manifests.raw, OriginLayout.deltaFile(delta.manifest, from: delta.base))
         }
-        for manifest in plan.manifests {
+        let late = try named(plan, in: origin)
+        try delete(plan.manifests.filter { !late.manifests.contains($0) }, in: origin)
+        try delete(plan.objects.filter { !late.objects.contains($0.address) }, in: origin)
+        for pointer in plan.pointers { try origin.write(pointer) }
+        try notes.known.write(in: origin, unless: notes.before)
+        guard !late.manifests.isEmpty else { return plan }
+        try delete(plan.manifests.filter { late.manifests.contains($0) }, in: origin)
+        try delete(plan.objects.filter { late.objects.contains($0.address) }, in: origin)
+        return plan
+    }
+
+    /// What of a plan the pointers still name as they are now: it goes after they are replaced.
+    private func named(
+        _ plan: OriginCollectionPlan, in origin: OriginWriter
+    ) throws(StoreError) -> (manifests: Set<ObjectID>, objects: Set<ObjectID>) {
+        var manifests: Set<ObjectID> = []
+        var objects: Set<ObjectID> = []
+        guard !plan.pointers.isEmpty else { return (manifests, objects) }
+        for pointer in try origin.pointers().values {
+            for release in pointer.releases {
+                if let version = release.version { manifests.insert(version.manifest) }
+            }
+        }
+        manifests.formIntersection(plan.manifests)
+        do throws(StoreError) {
+            for manifest in manifests.sorted() { try addReferences(of: manifest, to: &objects) }
+        } catch {
+            guard error.code != .interrupted else { throw error }
+            // Nobody knows what it names: all objects wait.
+            objects = Set(plan.objects.map(\.address))
+        }
+        return (manifests, objects)
+    }
+
+    private func delete(
+        _ manifests: [ObjectID], in origin: OriginWriter
+    ) throws(StoreError) {
+        for manifest in manifests {
             try fileSystem.removeIfPresent(
                 origin.manifests.raw, OriginLayout.manifestFile(manifest))
         }
         // A manifest that came back after a power cut would name objects that are gone.
-        if !plan.manifests.isEmpty { try origin.sync(origin.manifests.raw) }
-        for object in plan.objects {
+        if !manifests.isEmpty { try origin.sync(origin.manifests.raw) }
+    }
+
+    private func delete(
+        _ objects: [Reference], in origin: OriginWriter
+    ) throws(StoreError) {
+        for object in objects {
             try origin.checkInterruption()
             try StoreLayout.withObjectPath(object.address) { (path) throws(StoreError) in
                 try fileSystem.removeIfPresent(origin.objects.raw, path)
             }
         }
-        return plan
     }
 
     /// What collecting would delete; deletes nothing.

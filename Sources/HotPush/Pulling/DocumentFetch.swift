@@ -1,6 +1,9 @@
 import CASStore
 
-/// Fetches one small document whole: a pointer, a manifest.
+/// Fetches one document whole: a pointer, a manifest.
+///
+/// It stands in memory. What has come of it before the connection broke is gone on with, if a strong
+/// validator makes sure that the rest is of the same document.
 final class DocumentFetch: TransferClient {
     /// What came.
     struct Answer {
@@ -14,18 +17,33 @@ final class DocumentFetch: TransferClient {
     private var generator = SystemRandomNumberGenerator()
     private var isWanted = true
     private var due: ContinuousClock.Instant?
+    /// The head of the last answer, and what it is good for.
     private var head: TransferHead?
+    private var use: ResponseUse?
+    /// The head of the answer that the bytes began with.
+    private var first: TransferHead?
     private var bytes: [UInt8] = []
+    /// What makes sure that a part belongs to the bytes that are here; nil if nothing does.
+    private var validator: Validator?
+    /// How many bytes have been here at some time, and had been before the last request.
+    private var highWater: (now: Int, before: Int) = (0, 0)
+    /// How often an encoded answer was cut: such bytes cannot be gone on with.
+    private var encodedCutCount = 0
+    private var drip = DripWatch()
+    private var dripLimit: DripLimit?
+    /// What this side ended the transfer for.
+    private var verdict: TransferOutcome?
     private(set) var requestCount = 0
     private var result: Result<Answer, StoreError>?
-    private let deadline = ContinuousClock.now + .seconds(600)
+    /// When it is given up, unless something new comes.
+    private var deadline = ContinuousClock.now + DocumentFetch.patience
+    private static let patience: Duration = .seconds(600)
 
     init(
         _ url: String, accept: String, byteCountMax: Int64, retries: RetryPolicy,
         isInterrupted: @escaping () -> Bool
     ) {
         var request = TransferRequest(id: 0, url: url)
-        request.acceptsEncodings = true
         request.byteCountMax = byteCountMax
         // Whatever caches keep, what is offered now is asked of the origin.
         request.fields = [("accept", accept), ("cache-control", "max-age=0")]
@@ -35,14 +53,23 @@ final class DocumentFetch: TransferClient {
     }
 
     /// Runs the transport until the document is here.
-    /// - Returns: the final answer, whatever its status.
+    /// - Returns: the final answer, whatever its status; of a document that came in parts that of the
+    ///   first.
     /// - Throws: `.network` when no answer can be had, `.tooLarge`, `.interrupted`.
     func run(over transport: any Transport) throws(StoreError) -> Answer {
+        dripLimit = DripLimit(budget.policy, over: transport)
         try transport.run(self)
         guard let result else {
             throw StoreError(.interrupted, "interrupted while asking \(request.url)")
         }
         return try result.get()
+    }
+
+    // MARK: Asking
+
+    /// What is here of the document.
+    private var part: StagedPart {
+        StagedPart(byteCount: Int64(bytes.count), validator: validator, isProvable: false)
     }
 
     func next() -> NextTransfer {
@@ -51,35 +78,97 @@ final class DocumentFetch: TransferClient {
             return .wait(milliseconds: Int((due - .now).milliseconds + 1))
         }
         isWanted = false
-        bytes = []
-        head = nil
+        (head, use, verdict) = (nil, nil, nil)
+        highWater.before = highWater.now
+        drip = DripWatch()
         requestCount += 1
+        var request = request
+        if case .rest(let offset, let ifRange) = part.question {
+            request.offset = offset
+            request.ifRange = ifRange
+        } else {
+            bytes = []
+            // Twice cut, it is better to ask for what can be gone on with.
+            request.acceptsEncodings = encodedCutCount < 2
+        }
         return .request(request)
     }
 
     func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
         self.head = head
-        return head.status == 200 ? .take : .discard
+        let use = Resumption.use(of: head, for: part, asked: part.question)
+        self.use = use
+        switch use {
+        case .append: return .take
+        case .startOver:
+            bytes = []
+            first = head
+            validator = head["content-encoding"] == nil ? Validator(head) : nil
+            return .take
+        case .askForWhole: return .refuse
+        case .complete, .unchanged, .refuse, .failure: return .discard
+        }
     }
 
     func receive(_ id: Int, _ piece: UnsafeRawBufferPointer) -> Bool {
+        guard Int64(bytes.count + piece.count) <= request.byteCountMax else {
+            verdict = .tooLarge
+            return false
+        }
         bytes.append(contentsOf: piece)
-        return true
+        if bytes.count > highWater.now {
+            highWater.now = bytes.count
+            deadline = .now + Self.patience
+        }
+        guard let dripLimit, drip.isDripping(piece.count, dripLimit) else { return true }
+        verdict = .failed(
+            TransferFailure(.timeout, "\(request.url) comes too slowly to ever end"))
+        return false
     }
 
-    func end(_ id: Int, _ outcome: TransferOutcome) {
-        if case .finished = outcome, let head, !RetryPolicy.isWorthRetrying(status: head.status) {
-            result = .success(Answer(head: head, bytes: bytes))
+    // MARK: Ending
+
+    func end(_ id: Int, _ result: TransferOutcome) {
+        if result == .cancelled { return }
+        let outcome = verdict ?? result
+        switch use {
+        case .append where outcome == .finished, .startOver where outcome == .finished,
+            .complete where outcome == .finished:
+            if let first { return succeed(first, bytes) }
+        case .askForWhole:
+            // Without a part there is nothing that could lead here again.
+            forget()
+            isWanted = true
             return
+        case .append, .startOver:
+            if first?["content-encoding"] != nil { encodedCutCount += 1 }
+        default:
+            if outcome == .finished, let head, !RetryPolicy.isWorthRetrying(status: head.status) {
+                return succeed(head, [])
+            }
         }
-        if outcome == .cancelled { return }
         let decision = budget.decide(
-            id, outcome, head: head, newByteCount: 0, now: secondsNow(), using: &generator)
+            id, outcome, head: head, newByteCount: Int64(highWater.now - highWater.before),
+            now: secondsNow(), using: &generator)
         if case .again(let delay) = decision {
             due = .now + delay
             isWanted = true
             return
         }
+        giveUp(after: outcome)
+    }
+
+    private func forget() {
+        bytes = []
+        validator = nil
+        first = nil
+    }
+
+    private func succeed(_ head: TransferHead, _ bytes: [UInt8]) {
+        result = .success(Answer(head: head, bytes: bytes))
+    }
+
+    private func giveUp(after outcome: TransferOutcome) {
         switch outcome {
         case .failed(let failure): result = .failure(StoreError(.network, failure.message))
         case .tooLarge:
@@ -93,7 +182,7 @@ final class DocumentFetch: TransferClient {
                 result = .failure(StoreError(.network, "unable to fetch \(request.url)"))
                 return
             }
-            result = .success(Answer(head: head, bytes: bytes))
+            succeed(head, [])
         }
     }
 
@@ -101,7 +190,7 @@ final class DocumentFetch: TransferClient {
         if isInterrupted() { return false }
         guard ContinuousClock.now < deadline else {
             result = .failure(
-                StoreError(.network, "\(request.url) was not there after ten minutes"))
+                StoreError(.network, "nothing more of \(request.url) came for ten minutes"))
             return false
         }
         return true

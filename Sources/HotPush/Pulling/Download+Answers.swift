@@ -68,29 +68,19 @@ extension Download {
         if isDripping(transfer, count) { return false }
         tally.fetchedByteCount += count
         let offset = transfer.arrival?.offset ?? 0
-        let new = offset - max(transfer.work.highWater, offset - count)
-        if new > 0 {
-            progress.bytes += new
-            transfer.work.highWater = offset
+        if offset > transfer.work.highWater {
+            self.count(&transfer.work, upTo: offset)
             budget.progressed(transfer.work.content.file)
         }
         return true
     }
 
-    /// Whether a transfer has been slower than any network for a minute: it would never end.
+    /// Whether a transfer has been slower than any network for too long: it would never end.
     private func isDripping(_ transfer: Running, _ count: Int64) -> Bool {
-        transfer.stretch.byteCount += count
-        if transfer.stretch.byteCount >= Self.slowByteCount {
-            transfer.stretch = (.now, 0)
-            return false
-        }
-        guard ContinuousClock.now - transfer.stretch.began > .seconds(60) else { return false }
+        guard let dripLimit, transfer.drip.isDripping(Int(count), dripLimit) else { return false }
         transfer.isTooSlow = true
         return true
     }
-
-    /// Fewer bytes than this in a minute are a drip.
-    private static let slowByteCount: Int64 = 8 * 1024
 
     func end(_ id: Int, _ result: TransferOutcome) {
         guard let transfer = running.removeValue(forKey: id), let arrival = transfer.arrival.take()
@@ -171,12 +161,8 @@ extension Download {
         }
         let file = file(of: work.content)
         if let status = transfer.head?.status, status >= 400 {
-            if file.isOptional, [403, 404, 410].contains(status) {
-                tally.absent.insert(work.content.name)
-                tally.skipped.append(file.path.description)
-                return
-            }
-            throw format.error(.fileStatus(file, status))
+            if file.isOptional, [403, 404, 410].contains(status) { return leaveOut(work) }
+            throw format.error(.fileStatus(file, status), at: work.url)
         }
         guard case .failed(let trouble) = result else {
             throw StoreError(.network, "unable to fetch \(work.url)")
@@ -189,13 +175,10 @@ extension Download {
         var work = work
         work.wrongCount += 1
         work.validator = nil
-        work.highWater = 0
+        takeBack(&work)
         guard work.wrongCount <= Self.wrongCountMax else {
-            let file = file(of: work.content)
-            guard leavesOutWrongContent, file.isOptional else { throw trouble }
-            tally.absent.insert(work.content.name)
-            tally.skipped.append(file.path.description)
-            return
+            guard leavesOutWrongContent, file(of: work.content).isOptional else { throw trouble }
+            return leaveOut(work)
         }
         let delay = budget.policy.delay(failureCount: work.wrongCount, using: &generator)
         work.due = .now + delay
@@ -203,6 +186,16 @@ extension Download {
     }
 
     private static let wrongCountMax = 3
+
+    /// Leaves out the content of an optional file that the origin does not have.
+    private func leaveOut(_ work: Work) {
+        var work = work
+        takeBack(&work)
+        progress.objectsTotal -= 1
+        progress.bytesTotal -= work.content.byteCount ?? 0
+        tally.absent.insert(work.content.name)
+        tally.skipped.append(file(of: work.content).path.description)
+    }
 
     /// Everything has come: prove it and keep it.
     func finish(

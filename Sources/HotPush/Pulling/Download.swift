@@ -14,7 +14,11 @@ final class Download: TransferClient {
         /// A strong validator of the bytes that are staged.
         var validator: Validator?
         /// How many bytes of it have been staged at some time: more than that are new.
+        ///
+        /// So many the progress counts.
         var highWater: Int64 = 0
+        /// How many of these an earlier pull had staged.
+        var resumedByteCount: Int64 = 0
         /// How often whole content was not what the release says.
         var wrongCount = 0
         /// Whether the last answer to a request for the rest was of no use.
@@ -35,8 +39,7 @@ final class Download: TransferClient {
         var trouble: StoreError?
         /// How many bytes of it had been staged at some time when this transfer began.
         let highWaterBefore: Int64
-        /// When the slow stretch that it may be in began, and how many bytes have come since.
-        var stretch: (began: ContinuousClock.Instant, byteCount: Int64) = (.now, 0)
+        var drip = DripWatch()
         /// The bytes of a file that the format looks at.
         var inspected: [UInt8] = []
 
@@ -61,6 +64,7 @@ final class Download: TransferClient {
     let isInterrupted: () -> Bool
     let report: (PullProgress) -> Void
     private let unknownByteCountMax: Int64
+    private(set) var dripLimit: DripLimit?
     /// Whether optional content that keeps coming with other bytes is left out, as if it were absent.
     var leavesOutWrongContent = false
 
@@ -100,6 +104,13 @@ final class Download: TransferClient {
         }
         progress.objectsTotal = plan.contents.count
         progress.bytesTotal = plan.byteCount
+    }
+
+    /// Fetches; what ends it early is ``failure``.
+    /// - Throws: what is the matter with the transport itself.
+    func run(over transport: any Transport) throws(StoreError) {
+        dripLimit = DripLimit(budget.policy, over: transport)
+        try transport.run(self)
     }
 
     func file(of content: DownloadPlan.Content) -> ReleaseFile { plan.release.files[content.file] }
@@ -148,27 +159,27 @@ final class Download: TransferClient {
             labels: file.labels, digests: file.wantedDigests)
         // What is looked at must be whole in memory.
         if arrival.offset > 0, work.asksForWhole || file.needsInspection { try arrival.restart() }
-        if arrival.offset > 0, !work.isResumed, work.highWater == 0 {
-            tally.resumedByteCount += arrival.offset
-            progress.bytes += arrival.offset
-            progress.bytesResumed += arrival.offset
-        }
         // Of the very response that the staged bytes came from.
         if arrival.offset > 0, let source = arrival.source {
             work.validator = Validator(fieldValue: source)
         }
-        work.isResumed = true
-        work.highWater = max(work.highWater, arrival.offset)
         let part = StagedPart(
             byteCount: arrival.offset, wholeByteCount: content.byteCount,
             validator: work.validator,
             isProvable: !content.isProvisional || !file.labels.isEmpty)
         let question = part.question
+        if case .whole = question, arrival.offset > 0 { try arrival.restart() }
+        if arrival.offset > 0, !work.isResumed, work.highWater == 0 {
+            tally.resumedByteCount += arrival.offset
+            work.resumedByteCount = arrival.offset
+            progress.bytesResumed += arrival.offset
+        }
+        work.isResumed = true
+        if arrival.offset > work.highWater { count(&work, upTo: arrival.offset) }
         if case .nothing = question {
             try finish(work, arrival, isFetched: content.byteCount == 0)
             return nil
         }
-        if case .whole = question, arrival.offset > 0 { try arrival.restart() }
         lastID += 1
         var request = TransferRequest(id: lastID, url: work.url)
         if case .rest(let offset, let ifRange) = question {
@@ -183,6 +194,24 @@ final class Download: TransferClient {
         running[lastID] = Running(work, arrival, part, question)
         tally.requestCount += 1
         return request
+    }
+
+    // MARK: Progress
+
+    /// Counts bytes that are here and were not before.
+    ///
+    /// Where the release does not tell the size, they are news about the total, too.
+    func count(_ work: inout Work, upTo highWater: Int64) {
+        progress.bytes += highWater - work.highWater
+        if work.content.byteCount == nil { progress.bytesTotal += highWater - work.highWater }
+        work.highWater = highWater
+    }
+
+    /// Takes back what was counted of content that turned out wrong.
+    func takeBack(_ work: inout Work) {
+        count(&work, upTo: 0)
+        progress.bytesResumed -= work.resumedByteCount
+        work.resumedByteCount = 0
     }
 
     // MARK: Now and then

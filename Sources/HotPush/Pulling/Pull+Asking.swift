@@ -54,6 +54,8 @@ extension Pull {
     ///   and must not be shown.
     private func known(_ offer: FoundRelease) throws(StoreError) -> OriginAnswer? {
         guard let name = try knownVersion(of: offer.release) else { return nil }
+        knownRelease = offer.release
+        if leavesJudgement { return .known(version: name) }
         let lifecycle = try versions.lifecycle()
         if options.isForced || name == lifecycle.current || name == lifecycle.pending {
             return .known(version: name)
@@ -122,18 +124,61 @@ extension Pull {
         }
         var reasons: [String] = []
         offered = pointer.releases.first
-        for offered in pointer.releases {
-            let objections = try objections(to: offered)
+        for (position, release) in pointer.releases.enumerated() {
+            let objections = try objections(to: release)
             guard objections.isEmpty else {
                 reasons += objections
                 continue
             }
+            var offered = release
+            if try isOvertakenMandatory(pointer.releases[position...]) {
+                offered.isMandatory = true
+            }
             self.offered = offered
-            guard let published = offered.version else { return .embedded }
+            guard let published = offered.version else {
+                guard try versions.lifecycle().embedded == nil else { return .embedded }
+                return .nothing(
+                    reasons + [
+                        "the app is to show what it was shipped with, and this store knows of "
+                            + "nothing that it was shipped with"
+                    ])
+            }
             if let name = try version(with: published.content) { return .known(version: name) }
-            return .release(try release(published, offered, of: pointer, at: origin))
+            return .release(try self.release(published, offered, of: pointer, at: origin))
         }
         return .nothing(reasons)
+    }
+
+    /// Whether any of the releases is mandatory, for this device, and newer than what it runs: a device
+    /// that did not ask in time must not get around it.
+    private func isOvertakenMandatory(
+        _ releases: ArraySlice<OfferedRelease>
+    ) throws(StoreError) -> Bool {
+        guard releases.contains(where: \.isMandatory) else { return false }
+        let running = try runningSequence(releases)
+        for release in releases where release.isMandatory && release.sequence > running {
+            if try objections(to: release).isEmpty { return true }
+        }
+        return false
+    }
+
+    /// When what runs was offered, by the channel's sequence: as the pointer says, else as it was when it
+    /// was fetched; below all for what never came from a channel.
+    private func runningSequence(
+        _ releases: ArraySlice<OfferedRelease>
+    ) throws(StoreError) -> Int64 {
+        let lifecycle = try versions.lifecycle()
+        guard let current = lifecycle.current,
+            let row = try versions.store.versionRow(current)
+        else { return .min }
+        for release in releases {
+            if let version = release.version {
+                if version.content == row.content { return release.sequence }
+            } else if current == lifecycle.embedded {
+                return release.sequence
+            }
+        }
+        return ReleaseTerms(of: try versions.manifest(of: current)).order ?? .min
     }
 
     private func objections(to offered: OfferedRelease) throws(StoreError) -> [String] {
@@ -146,13 +191,15 @@ extension Pull {
         return reasons.map { "\(name): \($0)" }
     }
 
-    /// A complete version with that content: of several the one that is shown, or waits.
+    /// A complete version with that content, under the name that is asked for, if one is: of several the
+    /// one that is shown, or waits.
     private func version(with content: ObjectID) throws(StoreError) -> String? {
         var names: [String] = []
         for (row, _) in try versions.store.versionRows()
         where row.content == content && row.isComplete {
             names.append(row.name)
         }
+        if let wanted = options.version { return names.contains(wanted) ? wanted : nil }
         guard names.count > 1 else { return names.first }
         let lifecycle = try versions.lifecycle()
         for name in [lifecycle.current, lifecycle.pending] {
@@ -204,7 +251,8 @@ extension Pull {
                 wanted.path, at: location, accept: wanted.accept,
                 byteCountMax: options.manifestByteCountMax)
             guard answer.head.status == 200 else {
-                refusal = format.error(.documentStatus(answer.head.status))
+                refusal = format.error(
+                    .documentStatus(answer.head.status), at: origin.url(of: wanted.path))
                 continue
             }
             let type = answer.head["content-type"]

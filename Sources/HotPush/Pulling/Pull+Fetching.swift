@@ -108,7 +108,7 @@ extension Pull {
     ) -> StoreError? {
         var failure: StoreError?
         do throws(StoreError) {
-            if !download.plan.contents.isEmpty { try transport.run(download) }
+            if !download.plan.contents.isEmpty { try download.run(over: transport) }
         } catch {
             failure = error
         }

@@ -15,6 +15,12 @@ extension Pull {
         let url = location.appending(path)
         let answer = try document(
             path, at: location, byteCountMax: published.manifestByteCount)
+        guard !ReleaseProblem.isTrouble(answer.head.status) else {
+            throw StoreError(
+                .network,
+                "the manifest of version \(published.name) cannot be had now (\(url) answered "
+                    + "\(answer.head.status)); try again later")
+        }
         guard answer.head.status == 200 else {
             throw StoreError(
                 .notFound,

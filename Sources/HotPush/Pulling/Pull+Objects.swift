@@ -42,7 +42,7 @@ extension Pull {
         download.leavesOutWrongContent = true
         var failure: StoreError?
         do throws(StoreError) {
-            try transport(to: location).run(download)
+            try download.run(over: transport(to: location))
         } catch {
             failure = error
         }

@@ -77,25 +77,10 @@ extension Pull {
     func refuseUnmet(
         _ release: Release, _ format: any ReleaseFormat
     ) throws(StoreError) {
-        var wanted = release.requirements.filter { $0.concerns(platform: options.platform) }
-        if wanted.isEmpty { return }
-        var app = options.app
-        if app.compatibility == nil { app.compatibility = try keptCompatibility() }
-        if app.compatibility == nil {
-            // Nobody knows what this app is: there is nothing to compare with, as in a new store.
-            wanted.removeAll { $0.kind == Requirement.compatibility }
-        }
-        guard let unmet = app.unmet(wanted).first else { return }
+        let demand = try ReleaseDemand(
+            of: release, app: options.app, platform: options.platform, in: versions)
+        guard let unmet = demand.app.unmet(demand.requirements).first else { return }
         throw format.error(.unmet(unmet))
-    }
-
-    /// The compatibility key of the current version: what it runs in is what the app is.
-    private func keptCompatibility() throws(StoreError) -> String? {
-        guard let current = try versions.lifecycle().current else { return nil }
-        let kept = ReleaseTerms(of: try versions.manifest(of: current)).requirements
-        return kept.first {
-            $0.kind == Requirement.compatibility && $0.concerns(platform: options.platform)
-        }?.value
     }
 
     /// A whole version of the store that is what a release says, as far as can be told without its

@@ -28,6 +28,12 @@ public final class Pull {
     /// What the channel's pointer says of the release that was chosen; if none was, of the newest.
     public internal(set) var offered: OfferedRelease?
 
+    /// What the answer ``OriginAnswer/known(version:)`` stands for, if its document was read.
+    var knownRelease: Release?
+
+    /// Whether somebody else judges if what is here already may be shown.
+    var leavesJudgement = false
+
     /// How far the last download came, also if it failed.
     public internal(set) var figures = DownloadFigures()
 
@@ -45,7 +51,7 @@ public final class Pull {
     func transport(to location: OriginLocation) -> any Transport {
         switch location {
         case .web: network
-        case .directory(let path): DirectoryTransport(path)
+        case .directory(let path): DirectoryTransport(path, byteRateMax: network.byteRateMax)
         }
     }
 
@@ -81,21 +87,28 @@ public final class Pull {
     /// Does what ``run(_:)`` does, with an answer that has come already.
     public func carryOut(_ answer: OriginAnswer) throws(StoreError) -> PullReport? {
         switch answer {
-        case .known(let version):
-            var report = PullReport(version: version)
-            let row = try versions.store.versionRow(version)
-            report.files = Int(row?.fileCount ?? 0)
-            report.reusedBytes = row?.byteCount ?? 0
-            report.isUnchanged = true
-            try show(version)
-            report.requests = requestCount
-            return report
+        case .known(let version): return try showKnown(version)
         case .release(let offer): return try take(plan(offer), of: offer)
         case .embedded:
-            if let embedded = try versions.lifecycle().embedded { try show(embedded) }
-            return nil
+            // Asking found one; it may have been retired since.
+            guard let embedded = try versions.lifecycle().embedded else { return nil }
+            var report = try showKnown(embedded)
+            report.isEmbedded = true
+            return report
         case .nothing: return nil
         }
+    }
+
+    /// Puts a version that is here where it should be.
+    private func showKnown(_ version: String) throws(StoreError) -> PullReport {
+        var report = PullReport(version: version)
+        let row = try versions.store.versionRow(version)
+        report.files = Int(row?.fileCount ?? 0)
+        report.reusedBytes = row?.byteCount ?? 0
+        report.isUnchanged = true
+        try show(version)
+        report.requests = requestCount
+        return report
     }
 
     /// A server that switches more often than this while one pull runs is left for the next one.

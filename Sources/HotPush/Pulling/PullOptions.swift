@@ -54,13 +54,15 @@ public enum PullDestination: String, Sendable, Hashable {
 public struct PullProgress: Sendable, Hashable {
     /// Contents that have arrived.
     public var objects = 0
-    /// How many contents are fetched.
+    /// How many contents are fetched; an optional one that the origin does not have is left out.
     public var objectsTotal = 0
-    /// Bytes that are here, with those that were staged before.
+    /// Bytes that are here, with those that were staged before; never more than ``bytesTotal``.
+    ///
+    /// What turns out wrong is taken back.
     public var bytes: Int64 = 0
     /// How many of ``bytes`` an earlier, interrupted pull had staged.
     public var bytesResumed: Int64 = 0
-    /// How many bytes are fetched; what a format does not tell beforehand is not in it.
+    /// How many bytes are fetched; a file whose size the format does not tell counts as it comes.
     public var bytesTotal: Int64 = 0
 
     /// Makes a progress of nothing.
@@ -89,6 +91,8 @@ public struct PullReport: Sendable, Hashable {
     public var requests = 0
     /// Whether the version was here before, whole.
     public var isUnchanged = false
+    /// Whether it is what was shipped with the app: the origin sends devices back to that.
+    public var isEmbedded = false
     /// Optional files that the origin does not have.
     public var skipped: [String] = []
 

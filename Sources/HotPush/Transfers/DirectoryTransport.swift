@@ -8,13 +8,23 @@ public final class DirectoryTransport: Transport {
     private let directory: String
     private let fileSystem: any FileSystem
     private static let pieceByteCount = 256 * 1024
+    private var rate: RateLimit
+    private let began = ContinuousClock.now
+    /// Bytes a second that are read; nil for as many as the disk gives.
+    public let byteRateMax: Int64?
 
     /// Makes a transport; the directory is looked at by the first request.
-    public convenience init(_ directory: String) { self.init(directory, POSIXFileSystem()) }
+    public convenience init(_ directory: String, byteRateMax: Int64? = nil) {
+        self.init(directory, byteRateMax: byteRateMax, POSIXFileSystem())
+    }
 
-    package init(_ directory: String, _ fileSystem: any FileSystem) {
+    package init(
+        _ directory: String, byteRateMax: Int64? = nil, _ fileSystem: any FileSystem
+    ) {
         self.directory = directory
+        self.byteRateMax = byteRateMax
         self.fileSystem = fileSystem
+        rate = RateLimit(byteRate: byteRateMax)
     }
 
     /// Carries what the client asks for, one after the other; see ``Transport/run(_:)``.
@@ -79,11 +89,14 @@ public final class DirectoryTransport: Transport {
         case .take: break
         }
         let first = offset
+        let pieceByteCount = min(Self.pieceByteCount, rate.chunkByteCountMax)
         while offset < status.byteCount {
+            guard waitForRate(client) else { return client.end(request.id, .cancelled) }
             let piece = try fileSystem.read(
                 file.raw, at: offset,
-                count: Int(min(status.byteCount - offset, Int64(Self.pieceByteCount))))
+                count: Int(min(status.byteCount - offset, Int64(pieceByteCount))))
             if piece.isEmpty { break }
+            rate.take(piece.count)
             offset += Int64(piece.count)
             if offset - first > request.byteCountMax {
                 return client.end(request.id, .tooLarge)
@@ -97,6 +110,16 @@ public final class DirectoryTransport: Transport {
                 request.id, .failed(TransferFailure(.broken, "\(full) became shorter meanwhile")))
         }
         client.end(request.id, .finished)
+    }
+
+    /// - Returns: whether to go on.
+    private func waitForRate(_ client: some TransferClient) -> Bool {
+        while true {
+            rate.fill(at: (ContinuousClock.now - began).milliseconds)
+            guard rate.isEmpty else { return true }
+            guard client.tick() else { return false }
+            pause(milliseconds: Int32(min(max(rate.wait, 1), 100)))
+        }
     }
 
     private func answer(

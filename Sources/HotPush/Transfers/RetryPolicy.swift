@@ -15,6 +15,11 @@ public struct RetryPolicy: Sendable, Hashable {
     /// What a server's `Retry-After` is worth at most.
     public var retryAfterMax: Duration = .seconds(120)
 
+    /// How long 8 KiB may take: a connection that is slower is given up for another.
+    ///
+    /// Where the transport keeps to a rate, longer in proportion.
+    public var dripTime: Duration = .seconds(60)
+
     /// Makes a policy for a mobile network: a file may be stuck for about a minute.
     public init() {}
 

@@ -15,6 +15,21 @@ public protocol Transport: AnyObject {
     /// - Throws: what is the matter with the transport itself (no memory, a broken option). What
     ///   happens to a transfer is its outcome, not an error.
     func run(_ client: some TransferClient) throws(StoreError)
+
+    /// Bytes a second that it lets through, over all transfers; nil for as many as come.
+    ///
+    /// A transfer that is slow for this reason is not given up.
+    var byteRateMax: Int64? { get }
+
+    /// How many transfers are under way at once, at most.
+    var parallelCount: Int { get }
+}
+
+extension Transport {
+    /// As many as come.
+    public var byteRateMax: Int64? { nil }
+    /// One after the other.
+    public var parallelCount: Int { 1 }
 }
 
 /// The client of a ``Transport``: asks for requests, takes what comes.

@@ -38,8 +38,8 @@ public final class PullSource: UpdateSource {
     ///   - origin: the URL of an origin, of a channel's pointer, or a directory.
     ///   - versions: where versions come to: the store of the manager.
     ///   - updating: the options of the manager; its app and device choose among what is offered.
-    ///   - options: how to pull; `app`, `device`, `destination`, `journal` and `progress` are the
-    ///     manager's business and not looked at.
+    ///   - options: how to pull; `app`, `device`, `destination`, `journal`, `progress` and `version` are
+    ///     the manager's business and not looked at.
     ///   - makeTransport: makes what carries requests; called on the thread that uses it, and again
     ///     after a failure.
     public init(
@@ -51,6 +51,7 @@ public final class PullSource: UpdateSource {
         options.app = updating.app
         options.device = updating.device
         options.journal = nil
+        options.version = nil
         options.progress = { _ in }
         self.origin = origin
         self.versions = versions
@@ -61,11 +62,15 @@ public final class PullSource: UpdateSource {
     /// Asks the origin: one request if what it offers is here.
     @concurrent public func check() async throws(StoreError) -> Release? {
         try await onOwnThread(options) { [self] (pull) throws(StoreError) in
+            // The manager says why a version that is here is left alone.
+            pull.leavesJudgement = true
             switch try pull.ask(origin) {
             case .release(let found):
                 state.withLock { $0.found = found }
-                return found.release
-            case .known(let name): return try Release(standingFor: name, pull.offered)
+                return concerning(found.release)
+            case .known(let name):
+                if let release = pull.knownRelease { return concerning(release) }
+                return try Release(standingFor: name, pull.offered)
             case .embedded:
                 guard let embedded = try versions.lifecycle().embedded else { return nil }
                 return try Release(standingFor: embedded, pull.offered)
@@ -95,6 +100,13 @@ public final class PullSource: UpdateSource {
             _ = try pull.fetch(try pull.plan(found), of: found)
             return pull.figures
         }
+    }
+
+    /// The release without what it asks on other platforms than the app's.
+    private func concerning(_ release: Release) -> Release {
+        var release = release
+        release.requirements.removeAll { !$0.concerns(platform: options.platform) }
+        return release
     }
 
     /// Where a release was found: by the last check, or by asking again.

@@ -92,8 +92,13 @@ extension UpdateManager {
             guard let release else {
                 return .success(noteUnchanged())
             }
-            let offer = try UpdateOffer(release)
-            let decision = try UpdateDecision.decide(offer, standing())
+            var offer = try UpdateOffer(release)
+            var standing = try standing()
+            let demand = try ReleaseDemand(
+                of: release, app: options.app, platform: nil, in: versions)
+            offer.requirements = demand.requirements
+            standing.app = demand.app
+            let decision = try UpdateDecision.decide(offer, standing)
             // An earlier release that had to be shown, and was not: what replaces it has to be, too.
             var isOwed = try owed.version() != nil
             switch decision {
@@ -150,7 +155,6 @@ extension UpdateManager {
                 content: summary.content, isComplete: summary.state != .incomplete)
         }
         var standing = UpdateStanding(lifecycle: try versions.lifecycle(), versions: known)
-        standing.app = options.app
         standing.device = options.device
         standing.embeddedOrder = options.embedded?.order
         return standing

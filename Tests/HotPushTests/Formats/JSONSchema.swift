@@ -56,8 +56,28 @@ struct JSONSchema {
             }
         case "additionalProperties":
             if rule.asBool == true { return [] }
-            return (value.asObject ?? []).filter { schema["properties"]?[$0.key] == nil }
-                .map { "has the unknown key \($0.key)" }
+            let others = (value.asObject ?? []).filter { schema["properties"]?[$0.key] == nil }
+            if rule.asObject != nil {
+                return others.flatMap { check($0.value, rule, "\(place)/\($0.key)") }
+            }
+            return others.map { "has the unknown key \($0.key)" }
+        case "maxProperties":
+            return Int64(value.asObject?.count ?? 0) <= rule.asInt64 ?? -1 ? [] : ["has too many"]
+        case "propertyNames":
+            return (value.asObject ?? []).flatMap { check(.string($0.key), rule, place) }
+        case "dependentRequired":
+            return (rule.asObject ?? []).filter { value[$0.key] != nil }.flatMap { member in
+                (member.value.asArray ?? []).compactMap(\.asString).filter { value[$0] == nil }
+                    .map { "has \(member.key), but no \($0)" }
+            }
+        case "anyOf":
+            let isAny = (rule.asArray ?? []).contains { check(value, $0, place).isEmpty }
+            return isAny ? [] : ["is none of what it may be"]
+        case "not": return check(value, rule, place).isEmpty ? ["is what it must not be"] : []
+        case "if":
+            let branch = check(value, rule, place).isEmpty ? "then" : "else"
+            return schema[branch].map { check(value, $0, place) } ?? []
+        case "then", "else": return []
         case "items":
             return (value.asArray ?? []).enumerated().flatMap {
                 check($0.element, rule, "\(place)/\($0.offset)")

@@ -103,6 +103,39 @@ import Testing
         #expect(redacted(text) == expected)
     }
 
+    @Test(
+        "tells of an error without the names of files",
+        arguments: [
+            ("Hash mismatch for asset: /app/private photo (1).jpg", "Hash mismatch for asset: …"),
+            (
+                "Non-success status code 500 for asset: /a b: c.js (http://h/a%20b.js); try again",
+                "Non-success status code 500 for asset: … (http://h/…); try again"
+            ),
+            (
+                "\"a dir/b.js\" is not what the release says: try again",
+                "\"…\" is not what the release says: try again"
+            ),
+            ("\"a\" and \"b\" would be one file", "\"…\" and \"…\" would be one file"),
+            ("the path \"a\"b/c.js\" is refused", "the path \"…\" is refused"),
+            (
+                "unable to open /srv/my store/versions/2/a.js: No such file; free space",
+                "unable to open …: No such file; free space"
+            ),
+            ("unable to open /srv/a.js: No space left", "unable to open …: No space left"),
+            (
+                "connection reset: https://h.example:8080/app/secret.js",
+                "connection reset: https://h.example:8080/…"
+            ),
+            ("(https://h) answered 503", "(https://h) answered 503"),
+            ("https://h/ answered 503", "https://h/… answered 503"),
+            ("css/site.css is missing, too", "… is missing, too"),
+            ("the network is gone; 3 of 7, 50 %", "the network is gone; 3 of 7, 50 %"), ("", ""),
+            ("/", "…"), ("\"", "\"…\""), ("a: ", "a: "),
+        ])
+    func paths(text: String, expected: String) {
+        #expect(withoutPaths(text) == expected)
+    }
+
     @Test("with a very long text is one short line of valid UTF-8")
     func longText() throws {
         let text = String(repeating: "é\u{0}\n", count: 100_000)

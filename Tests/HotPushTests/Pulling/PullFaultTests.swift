@@ -87,7 +87,7 @@ import VersionTree
         arguments: [
             (Fault.status(404), StoreError.Code.notFound), (.status(403), .notFound),
             (.wrongBytes, .mismatch), (.page, .mismatch), (.gzip, .network),
-            (.status(500), .notFound), (.hangUp(), .network), (.announce(more: 9), .mismatch),
+            (.status(500), .network), (.hangUp(), .network), (.announce(more: 9), .mismatch),
         ])
     func lasting(_ fault: Fault, _ expected: StoreError.Code) throws {
         let (fixture, path) = try fixture()

@@ -1,0 +1,94 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@Suite("The schema of castree's channel pointers") struct ChannelSchemaTests {
+    let schema: JSONSchema
+
+    init() throws {
+        var root = URL(filePath: #filePath)
+        for _ in 0..<4 { root.deleteLastPathComponent() }
+        let text = try Data(contentsOf: root.appending(path: "docs/schema/channel.schema.json"))
+        schema = JSONSchema(root: try JSONValue.parse(Array(text)))
+    }
+
+    @Test("is fulfilled by every pointer that publishing, withdrawing and collecting write")
+    func written() throws {
+        let place = try PublishingPlace()
+        let path = place.origin + "/channels/stable.json"
+        func expectValid() throws {
+            let value = try JSONValue.parse(try Damage.contents(path))
+            #expect(schema.problems(of: value) == [])
+        }
+        try place.publish("1")
+        try expectValid()
+        let kinds = [
+            Requirement.compatibility, Requirement.runtimeVersion, Requirement.minimumAppVersion,
+            Requirement.appVersionRange, Requirement.minimumNativeInterface, "a-kind.of_mine",
+        ]
+        let offer = ReleaseOffer(
+            rollout: Rollout(perMille: 50, salt: "some salt"),
+            requirements: kinds.map { Requirement(kind: $0, value: "1.0") }, isMandatory: true)
+        try place.publisher().publish("2", of: place.versions, as: offer)
+        try expectValid()
+        try place.publish("2")
+        try expectValid()
+        _ = try place.publisher().withdraw(VersionName("2"), toEmbedded: true)
+        try expectValid()
+        try place.publish("2")
+        try place.publisher().collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
+        try expectValid()
+        _ = try place.publisher().withdraw(VersionName("2"))
+        try expectValid()
+    }
+
+    private static let address = String(repeating: "ab", count: 32)
+
+    private static func text(_ release: String, _ more: String = "") -> String {
+        "{\"castreeChannel\":1,\"channel\":\"stable\",\"createdAt\":1,\"releases\":[\(release)],"
+            + "\"sequence\":9\(more)}"
+    }
+
+    private static func release(_ more: String = "") -> String {
+        "{\"content\":\"\(address)\",\"createdAt\":1,\"manifest\":\"\(address)\","
+            + "\"manifestBytes\":7,\"sequence\":8,\"version\":\"1\"\(more)}"
+    }
+
+    @Test(
+        "takes what the reader takes",
+        arguments: [
+            text(""), text(release()), text(release(",\"future\":[1]"), ",\"more\":{}"),
+            text("{\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
+            text(release(",\"rolloutPerMille\":0,\"rolloutSalt\":\"\"")),
+            text(release(",\"requirements\":{\"minimumAppVersion\":\"3.1\"}")),
+        ])
+    func taken(_ text: String) throws {
+        _ = try ChannelPointer(parsing: Array(text.utf8), of: .stable)
+        #expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))) == [])
+    }
+
+    @Test(
+        "refuses what the reader refuses",
+        arguments: [
+            "[]", "{}", text("[]"), text("{\"createdAt\":1,\"sequence\":8}"),
+            text(release(",\"mandatory\":1")), text(release(",\"rolloutPerMille\":5")),
+            text(release(",\"rolloutPerMille\":1001,\"rolloutSalt\":\"\"")),
+            text(release(",\"requirements\":{\"a kind\":\"1\"}")),
+            text(release(",\"requirements\":{\"kind\":1}")),
+            text(
+                "{\"content\":\"\(address)\",\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
+            text(release().replacing("\"manifestBytes\":7", with: "\"manifestBytes\":0")),
+            text(release().replacing("abab\"", with: "abAB\"")),
+            text("").replacing("\"castreeChannel\":1", with: "\"castreeChannel\":2"),
+        ])
+    func refused(_ text: String) throws {
+        #expect(throws: StoreError.self) {
+            try ChannelPointer(parsing: Array(text.utf8), of: .stable)
+        }
+        #expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
+    }
+}

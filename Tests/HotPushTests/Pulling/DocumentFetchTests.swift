@@ -1,0 +1,165 @@
+import CASStore
+import CurlTransport
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Pointers and manifests over a bad network.
+@Suite("A document over a bad network", .timeLimit(.minutes(5))) struct DocumentFetchTests {
+    private static let text = String(repeating: "0123456789", count: 30_000)
+    private static let path = "/manifest.json"
+    private let origin: FaultyOrigin
+
+    init() throws {
+        origin = try FaultyOrigin([Self.path: Content(Self.text, type: "application/json")])
+    }
+
+    private func fetch(
+        _ set: (inout RetryPolicy) -> Void = { _ in }, limit: Int64 = 1 << 20
+    ) throws -> DocumentFetch.Answer {
+        var retries = PullingFixture.options.retries
+        set(&retries)
+        let fetch = DocumentFetch(
+            origin.url + Self.path, accept: "application/json", byteCountMax: limit,
+            retries: retries, isInterrupted: { false })
+        return try fetch.run(over: try PullingFixture.transport())
+    }
+
+    private func expectWhole(_ answer: DocumentFetch.Answer) {
+        #expect(String(decoding: answer.bytes, as: UTF8.self) == Self.text)
+        #expect(answer.head.status == 200)
+        #expect(answer.head["content-type"] == "application/json")
+    }
+
+    private var asked: [[String?]] {
+        origin.requests.map { [$0["range"], $0["if-range"]] }
+    }
+
+    private var tag: String? { Content(Self.text).tag }
+
+    @Test("goes on where it was cut, of the same document", arguments: [1, 100_000, 299_999])
+    func cut(_ count: Int) throws {
+        origin.play([.cut(after: count)], on: Self.path)
+        expectWhole(try fetch())
+        #expect(asked == [[nil, nil], ["bytes=\(count)-", tag]])
+        // Ranges count the bytes as they are.
+        #expect(origin.requests.last?["accept-encoding"] == "identity")
+    }
+
+    @Test("goes on as often as something new comes")
+    func cutOften() throws {
+        origin.play((0..<20).map { _ in .cut(after: 10_000) }, on: Self.path)
+        expectWhole(try fetch())
+        #expect(origin.requests.count == 21)
+        #expect(origin.requests.last?["range"] == "bytes=200000-")
+    }
+
+    @Test("begins anew where nothing makes sure that the rest fits")
+    func weak() throws {
+        let content = Content(Self.text, type: "application/json").tagged("W/\"weak\"")
+        origin.put(content, at: Self.path)
+        origin.play([.cut(after: 100_000)], on: Self.path)
+        expectWhole(try fetch())
+        #expect(asked == [[nil, nil], [nil, nil]])
+    }
+
+    @Test("takes the new document whole if it has changed meanwhile")
+    func changed() throws {
+        let new = Content(String(Self.text.reversed()), type: "application/json")
+        origin.play([.switchAll(after: 100_000, to: [Self.path: new])], on: Self.path)
+        #expect(try fetch().bytes == new.bytes)
+        #expect(origin.requests.last?["if-range"] == tag)
+    }
+
+    @Test(
+        "ends right after the answer to a request for the rest was of no use",
+        arguments: [
+            Fault.ignoreRange, .shiftRange(by: 10), .shiftRange(by: -10), .anonymousRange,
+            .multipart, .unsatisfiable(total: nil), .unsatisfiable(total: 5), .status(503),
+            .tag("\"another\""), .tag(nil), .gzip, .hangUp(),
+        ])
+    func resuming(_ fault: Fault) throws {
+        origin.play([.cut(after: 100_000), fault], on: Self.path)
+        // An answer that was not asked to be encoded is refused, as for files.
+        if case .gzip = fault {
+            #expect(code { try fetch() } == .network)
+        } else {
+            expectWhole(try fetch())
+        }
+    }
+
+    @Test("asks for what can be gone on with when encoded answers are cut again and again")
+    func encoded() throws {
+        let encoded = Gzip.encoded(Array(Self.text.utf8)).count
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n"
+            + "Content-Length: \(encoded)\r\nETag: \"x\"\r\n\r\n"
+        origin.play([.raw(head), .raw(head), .cut(after: 100_000)], on: Self.path)
+        expectWhole(try fetch())
+        #expect(
+            origin.requests.map { $0["accept-encoding"] == "identity" } == [
+                false, false, true, true,
+            ])
+        #expect(origin.requests.last?["range"] == "bytes=100000-")
+    }
+
+    @Test("is given up when nothing new comes, and when there is too much of it")
+    func givenUp() throws {
+        #expect(code { try fetch(limit: 299_999) } == .tooLarge)
+        origin.play([.cut(after: 200_000)], on: Self.path)
+        #expect(code { try fetch(limit: 299_999) } == .tooLarge)
+        origin.forgetRequests()
+        origin.always(.hangUp(), on: Self.path)
+        #expect(code { try fetch() } == .network)
+        #expect(origin.requests.count == PullingFixture.options.retries.failureCountMax)
+    }
+
+    @Test("that drips is given up for another connection, and what has come stays")
+    func drip() throws {
+        origin.play([.drip(milliseconds: 20)], on: Self.path)
+        expectWhole(try fetch { $0.dripTime = .milliseconds(100) })
+        #expect(origin.requests.count == 2)
+        let offset = origin.requests.last?["range"].map { Int($0.dropFirst(6).dropLast()) ?? 0 }
+        #expect(offset ?? 0 > 0)
+    }
+
+    // MARK: Within a pull
+
+    @Test(
+        "a pull goes on where its pointer or manifest was cut",
+        arguments: ["channels", "manifests"])
+    func pulled(_ folder: String) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let names = try fixture.place.published().keys.filter { $0.hasPrefix(folder + "/") }
+        let path = "/" + (try #require(names.first))
+        for count in [0, 1, 100] {
+            let device = try TemporaryStore()
+            fixture.origin.forgetRequests()
+            fixture.origin.play([.cut(after: count)], on: path)
+            let pull = Pull(
+                into: device.versions, over: try PullingFixture.transport(),
+                PullingFixture.options)
+            #expect(try pull.run(fixture.origin.url)?.version == "2")
+            let ranges = fixture.origin.requests(for: path).map { $0["range"] }
+            #expect(ranges == [nil, count > 0 ? "bytes=\(count)-" : nil])
+            #expect(try readTree(device.path + "/versions/2") == PublishingPlace.second)
+        }
+    }
+
+    @Test("a pull goes on where a small file was cut", arguments: 0..<11)
+    func small(_ count: Int) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let path = try fixture.path(of: "<h1>two</h1>")
+        fixture.origin.play([.cut(after: count)], on: path)
+        try fixture.run()
+        let ranges = fixture.origin.requests(for: path).map { $0["range"] }
+        #expect(ranges == [nil, count > 0 ? "bytes=\(count)-" : nil])
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+}

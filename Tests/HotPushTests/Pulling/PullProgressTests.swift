@@ -1,0 +1,97 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// A progress bar is believed: it never shows more than all, and in the end all.
+@Suite("The progress of a pull", .timeLimit(.minutes(5))) struct PullProgressTests {
+    /// What a pull told.
+    private final class Told: Sendable {
+        private let list = Mutex<[PullProgress]>([])
+        func add(_ progress: PullProgress) { list.withLock { $0.append(progress) } }
+        var all: [PullProgress] { list.withLock { $0 } }
+
+        func expectSound(sourceLocation: SourceLocation = #_sourceLocation) {
+            for one in all {
+                #expect(
+                    one.bytes <= one.bytesTotal && one.objects <= one.objectsTotal
+                        && one.bytesResumed <= one.bytes, sourceLocation: sourceLocation)
+            }
+            #expect(all.last?.bytes == all.last?.bytesTotal, sourceLocation: sourceLocation)
+            #expect(all.last?.objects == all.last?.objectsTotal, sourceLocation: sourceLocation)
+            #expect(all.last?.bytesTotal ?? 0 > 0, sourceLocation: sourceLocation)
+        }
+    }
+
+    @Test(
+        "is the release's bytes in the end, whatever went wrong",
+        arguments: [
+            [Fault.wrongBytes], [.cut(after: 300_000), .wrongBytes], [.wrongBytes, .wrongBytes],
+            [.cut(after: 300_000), .ignoreRange], [.cut(after: 300_000), .anonymousRange],
+            [.announce(more: 50)], [.cut(after: 300_000), .shiftRange(by: -10)], [.gzip],
+        ])
+    func faults(_ faults: [Fault]) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        fixture.origin.play(faults, on: try fixture.path(of: PullFaultTests.large))
+        let told = Told()
+        var options = PullingFixture.options
+        options.progress = { told.add($0) }
+        try fixture.run(options, parallel: 1)
+        told.expectSound()
+        let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
+        #expect(told.all.last?.bytesTotal == Int64(sizes))
+    }
+
+    @Test("takes back what an earlier pull had staged if it turns out wrong")
+    func resumedWrong() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let path = try fixture.path(of: PullFaultTests.large)
+        fixture.origin.play([.cut(after: 320_000), .status(404)], on: path)
+        #expect(code { try fixture.run(parallel: 1) } == .notFound)
+        fixture.origin.play([.wrongBytes], on: path)
+        let told = Told()
+        var options = PullingFixture.options
+        options.progress = { told.add($0) }
+        try fixture.run(options)
+        told.expectSound()
+        #expect(told.all.last?.bytesResumed == 0)
+    }
+
+    @Test("counts files whose size the format does not tell, in what is done and in all")
+    func unknownSizes() throws {
+        let place = try MeteorPlace()
+        var release = ServedMeteor(2)
+        release.rootURL = "http://127.0.0.1/"
+        try place.serve(release)
+        let told = Told()
+        var options = MeteorPlace.options
+        options.progress = { told.add($0) }
+        let report = try place.pull(options)
+        told.expectSound()
+        #expect(told.all.last?.bytes == report.bytes)
+        #expect(told.all.last?.objects == report.objects)
+    }
+
+    @Test("leaves out an optional file that the origin does not have")
+    func skipped() throws {
+        let place = try MeteorPlace()
+        var release = ServedMeteor(2)
+        release.rootURL = "http://127.0.0.1/"
+        try place.serve(release)
+        for file in release.files where file.map != nil {
+            place.origin.put(nil, at: "/__cordova" + (try release.mapURL(file)))
+        }
+        let told = Told()
+        var options = MeteorPlace.options
+        options.progress = { told.add($0) }
+        let report = try place.pull(options)
+        #expect(report.skipped.count == 4)
+        told.expectSound()
+    }
+}

@@ -1,0 +1,152 @@
+import CASStore
+import CurlTransport
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// The manager over servers of other systems: real ones, with real downloads.
+@Suite("An update from another system's server", .timeLimit(.minutes(10)))
+struct ForeignOriginTests {
+    let place: MeteorPlace
+    let clock = ManualClock()
+
+    init() throws { place = try MeteorPlace() }
+
+    /// A manager as a process of the app makes it: the app says nothing of itself unless told to.
+    private func process(
+        _ format: String?, platform: String? = nil, _ set: (inout UpdateOptions) -> Void = { _ in }
+    ) throws -> UpdateManager {
+        var options = UpdateOptions()
+        set(&options)
+        var pullOptions = PullingFixture.options
+        pullOptions.format = format
+        pullOptions.platform = platform
+        let versions = try place.device.reopened()
+        let source = PullSource(
+            place.origin.url, into: versions, for: options, pullOptions
+        ) { () throws(StoreError) in
+            var options = TransportOptions()
+            options.stallTimeout = .seconds(60)
+            options.proxy = ""
+            return try CurlTransport(options)
+        }
+        return UpdateManager(versions, source: source, options: options, clock: clock)
+    }
+
+    private func live(_ manager: UpdateManager, _ version: String) async throws {
+        let boot = try #require(try await manager.start())
+        #expect(boot.version == version)
+        try await manager.confirm(version, token: boot.token)
+    }
+
+    @Test(
+        "takes Meteor's releases, though the app says no compatibility key",
+        arguments: [nil, "ios", "android"])
+    func meteor(_ platform: String?) async throws {
+        try place.ship(ServedMeteor(1))
+        for number in 2...3 {
+            try place.serve(ServedMeteor(number))
+            let manager = try process(nil, platform: platform)
+            #expect(try await manager.check().decision == .download)
+            guard case .ready(let version, _) = try await manager.update() else {
+                Issue.record("not ready")
+                return
+            }
+            #expect(version == "version\(number)")
+            try await live(try process(nil, platform: platform), version)
+            #expect(try place.tree(version) == ServedMeteor(number).tree)
+        }
+        try place.expectClean()
+    }
+
+    @Test("takes Meteor's release into a store that has nothing to compare with")
+    func meteorFirst() async throws {
+        var release = ServedMeteor(2)
+        release.rootURL = "http://127.0.0.1/"
+        try place.serve(release)
+        guard case .started(let boot) = try await process("meteor").update() else {
+            Issue.record("not started")
+            return
+        }
+        #expect(boot.version == "version2")
+    }
+
+    @Test(
+        "refuses a Meteor release for other native code than the current version's",
+        arguments: ["ios", "android"])
+    func otherNativeCode(_ platform: String) async throws {
+        try place.ship(ServedMeteor(1))
+        var release = ServedMeteor(2)
+        release.compatibility?[platform] = "another"
+        try place.serve(release)
+        guard
+            case .refused("version2", let reasons) =
+                try await process(nil, platform: platform).update()
+        else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(reasons.count == 1 && reasons[0].contains("compatibility"))
+        #expect(place.asked == once("/channels/stable.json", "manifest.json"))
+        // For the other platform, and for an app that says that it has it, it is an update.
+        let other = platform == "ios" ? "android" : "ios"
+        #expect(try await process(nil, platform: other).check().decision == .download)
+        let own = try process(nil, platform: platform) { $0.app.compatibility = "another" }
+        #expect(try await own.check().decision == .download)
+    }
+
+    @Test("refuses a banned Meteor version as often as it is offered, with the reason")
+    func banned() async throws {
+        try place.ship(ServedMeteor(1))
+        try place.serve(ServedMeteor(2))
+        _ = try await process("meteor").update()
+        #expect(try await process("meteor").start()?.version == "version2")
+        let third = try process("meteor")
+        #expect(try await third.start()?.rolledBackFrom == "version2")
+        for _ in 0..<2 {
+            guard case .refused("version2", let reasons) = try await third.update() else {
+                Issue.record("not refused")
+                return
+            }
+            #expect(reasons.count == 1 && reasons[0].contains("banned"))
+        }
+        // A pull that somebody asked for says so in the system's words.
+        #expect(try place.expectRefusal()?.message == MeteorMessages.banned)
+    }
+
+    @Test("takes 8fit's releases, and nothing when there is nothing new", arguments: [nil, "8fit"])
+    func eightFit(_ format: String?) async throws {
+        func serve(_ commit: String) {
+            let manifest = """
+                {"commit":"\(commit)","deployed_at":"2015-05-25T10:00:00Z","files":[
+                {"path":"js/app.js","route":"/a/js/app.js"},{"path":"index.html","route":"/a/"}]}
+                """
+            place.origin.replaceAll([
+                "/manifest.json": Content(manifest, type: "application/json"),
+                "/js/app.js": Content("run(\"\(commit)\")"), "/index.html": Content("<h1>8</h1>"),
+            ])
+        }
+        serve("9f1c0de")
+        guard case .started(let boot) = try await process(format).update() else {
+            Issue.record("not started")
+            return
+        }
+        let first = try process(format)
+        #expect(boot.version == "9f1c0de")
+        try place.device.reopened().confirm(boot.version, token: boot.token)
+        #expect(try await first.update() == .upToDate("version 9f1c0de is current already"))
+        serve("a11ce55")
+        guard case .ready("a11ce55", _) = try await process(format).update() else {
+            Issue.record("not ready")
+            return
+        }
+        try await live(try process(format), "a11ce55")
+        #expect(
+            try place.tree("a11ce55") == [
+                "js/app.js": "run(\"a11ce55\")", "index.html": "<h1>8</h1>",
+            ])
+    }
+}

@@ -1,0 +1,104 @@
+import CASStore
+import CurlTransport
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// What origin-format.md says: an update is mandatory if the release is, or any release for this device
+/// that is newer than the one it runs.
+@Suite("A mandatory release", .timeLimit(.minutes(10))) struct MandatoryTests {
+    let fixture: PullingFixture
+
+    init() throws {
+        fixture = try PullingFixture()
+        try fixture.place.store.add("3", ["index.html": "<h1>three</h1>"])
+    }
+
+    private func process(
+        _ set: (inout UpdateOptions) -> Void = { _ in }
+    ) throws -> UpdateManager {
+        var options = UpdateOptions()
+        set(&options)
+        let versions = try fixture.device.reopened()
+        let source = PullSource(
+            fixture.origin.url, into: versions, for: options, PullingFixture.options
+        ) { () throws(StoreError) in
+            var options = TransportOptions()
+            options.proxy = ""
+            return try CurlTransport(options)
+        }
+        return UpdateManager(versions, source: source, options: options, clock: ManualClock())
+    }
+
+    private func offer(_ version: String, _ offer: ReleaseOffer = ReleaseOffer()) throws {
+        try fixture.place.publisher().publish(version, of: fixture.place.versions, as: offer)
+        try fixture.serve()
+    }
+
+    private func live(_ version: String) async throws {
+        try offer(version)
+        _ = try await process().update()
+        let next = try process()
+        let boot = try #require(try await next.start())
+        #expect(boot.version == version)
+        try await next.confirm(version, token: boot.token)
+    }
+
+    private func check(
+        _ set: (inout UpdateOptions) -> Void = { _ in }
+    ) async throws -> (version: String?, isForced: Bool) {
+        let check = try await process(set).check()
+        return (check.release?.version.description, check.isForced)
+    }
+
+    @Test("is not got around by a device that did not ask while it was the newest")
+    func missed() async throws {
+        try await live("1")
+        try offer("2", ReleaseOffer(isMandatory: true))
+        try offer("3")
+        #expect(try await check() == ("3", true))
+    }
+
+    @Test("forces nobody who runs it already, or a newer one")
+    func had() async throws {
+        try await live("1")
+        try offer("2", ReleaseOffer(isMandatory: true))
+        // What is mandatory is shown at once.
+        guard case .started(let boot) = try await process().update() else {
+            Issue.record("not started")
+            return
+        }
+        try fixture.device.reopened().confirm("2", token: boot.token)
+        try offer("3")
+        #expect(try await check() == ("3", false))
+    }
+
+    @Test("forces nobody whom it is not for")
+    func others() async throws {
+        try await live("1")
+        let key = Requirement(kind: Requirement.compatibility, value: "xyz")
+        try offer("2", ReleaseOffer(requirements: [key], isMandatory: true))
+        try offer("3")
+        #expect(try await check() == ("3", false))
+        #expect(try await check { $0.app.compatibility = "xyz" } == ("3", true))
+    }
+
+    @Test("counts by when it was offered: one from before what the device runs forces nobody")
+    func older() async throws {
+        try offer("2", ReleaseOffer(isMandatory: true))
+        try await live("1")
+        try offer("3")
+        #expect(try await check() == ("3", false))
+    }
+
+    @Test("forces a device whose version was withdrawn, if it was offered after that one")
+    func withdrawn() async throws {
+        try await live("1")
+        try offer("2", ReleaseOffer(isMandatory: true))
+        _ = try fixture.place.publisher().withdraw(VersionName("1"))
+        try offer("3")
+        #expect(try await check() == ("3", true))
+    }
+}
