@@ -74,7 +74,8 @@ extension VersionStore {
     /// and what was staged is gone.
     ///
     /// Adding the same content again under the same name changes nothing, and brings back what was
-    /// lost of it. Interrupted or killed, it can simply be repeated.
+    /// lost of it. Interrupted or killed, it can simply be repeated; after `.interrupted`, what was read
+    /// is neither read nor written again, unless it was collected in between.
     /// - Throws: `.versionExists` if the name is taken by other content; `.unsupportedFile`,
     ///   `.badPath`, `.pathTwins`, `.changedWhileRead` with the path; `.outOfSpace`, `.permission`,
     ///   `.interrupted`, and what the index throws.
