@@ -28,26 +28,46 @@ extension VersionStore {
         if try fileSystem.status(directory.raw, base) != nil { throw Self.targetExists(target) }
         _ = try refuseMergedTwins(of: manifest, in: directory.raw)
         sweepUnfinished(in: directory.raw)
-        // A lease only when there is something to write: a read-only store can be checked out too.
-        if mode == .link, try lacksTwins(manifest) {
-            try makeTwins(of: manifest, store.makeLease())
+        for _ in 0..<8 {
+            // A lease only when there is something to write: a read-only store can be checked out too.
+            if mode == .link, try lacksTwins(manifest) {
+                try makeTwins(of: manifest, store.makeLease())
+            }
+            do throws(StoreError) {
+                return try build(manifest, mode, in: directory.raw, base, target)
+            } catch {
+                // A retire in another process took a twin that nobody used, before this linked to it.
+                guard error.code == .missingObject, mode == .link, try lacksTwins(manifest) else {
+                    throw error
+                }
+            }
         }
-        let unfinished = try makeUnfinished(in: directory.raw)
+        throw StoreError(
+            .busy,
+            "the executable files of version \(manifest.version) are taken away over and over by other "
+                + "processes; repeat the command when they have ended")
+    }
+
+    private func build(
+        _ manifest: Manifest, _ mode: LinkMode, in parent: Int32, _ base: String,
+        _ target: String
+    ) throws(StoreError) -> TreeReport {
+        let unfinished = try makeUnfinished(in: parent)
         let hidden = unfinished.name
-        let report = try fill(unfinished, in: directory.raw, manifest, mode)
+        let report = try fill(unfinished, in: parent, manifest, mode)
         do throws(StoreError) {
             if store.canSyncAll, !Self.bringsBytes(report, manifest) {
                 // Names only, and those become durable in their order: one step makes them so.
-                try fileSystem.renameNew(directory.raw, hidden, to: directory.raw, base)
-                try makeDurable(directory.raw, base)
+                try fileSystem.renameNew(parent, hidden, to: parent, base)
+                try makeDurable(parent, base)
             } else {
-                try makeDurable(directory.raw, hidden)
-                try fileSystem.renameNew(directory.raw, hidden, to: directory.raw, base)
-                try store.sync(directory.raw)
+                try makeDurable(parent, hidden)
+                try fileSystem.renameNew(parent, hidden, to: parent, base)
+                try store.sync(parent)
             }
         } catch {
             // The error to report is the first.
-            try? fileSystem.removeTree(directory.raw, hidden)
+            try? fileSystem.removeTree(parent, hidden)
             throw error.isExisting ? Self.targetExists(target) : error
         }
         return report
@@ -132,14 +152,6 @@ extension VersionStore {
     }
 
     // MARK: Durability, and what there is to know before
-
-    private func lacksTwins(_ manifest: Manifest) throws(StoreError) -> Bool {
-        for address in manifest.executables
-        where try store.objects.status(address, executable: true) == nil {
-            return true
-        }
-        return false
-    }
 
     /// Whether a tree has files that are neither links nor empty.
     private static func bringsBytes(_ report: TreeReport, _ manifest: Manifest) -> Bool {

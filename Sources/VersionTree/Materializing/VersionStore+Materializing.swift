@@ -42,8 +42,9 @@ extension VersionStore {
         let manifest = try manifest(of: name)
         _ = try refuseMergedTwins(of: manifest)
         let lease = try store.makeLease()
-        try makeTwins(of: manifest, lease)
-        let tree = try buildTree(of: manifest, lease: lease)
+        let tree = try withTwins(of: manifest, lease) { () throws(StoreError) in
+            try self.buildTree(of: manifest, lease: lease)
+        }
         try store.syncAll()
         if isAlone {
             try publishTree(tree, of: manifest)
@@ -226,6 +227,31 @@ extension VersionStore {
             }
         }
         return restored
+    }
+
+    /// Makes the twins that a tree will link to, then calls `body`, which builds it; both again if a
+    /// retire in another process has taken a twin in between for one that nobody uses.
+    func withTwins<R>(
+        of manifest: Manifest, _ lease: borrowing Lease, _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        for _ in 0..<8 {
+            try makeTwins(of: manifest, lease)
+            do throws(StoreError) {
+                return try body()
+            } catch {
+                guard error.code == .missingObject, try lacksTwins(manifest) else { throw error }
+            }
+        }
+        try makeTwins(of: manifest, lease)
+        return try body()
+    }
+
+    func lacksTwins(_ manifest: Manifest) throws(StoreError) -> Bool {
+        for address in manifest.executables
+        where try store.objects.status(address, executable: true) == nil {
+            return true
+        }
+        return false
     }
 
     /// Makes the executable twins that a tree will link to, durably.
