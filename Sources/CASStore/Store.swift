@@ -96,14 +96,15 @@ public final class Store: Sendable {
 
     // MARK: Durability
 
-    var interruption: StoreError {
+    /// The error of work that the caller asked to stop.
+    package static var interruption: StoreError {
         StoreError(.interrupted, "interrupted; what was acknowledged is kept")
     }
 
     /// Throws `.interrupted` if the caller asked to stop.
     package func checkInterruption() throws(StoreError) {
         guard keepingCount.load(ordering: .relaxed) == 0 else { return }
-        if options.isInterrupted() { throw interruption }
+        if options.isInterrupted() { throw Self.interruption }
     }
 
     /// Does what must be done although the caller asked to stop: keeps what long work has brought.

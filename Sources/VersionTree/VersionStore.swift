@@ -8,10 +8,16 @@ public final class VersionStore: Sendable {
     public let store: Store
     /// Who is told what the verbs do.
     public let observer: (any VersionObserver)?
+    /// What manifests it writes.
+    let limits: Manifest.Limits
 
-    init(_ store: Store, observer: (any VersionObserver)? = nil) {
+    init(
+        _ store: Store, observer: (any VersionObserver)? = nil,
+        limits: Manifest.Limits = Manifest.Limits()
+    ) {
         self.store = store
         self.observer = observer
+        self.limits = limits
     }
 
     /// Opens the store in a directory.
@@ -52,6 +58,11 @@ public final class VersionStore: Sendable {
         VersionStore(
             try Store.open(
                 path, options: options, manifests: StoredManifests(), fileSystem: fileSystem))
+    }
+
+    /// For tests: the same store, with smaller limits for the manifests that it writes.
+    package func limited(to limits: Manifest.Limits) -> VersionStore {
+        VersionStore(store, observer: observer, limits: limits)
     }
 
     package var fileSystem: any FileSystem { store.fileSystem }

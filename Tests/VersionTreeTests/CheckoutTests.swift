@@ -172,4 +172,67 @@ import VersionTree
         let found = try FileManager.default.subpathsOfDirectory(atPath: outside)
         #expect(found == (moment.verb == "open" ? ["b"] : []))
     }
+
+    private let leftover = ".castree-0123456789abcdef"
+
+    // A checkout that was killed leaves the tree that it was building beside its target.
+    @Test(arguments: [LinkMode.link, .copy])
+    func `removes what a killed checkout has left beside the target`(_ mode: LinkMode) throws {
+        let temporary = try make()
+        let parent = temporary.directory.appending("www")
+        try writeFile(parent + "/\(leftover)/d/f", "half")
+        try writeFile(parent + "/\(leftover)/g", "half", mode: 0o444)
+        chmod(parent + "/\(leftover)/d", 0o555)
+        _ = try temporary.versions.checkout("1", to: parent + "/out", mode: mode)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: parent) == ["out"])
+        #expect(try readTree(parent + "/out") == files)
+    }
+
+    @Test func `leaves alone what no checkout has left`() throws {
+        let temporary = try make()
+        let parent = temporary.directory.appending("www")
+        let others = [
+            ".castree/f", ".castree-notes/f", ".castree-0123456789ABCDEF/f", "castree-0/f",
+            ".castree-0123456789abcdef0/f", ".castree-0123456789abcde/f",
+        ]
+        for other in others { try writeFile(parent + "/" + other, "mine") }
+        let elsewhere = temporary.directory.appending("elsewhere")
+        try writeFile(elsewhere + "/f", "mine")
+        symlink("../elsewhere", parent + "/" + leftover)
+        try writeFile(parent + "/.castree-fedcba9876543210", "a file")
+        let before = try snapshot(parent)
+        _ = try temporary.versions.checkout("1", to: temporary.directory.appending("www/out"))
+        let after = try snapshot(parent)
+        for (path, seen) in before { #expect(after[path] == seen) }
+        #expect(try readTree(elsewhere) == ["f": "mine"])
+    }
+
+    // The one that builds has its directory locked; in its midst another one comes and goes.
+    @Test func `leaves alone what another checkout is building`() throws {
+        let temporary = try make()
+        let parent = temporary.directory.appending("www")
+        mkdir(parent, 0o755)
+        let other = try temporary.reopened()
+        let found = Shared<[String]>([])
+        let versions = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false),
+            fileSystem: InterposedFileSystem { verb, _ in
+                guard verb == "link", found.with({ $0.isEmpty }) else { return }
+                let names =
+                    (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? []
+                found.with { $0 = names }
+                do { _ = try other.checkout("1", to: parent + "/second") } catch {
+                    found.with { $0.append("\(error)") }
+                }
+            })
+        _ = try versions.checkout("1", to: parent + "/first")
+        let names = found.with { $0 }
+        #expect(names.count == 1 && names[0].hasPrefix(".castree-"), "\(names)")
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: parent).sorted() == [
+                "first", "second",
+            ])
+        #expect(try readTree(parent + "/first") == files)
+        #expect(try readTree(parent + "/second") == files)
+    }
 }

@@ -8,12 +8,12 @@ import VersionTree
 @Suite struct ManifestWindowTests {
     /// The text of a manifest longer than several windows, with one entry that is longer than one.
     private func longText() throws -> [UInt8] {
-        let zeros = String(repeating: "0", count: 64)
+        let digits = String(repeating: "7", count: 64)
         var entries: [String] = []
         for number in 1000..<2500 {
             let note = number == 1700 ? String(repeating: "é\\n", count: 40_000) : "é"
             entries.append(
-                "{\"address\":\"\(zeros)\",\"bytes\":7,\"note\":\"\(note)\","
+                "{\"address\":\"\(digits)\",\"bytes\":7,\"note\":\"\(note)\","
                     + "\"path\":\"directory/\(number)\"}")
         }
         let text =

@@ -194,26 +194,6 @@ func shell(_ command: String) -> Int32 {
     return process.terminationStatus
 }
 
-/// Marks a test whose promise the engine does not keep yet; it fails once the engine does.
-struct KnownIssue: TestTrait, TestScoping {
-    let comment: Comment
-    let isIntermittent: Bool
-
-    func provideScope(
-        for test: Test, testCase: Test.Case?,
-        performing function: @Sendable @concurrent () async throws -> Void
-    ) async throws {
-        await withKnownIssue(comment, isIntermittent: isIntermittent) { try await function() }
-    }
-}
-
-extension Trait where Self == KnownIssue {
-    /// The promise is not kept: `comment` says what happens instead.
-    static func knownIssue(_ comment: Comment, isIntermittent: Bool = false) -> Self {
-        KnownIssue(comment: comment, isIntermittent: isIntermittent)
-    }
-}
-
 extension Tag {
     /// Takes more than ten seconds.
     @Tag static var slow: Self

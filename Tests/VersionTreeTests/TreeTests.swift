@@ -101,7 +101,12 @@ import Testing
         let tree = try snapshot(temporary.tree("1"))
         #expect(tree.count == 70_000)
         #expect(tree.values.allSatisfy { $0.content == Array("same".utf8) && $0.mode == 0o444 })
-        #expect(Set(tree.values.map(\.inode)).count <= 4)
+        let inodes = Set(tree.values.map(\.inode)).count
+        #expect(inodes <= 4)
+        // A file of ext4 takes 65,000 links: here the second inode had to come in.
+        if shell("test \"$(stat -f -c %T '\(temporary.path)')\" = ext2/ext3") == 0 {
+            #expect(inodes >= 2)
+        }
         try temporary.expectClean(deep: false)
         // Every other version needs a link too.
         try temporary.add("2", ["x": "same"])

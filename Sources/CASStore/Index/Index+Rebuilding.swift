@@ -205,7 +205,7 @@ extension Index {
 
     func readManifest(_ name: String) throws(StoreError) -> Registration {
         let file = try fileSystem.openRegular(
-            directories.manifests.raw, StoreLayout.manifest(name), limit: 1 << 30)
+            directories.manifests.raw, StoreLayout.manifest(name), limit: manifests.byteCountMax)
         return try manifests.registration(of: name, from: file, fileSystem)
     }
 }

@@ -73,6 +73,9 @@ package struct Registration: Sendable {
 ///
 /// The module that knows the format gives one to the store.
 package protocol ManifestReading: Sendable {
+    /// The largest manifest file that is read, in bytes.
+    var byteCountMax: Int { get }
+
     /// The registration in the manifest file of the version `name`.
     /// - Throws: an error that says what is wrong with the bytes; they come from the store's own
     ///   disk and MUST still be treated as hostile.

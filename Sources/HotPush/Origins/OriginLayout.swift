@@ -1,4 +1,5 @@
 public import CASStore
+import VersionTree
 
 /// Every path inside an origin, relative to it; the same for directories and URLs.
 ///
@@ -18,7 +19,7 @@ public enum OriginLayout {
     /// The version of the layout.
     public static let formatVersion: Int64 = 1
     /// The largest manifest that is read, in bytes.
-    public static let manifestByteCountMax = 1 << 30
+    public static let manifestByteCountMax = Manifest.byteCountMax
 
     static let marker = "origin.json"
     static let objects = "objects"

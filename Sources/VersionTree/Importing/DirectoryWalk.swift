@@ -3,23 +3,30 @@ import Synchronization
 
 /// Lists the regular files below a directory, and refuses what a version cannot hold.
 struct DirectoryWalk {
-    let store: Store
-    let followsLinks: Bool
+    /// Where to look, and what to look out for.
+    struct Surroundings {
+        let fileSystem: any FileSystem
+        /// Called before every directory.
+        let checkInterruption: @Sendable () throws(StoreError) -> Void
+        /// The directory of the store, which is not to be met; nil if it is not there yet.
+        let storeRoot: FileStatus?
+        let followsLinks: Bool
+        let countMax: Int
+    }
+
+    private let surroundings: Surroundings
     /// Files in the order they are met; the last part is filled.
     private var parts: [SourceFiles] = []
     private var count = 0
     private var path: [UInt8] = []
     /// The directories on the way down, to notice a loop of symbolic links.
     private var ancestors: [FileStatus] = []
-    private var storeRoot: FileStatus
 
-    init(_ store: Store, followsLinks: Bool) throws(StoreError) {
-        self.store = store
-        self.followsLinks = followsLinks
-        storeRoot = try store.fileSystem.status(store.directories.root.raw)
-    }
+    init(_ surroundings: Surroundings) { self.surroundings = surroundings }
 
-    private var fileSystem: any FileSystem { store.fileSystem }
+    private var fileSystem: any FileSystem { surroundings.fileSystem }
+    private var followsLinks: Bool { surroundings.followsLinks }
+    private var countMax: Int { surroundings.countMax }
 
     /// Walks everything below an open directory, and returns the files that it has found.
     mutating func walk(_ root: Int32) throws(StoreError) -> SourceFiles {
@@ -44,7 +51,7 @@ struct DirectoryWalk {
         while !level.isEmpty {
             let paths = level
             let below = Mutex<[[UInt8]]>([])
-            let empty = try DirectoryWalk(store, followsLinks: false)
+            let empty = DirectoryWalk(surroundings)
             try Parallel.run(
                 workers: Parallel.workerCount, count: paths.count, chunk: Self.chunk
             ) { (work) throws(StoreError) in
@@ -65,7 +72,7 @@ struct DirectoryWalk {
             parts += walker.parts
             count += walker.count
         }
-        guard count <= Manifest.countMax else { throw tooMany() }
+        guard count <= countMax else { throw tooMany() }
     }
 
     /// Lists one directory; adds the paths of those in it to `below`.
@@ -110,13 +117,15 @@ struct DirectoryWalk {
     // MARK: One directory
 
     private func refuseStore(_ status: FileStatus) throws(StoreError) {
-        guard status.isSameFile(as: storeRoot) else { return }
+        guard let storeRoot = surroundings.storeRoot, status.isSameFile(as: storeRoot) else {
+            return
+        }
         throw refuse("the directory holds the store itself; add another, or move the store")
     }
 
     /// Takes the files of a directory; returns the names of the directories in it.
     private mutating func list(_ directory: Int32) throws(StoreError) -> [[UInt8]] {
-        try store.checkInterruption()
+        try surroundings.checkInterruption()
         var names: [[UInt8]] = []
         var links: [[UInt8]] = []
         let length = path.count
@@ -198,7 +207,7 @@ struct DirectoryWalk {
         guard status.kind == .regular else {
             throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
         }
-        guard count < Manifest.countMax else { throw tooMany() }
+        guard count < countMax else { throw tooMany() }
         count += 1
         if parts.last?.isFull ?? true { parts.append(SourceFiles.part()) }
         parts[parts.count - 1].append(path, status)
@@ -221,7 +230,7 @@ struct DirectoryWalk {
     private func tooMany() -> StoreError {
         StoreError(
             .unsupportedFile,
-            "unable to add the directory: it has more than \(Manifest.countMax) files")
+            "unable to add the directory: it has more than \(countMax) files")
     }
 
     private func refuse(_ problem: String) -> StoreError {
@@ -231,6 +240,7 @@ struct DirectoryWalk {
     }
 
     private func refuseInsideStore(_ root: Int32) throws(StoreError) {
+        guard let storeRoot = surroundings.storeRoot else { return }
         var current = try fileSystem.open(root, ".", .directory, mode: 0)
         for _ in 0..<TreePath.depthMax * 8 {
             let here = try fileSystem.status(current.raw)

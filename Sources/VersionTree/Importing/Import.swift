@@ -27,7 +27,7 @@ struct Import {
     mutating func run(_ lease: borrowing Lease) throws(StoreError) -> AddReport {
         let batch = try store.makeBatch(lease)
         let ordinal = try lookUp()
-        try readFiles(batch)
+        try readKeeping(batch, lease, ordinal: ordinal)
         let twins = try stageTwins(lease, canWait: true)
         if !twins.staged.isEmpty || found.marks.contains(where: \.isStaged) {
             try syncStaged(batch)
@@ -209,7 +209,7 @@ struct Import {
         return ordinal
     }
 
-    private mutating func readFiles(_ batch: ObjectBatch) throws(StoreError) {
+    mutating func readFiles(_ batch: ObjectBatch) throws(StoreError) {
         let positions = found.positions { found.records[$0].address == .zero }
         let bytes = positions.reduce(Int64(0)) { $0 + found.records[Int($1)].byteCount }
         let progress = options.progress

@@ -6,6 +6,37 @@ import StrictJSON
 extension Lifecycle {
     /// The version of the file's format.
     static let formatVersion: Int64 = 1
+    /// The most bytes that the file may have: a longer one is neither written nor read.
+    static let byteCountMax = 16 << 20
+    /// The most bytes that the reason of a ban has.
+    static let reasonByteCountMax = 1000
+
+    /// A reason that the file can hold: of a longer one the beginning, marked by "…"; without NUL, which
+    /// no JSON of ours holds.
+    static func bounded(_ reason: String) -> String {
+        var kept = String.UnicodeScalarView()
+        var byteCount = 0
+        var isWhole = true
+        let mark: Unicode.Scalar = "\u{2026}"
+        let room =
+            reason.utf8.count > reasonByteCountMax ? reasonByteCountMax - 3 : reasonByteCountMax
+        for scalar in reason.unicodeScalars {
+            let scalar = scalar.value == 0 ? "\u{fffd}" : scalar
+            let width = UTF8.width(scalar)
+            guard byteCount + width <= room else {
+                isWhole = false
+                break
+            }
+            byteCount += width
+            kept.append(scalar)
+        }
+        if isWhole { return String(kept) }
+        while byteCount > reasonByteCountMax - 3, let last = kept.popLast() {
+            byteCount -= UTF8.width(last)
+        }
+        kept.append(mark)
+        return String(kept)
+    }
 
     /// The bytes of the file.
     func serialized() -> [UInt8] {
@@ -50,7 +81,7 @@ extension Lifecycle {
     init(parsing bytes: [UInt8]) throws(StoreError) {
         let document: JSONValue
         do throws(JSONError) {
-            document = try JSONValue.parse(bytes, limits: JSONLimits(byteCount: 1 << 20))
+            document = try JSONValue.parse(bytes, limits: JSONLimits(byteCount: Self.byteCountMax))
         } catch {
             throw Self.refuse(error.message)
         }

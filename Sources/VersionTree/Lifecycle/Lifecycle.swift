@@ -11,7 +11,7 @@ public struct Lifecycle: Sendable, Hashable {
         public var version: String
         /// The address of its content.
         public var content: ObjectID
-        /// Why.
+        /// Why, in at most 1,000 bytes.
         public var reason: String
         /// How often it was banned.
         public var count: Int
@@ -85,7 +85,9 @@ public struct Lifecycle: Sendable, Hashable {
         let count = (ban(of: content)?.count ?? 0) + 1
         forgive(content)
         bad.insert(
-            Ban(version: version, content: content, reason: reason, count: count, at: time),
+            Ban(
+                version: version, content: content, reason: Self.bounded(reason), count: count,
+                at: time),
             at: 0)
         knownGood.removeAll { $0 == version }
         if pending == version { pending = nil }

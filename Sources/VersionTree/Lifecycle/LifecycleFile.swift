@@ -51,9 +51,17 @@ extension VersionStore {
     }
 
     func write(_ lifecycle: Lifecycle) throws(StoreError) {
+        let bytes = lifecycle.serialized()
+        guard bytes.count <= Lifecycle.byteCountMax else {
+            throw StoreError(
+                .tooLarge,
+                "lifecycle.json would have \(bytes.count) bytes, more than the "
+                    + "\(Lifecycle.byteCountMax) that are read: it lists \(lifecycle.bad.count) bans; "
+                    + "castree lifecycle shows them, castree forgive lifts one")
+        }
         do throws(StoreError) {
             try fileSystem.replaceFile(
-                directories.root.raw, StoreLayout.lifecycle, with: lifecycle.serialized(),
+                directories.root.raw, StoreLayout.lifecycle, with: bytes,
                 token: "new", durably: store.options.isDurable)
         } catch {
             throw store.noteFailure(error)

@@ -40,7 +40,7 @@ public protocol VersionObserver: Sendable {
 extension VersionStore {
     /// The same store, with somebody who is told what its verbs do.
     public func observed(by observer: any VersionObserver) -> VersionStore {
-        VersionStore(store, observer: observer)
+        VersionStore(store, observer: observer, limits: limits)
     }
 
     /// Deletes what nothing references; see ``Store/collect(progress:)``.

@@ -23,7 +23,7 @@ extension VersionStore {
         }
         return try Lifecycle(
             parsing: fileSystem.contents(
-                directories.root.raw, StoreLayout.lifecycle, limit: 1 << 20))
+                directories.root.raw, StoreLayout.lifecycle, limit: Lifecycle.byteCountMax))
     }
 
     /// Makes a version current, in one step: its tree is complete and there before anyone is sent to
@@ -166,10 +166,12 @@ extension VersionStore {
     }
 
     /// Goes back to the newest known good version, else to the embedded one, and bans the current.
+    /// - Parameter reason: why; of more than 1,000 bytes the beginning is kept, and said so.
     /// - Throws: `.nothingToRollBackTo`.
     public func rollback(
         reason: String = "rolled back by request"
     ) throws(StoreError) -> (current: String, from: String) {
+        let reason = bounded(reason)
         let left = try changeLifecycle { (lifecycle) throws(StoreError) -> Left in
             try self.leave(&lifecycle, reason: reason)
         }
@@ -196,8 +198,19 @@ extension VersionStore {
             return try self.leave(&lifecycle, reason: reason)
         }
         guard let left else { return nil }
-        note(left, reason: reason)
+        note(left, reason: Lifecycle.bounded(reason))
         return (current: left.current, from: left.from)
+    }
+
+    // Going back matters more than the last word on why.
+    private func bounded(_ reason: String) -> String {
+        let bounded = Lifecycle.bounded(reason)
+        if bounded.utf8.count < reason.utf8.count {
+            store.options.notice(
+                "the reason has \(reason.utf8.count) bytes; the first "
+                    + "\(Lifecycle.reasonByteCountMax) are kept")
+        }
+        return bounded
     }
 
     /// A version that was left for another one.

@@ -12,6 +12,9 @@ extension Manifest {
         if createdAt < 0 || ordinal < 0 { throw refuse("it has a negative number or time") }
         var total: Int64 = 0
         for position in 0..<count {
+            if records[position].address == .zero {
+                throw refuse("the address of \(shown(position)) is zeros only, which no object has")
+            }
             let bytes = records[position].byteCount
             if bytes < 0 { throw refuse("the size of \(shown(position)) is negative") }
             let (sum, isTooLarge) = total.addingReportingOverflow(bytes)
@@ -24,18 +27,19 @@ extension Manifest {
         try validateForeign()
     }
 
-    /// Refuses foreign fields that would stand in the file twice: nobody could read it again.
+    /// Refuses foreign fields with which nobody could read the file again: one that stands there twice,
+    /// that nests too deep, or that holds a NUL.
     func validateForeign() throws(StoreError) {
         let own = ["castree", "createdAt", "entries", "order", "received", "version"]
-        try validate(foreign, beside: own, of: "it")
+        try validate(foreign, beside: own, of: "it", depth: 1)
         let entryOwn = ["address", "bytes", "executable", "labels", "path", "routes"]
         for (position, details) in details where !details.foreign.isEmpty {
-            try validate(details.foreign, beside: entryOwn, of: shown(position))
+            try validate(details.foreign, beside: entryOwn, of: shown(position), depth: 3)
         }
     }
 
     private func validate(
-        _ fields: [JSONValue.Member], beside own: [String], of owner: String
+        _ fields: [JSONValue.Member], beside own: [String], of owner: String, depth: Int
     ) throws(StoreError) {
         if fields.isEmpty { return }
         // As bytes: strings that only look alike are different keys.
@@ -43,6 +47,31 @@ extension Manifest {
         for field in fields where !seen.insert(Array(field.key.utf8)).inserted {
             throw refuse("\(owner) has the field \"\(printable(field.key))\" twice")
         }
+        for field in fields {
+            guard let problem = Self.problem(.object([field]), depth: depth) else { continue }
+            throw refuse("the field \"\(printable(field.key))\" of \(owner) \(problem)")
+        }
+    }
+
+    /// Why a value cannot stand in a manifest, inside of `depth` containers.
+    private static func problem(_ value: JSONValue, depth: Int) -> String? {
+        switch value {
+        case .null, .bool, .number: return nil
+        case .string(let text):
+            return text.utf8.contains(0) ? "holds a NUL" : nil
+        case .array(let elements):
+            if depth > depthMax { return "nests too deep" }
+            for element in elements {
+                if let problem = problem(element, depth: depth + 1) { return problem }
+            }
+        case .object(let members):
+            if depth > depthMax { return "nests too deep" }
+            for member in members {
+                if member.key.utf8.contains(0) { return "has a NUL in a key" }
+                if let problem = problem(member.value, depth: depth + 1) { return problem }
+            }
+        }
+        return nil
     }
 
     // Sorted by bytes, "a/b" need not follow "a" directly ("a!" stands between), but the directory

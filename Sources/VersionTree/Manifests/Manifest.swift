@@ -59,6 +59,25 @@ public struct Manifest: Sendable {
 
     /// The most entries a manifest may have.
     public static let countMax = 4_000_000
+    /// The most bytes that the text of a manifest may have: longer ones are neither written nor read.
+    ///
+    /// Enough for ``countMax`` entries whose paths have 150 bytes each.
+    public static let byteCountMax = 1 << 30
+    /// How deep the text of a manifest may nest.
+    static let depthMax = 64
+
+    /// How large a manifest may be: the same for who writes and who reads; only tests set less.
+    package struct Limits: Sendable {
+        /// The most entries.
+        package var count = Manifest.countMax
+        /// The most bytes of text.
+        package var byteCount = Manifest.byteCountMax
+
+        package init(count: Int = Manifest.countMax, byteCount: Int = Manifest.byteCountMax) {
+            self.count = count
+            self.byteCount = byteCount
+        }
+    }
 
     /// The version's name.
     public internal(set) var version: VersionName
@@ -96,7 +115,8 @@ public struct Manifest: Sendable {
 
     /// Makes a manifest of entries in any order.
     /// - Throws: `.badManifest` for a path that occurs twice, a file in place of a directory, a
-    ///   negative size, one object with two sizes, a route that occurs twice.
+    ///   negative size, one object with two sizes, a route that occurs twice, an address of zeros, a
+    ///   foreign field that nobody could read again.
     public init(
         version: VersionName, ordinal: Int64, createdAt: Int64, entries: [Entry],
         foreign: [JSONValue.Member] = []

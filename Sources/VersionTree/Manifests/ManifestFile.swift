@@ -21,7 +21,7 @@ struct ManifestFile {
     /// What the index needs to know, with the address of the canonical bytes.
     func registration() throws(StoreError) -> Registration {
         var digester = try Digester(.sha256)
-        try manifest.serialize { (piece) throws(StoreError) in
+        try manifest.serialize(limits: versions.limits) { (piece) throws(StoreError) in
             piece.withUnsafeBytes { digester.update($0) }
         }
         return try manifest.registration(manifest: digester.finish { ObjectID(unchecked: $0) })
@@ -35,7 +35,7 @@ struct ManifestFile {
         try fileSystem.removeIfPresent(directory, aside)
         do throws(StoreError) {
             let file = try fileSystem.open(directory, aside, .creating, mode: 0o444)
-            try manifest.serialize { (piece) throws(StoreError) in
+            try manifest.serialize(limits: versions.limits) { (piece) throws(StoreError) in
                 try fileSystem.write(file.raw, piece)
             }
             try fileSystem.setMode(file.raw, 0o444)

@@ -9,8 +9,16 @@ extension Manifest {
     /// Reads a manifest.
     /// - Throws: `.badManifest` with what is wrong and where.
     public init(parsing bytes: [UInt8]) throws(StoreError) {
+        try self.init(parsing: bytes, limits: Limits())
+    }
+
+    /// Reads a manifest with limits of one's own.
+    /// - Throws: `.badManifest` with what is wrong and where.
+    package init(parsing bytes: [UInt8], limits: Limits) throws(StoreError) {
         do throws(JSONError) {
-            let decoder = ManifestDecoder(try JSONReader(bytes), byteCount: bytes.count)
+            let decoder = ManifestDecoder(
+                try JSONReader(bytes, limits: limits.text), byteCount: bytes.count,
+                countMax: limits.count)
             try self.init(decoding: decoder)
         } catch {
             throw StoreError(.badManifest, "the manifest is refused: \(error.message)")
@@ -27,7 +35,8 @@ extension Manifest {
         let failure = ReadFailure()
         let raw = file.descriptor.raw
         do throws(JSONError) {
-            let reader = try JSONReader(byteCount: file.byteCount) { offset, count in
+            let reader = try JSONReader(byteCount: file.byteCount, limits: Limits().text) {
+                offset, count in
                 do throws(StoreError) {
                     let bytes = try fileSystem.read(raw, at: Int64(offset), count: count)
                     address?.add(bytes, at: offset)
@@ -37,7 +46,9 @@ extension Manifest {
                     return []
                 }
             }
-            try self.init(decoding: ManifestDecoder(reader, byteCount: file.byteCount))
+            try self.init(
+                decoding: ManifestDecoder(
+                    reader, byteCount: file.byteCount, countMax: Self.countMax))
         } catch {
             // The text that could not be read looks as if it were cut.
             if let first = failure.first { throw first }
@@ -48,6 +59,12 @@ extension Manifest {
     private init(decoding decoder: consuming ManifestDecoder) throws(JSONError) {
         try decoder.decode()
         try self.init(decoder)
+    }
+}
+
+extension Manifest.Limits {
+    fileprivate var text: JSONLimits {
+        JSONLimits(depth: Manifest.depthMax, byteCount: byteCount)
     }
 }
 
@@ -96,6 +113,7 @@ final class RunningAddress: Sendable {
 /// A manifest half read.
 private struct ManifestDecoder: ~Copyable {
     var reader: JSONReader
+    let countMax: Int
     var version: String?
     var ordinal: Int64?
     var createdAt: Int64?
@@ -106,8 +124,9 @@ private struct ManifestDecoder: ~Copyable {
     var paths: [UInt8] = []
     var details: [Int: Manifest.Details] = [:]
 
-    init(_ reader: consuming JSONReader, byteCount: Int) {
+    init(_ reader: consuming JSONReader, byteCount: Int, countMax: Int) {
         self.reader = reader
+        self.countMax = countMax
         // No entry is shorter than a hundred bytes, and paths are seldom half of the text. What is
         // reserved and never filled takes addresses, not memory; arrays that grow are for a moment
         // there twice.
@@ -173,8 +192,8 @@ private struct ManifestDecoder: ~Copyable {
     }
 
     private mutating func decodeEntry() throws(JSONError) {
-        guard records.count < Manifest.countMax else {
-            throw reader.failure("more than \(Manifest.countMax) entries")
+        guard records.count < countMax else {
+            throw reader.failure("it has more than \(countMax) entries")
         }
         var address: ObjectID?
         var byteCount: Int64?
@@ -227,6 +246,9 @@ private struct ManifestDecoder: ~Copyable {
         }
         guard let address else {
             throw reader.failure("an address has 64 lower-case hexadecimal digits")
+        }
+        guard address != .zero else {
+            throw reader.failure("no object has an address of zeros only")
         }
         return address
     }
@@ -294,6 +316,8 @@ extension Manifest {
 /// Reads manifests for the index.
 package struct StoredManifests: ManifestReading {
     package init() {}
+
+    package var byteCountMax: Int { Manifest.byteCountMax }
 
     package func registration(
         of name: String, from file: borrowing RegularFile, _ fileSystem: any FileSystem

@@ -10,9 +10,16 @@ extension Manifest {
     public static let formatVersion: Int64 = 1
 
     /// Calls `body` with the canonical bytes, in pieces of about 32 KiB.
+    /// - Throws: `.tooLarge` if nobody could read them again; what `body` throws.
     package func serialize(
-        _ body: ([UInt8]) throws(StoreError) -> Void
+        limits: Limits = Limits(), _ body: ([UInt8]) throws(StoreError) -> Void
     ) throws(StoreError) {
+        var written = 0
+        func emit(_ piece: [UInt8]) throws(StoreError) {
+            written += piece.count
+            guard written <= limits.byteCount else { throw tooLong(limits) }
+            try body(piece)
+        }
         var writer = JSONWriter()
         writer.beginObject()
         // The fields of ours, and whatever came with them, in order.
@@ -30,17 +37,25 @@ extension Manifest {
                 writer.beginArray()
                 for position in 0..<count {
                     write(position, &writer)
-                    if writer.bytes.count > 32 * 1024 { try body(writer.drain()) }
+                    if writer.bytes.count > 32 * 1024 { try emit(writer.drain()) }
                 }
                 writer.endArray()
             default: Self.write(key, of: foreign, &writer)
             }
         }
         writer.endObject()
-        try body(writer.drain())
+        try emit(writer.drain())
+    }
+
+    private func tooLong(_ limits: Limits) -> StoreError {
+        StoreError(
+            .tooLarge,
+            "the manifest of version \(version) would have more than \(limits.byteCount) bytes, which "
+                + "nobody reads; make several versions of it, or shorten its paths and fields")
     }
 
     /// The canonical bytes.
+    /// - Throws: `.tooLarge` above ``byteCountMax`` bytes.
     public func serialized() throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         try serialize { (piece) throws(StoreError) in bytes += piece }

@@ -45,7 +45,7 @@ extension VersionStore {
         do throws(StoreError) {
             return try fileSystem.openRegular(
                 directories.manifests.raw, StoreLayout.manifest(version.description),
-                limit: 1 << 30)
+                limit: Manifest.byteCountMax)
         } catch {
             if error.code == .notFound { throw Self.noVersion(name) }
             guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }

@@ -42,8 +42,9 @@ extension VersionStore {
         let manifest = try registeredManifest(of: name, row)
         _ = try refuseMergedTwins(of: manifest)
         let lease = try store.makeLease()
-        try makeTwins(of: manifest, lease)
-        let tree = try buildTree(of: manifest, lease: lease)
+        let tree = try withTwins(of: manifest, lease) { () throws(StoreError) in
+            try self.buildTree(of: manifest, lease: lease)
+        }
         try store.syncAll()
         if isAlone {
             try publishTree(tree, of: manifest)
@@ -98,25 +99,17 @@ extension VersionStore {
         of manifest: Manifest, lease: borrowing Lease
     ) throws(StoreError) -> HiddenTree {
         let name = StoreLayout.hiddenTree(manifest.version.description, lease.name)
-        try store.fileSystem.removeTree(directories.versions.raw, name)
-        let report = try fillDirectory(
-            directories.versions.raw, name, manifest, .link, directoryMode: 0o555)
-        return HiddenTree(name: name, report: report)
-    }
-
-    private func fillDirectory(
-        _ parent: Int32, _ name: String, _ manifest: Manifest, _ mode: LinkMode,
-        directoryMode: UInt32
-    ) throws(StoreError) -> TreeReport {
+        let parent = directories.versions.raw
+        try fileSystem.removeTree(parent, name)
         do throws(StoreError) {
             try fileSystem.makeDirectory(parent, name, mode: 0o755)
             let root = try fileSystem.open(parent, name, .directory, mode: 0)
             let builder = TreeBuilder(
-                store: store, manifest: manifest, mode: mode, directoryMode: directoryMode)
-            return try builder.build(root.raw)
+                store: store, manifest: manifest, mode: .link, directoryMode: 0o555)
+            return HiddenTree(name: name, report: try builder.build(root.raw))
         } catch {
             // The error to report is the first; what is left is hidden and swept with the lease.
-            if !error.isExisting { try? store.fileSystem.removeTree(parent, name) }
+            if !error.isExisting { try? fileSystem.removeTree(parent, name) }
             throw error
         }
     }
@@ -236,62 +229,33 @@ extension VersionStore {
         return restored
     }
 
-    /// Builds the version's tree elsewhere.
-    ///
-    /// The target must not exist; in one step it is there.
-    ///
-    /// With mode `.link` its files are the store's own: do not write to them. Where links cannot be
-    /// had (another file system), files are cloned or copied instead, one by one.
-    /// - Throws: `.targetExists`; `.noVersion`; `.incompleteVersion`; `.pathTwins`; `.outOfSpace`.
-    public func checkout(
-        _ name: String, to target: String, mode: LinkMode = .link
-    ) throws(StoreError) -> TreeReport {
-        let row = try row(of: name)
-        guard row.isComplete else { throw try incomplete(name) }
-        let manifest = try registeredManifest(of: name, row)
-        let (parent, base) = try split(target)
-        let directory = try openParent(parent)
-        if try fileSystem.status(directory.raw, base) != nil { throw Self.targetExists(target) }
-        _ = try refuseMergedTwins(of: manifest, in: directory.raw)
-        let hidden = ".castree-\(try randomToken())"
-        // A lease only when there is something to write: a read-only store can be checked out too.
-        if mode == .link, try lacksTwins(manifest) {
-            try makeTwins(of: manifest, store.makeLease())
-        }
-        let report = try fillDirectory(
-            directory.raw, hidden, manifest, mode, directoryMode: 0o755)
-        do throws(StoreError) {
-            if store.canSyncAll, !Self.bringsBytes(report, manifest) {
-                // Names only, and those become durable in their order: one step makes them so.
-                try fileSystem.renameNew(directory.raw, hidden, to: directory.raw, base)
-                try makeDurable(directory.raw, base)
-            } else {
-                try makeDurable(directory.raw, hidden)
-                try fileSystem.renameNew(directory.raw, hidden, to: directory.raw, base)
-                try store.sync(directory.raw)
+    /// Makes the twins that a tree will link to, then calls `body`, which builds it; both again if a
+    /// retire in another process has taken a twin in between for one that nobody uses.
+    func withTwins<R>(
+        of manifest: Manifest, _ lease: borrowing Lease, _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        for _ in 0..<8 {
+            try makeTwins(of: manifest, lease)
+            do throws(StoreError) {
+                return try body()
+            } catch {
+                guard error.code == .missingObject, try lacksTwins(manifest) else { throw error }
             }
-        } catch {
-            // The error to report is the first.
-            try? store.fileSystem.removeTree(directory.raw, hidden)
-            throw error.isExisting ? Self.targetExists(target) : error
         }
-        return report
+        try makeTwins(of: manifest, lease)
+        return try body()
     }
 
-    private func openParent(_ path: String) throws(StoreError) -> Descriptor {
-        do throws(StoreError) {
-            return try fileSystem.open(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
-        } catch {
-            guard error.code == .notFound || error.isNotDirectory else { throw error }
-            throw StoreError(
-                .notFound, "there is no directory \(printable(path)); create it first",
-                cause: error.cause)
+    func lacksTwins(_ manifest: Manifest) throws(StoreError) -> Bool {
+        for address in manifest.executables
+        where try store.objects.status(address, executable: true) == nil {
+            return true
         }
+        return false
     }
 
     /// Makes the executable twins that a tree will link to, durably.
-    private func makeTwins(
+    func makeTwins(
         of manifest: Manifest, _ lease: borrowing Lease
     ) throws(StoreError) {
         var twins = TwinBatch(store, lease: lease)
@@ -300,59 +264,5 @@ extension VersionStore {
         try store.syncAll()
         try twins.publish()
         try store.syncAll()
-    }
-
-    private func lacksTwins(_ manifest: Manifest) throws(StoreError) -> Bool {
-        for address in manifest.executables
-        where try store.objects.status(address, executable: true) == nil {
-            return true
-        }
-        return false
-    }
-
-    /// Whether a tree has files that are neither links nor empty.
-    private static func bringsBytes(_ report: TreeReport, _ manifest: Manifest) -> Bool {
-        report.reflinked > 0
-            || report.copied > manifest.records.count { $0.byteCount == 0 }
-    }
-
-    /// Makes a tree elsewhere durable.
-    private func makeDurable(_ parent: Int32, _ name: String) throws(StoreError) {
-        guard store.options.isDurable else { return }
-        let isSynced = try fileSystem.syncAll(parent)
-        if !isSynced { try syncTree(parent, name) }
-    }
-
-    /// Makes a tree elsewhere durable, bottom up, where one call cannot.
-    private func syncTree(_ parent: Int32, _ name: String) throws(StoreError) {
-        let directory = try fileSystem.open(parent, name, .directory, mode: 0)
-        var inner: [String] = []
-        try fileSystem.list(directory.raw) { (entry, kind) throws(StoreError) in
-            if kind == .directory {
-                inner.append(String(cString: entry))
-            } else {
-                let file = try fileSystem.open(directory.raw, entry, .reading, mode: 0)
-                try fileSystem.sync(file.raw)
-            }
-            return true
-        }
-        for entry in inner { try syncTree(directory.raw, entry) }
-        try fileSystem.sync(directory.raw)
-    }
-
-    private static func targetExists(_ target: String) -> StoreError {
-        StoreError(
-            .targetExists,
-            "\(printable(target)) is there already; give a target that does not exist")
-    }
-
-    /// The parent and the last component of a target.
-    private func split(_ target: String) throws(StoreError) -> (parent: String, base: String) {
-        var parts = target.split(separator: "/", omittingEmptySubsequences: true)
-        guard let base = parts.popLast(), base != ".", base != ".." else {
-            throw Self.targetExists(target)
-        }
-        let root = target.hasPrefix("/") ? "/" : parts.isEmpty ? "." : ""
-        return (root + parts.joined(separator: "/"), String(base))
     }
 }

@@ -74,7 +74,8 @@ extension VersionStore {
     /// and what was staged is gone.
     ///
     /// Adding the same content again under the same name changes nothing, and brings back what was
-    /// lost of it. Interrupted or killed, it can simply be repeated.
+    /// lost of it. Interrupted or killed, it can simply be repeated; after `.interrupted`, what was read
+    /// is neither read nor written again, unless it was collected in between.
     /// - Throws: `.versionExists` if the name is taken by other content; `.unsupportedFile`,
     ///   `.badPath`, `.pathTwins`, `.changedWhileRead` with the path; `.outOfSpace`, `.permission`,
     ///   `.interrupted`, and what the index throws.
@@ -83,35 +84,46 @@ extension VersionStore {
         directory path: String, version name: String, options: AddOptions = AddOptions()
     ) throws(StoreError) -> AddReport {
         let version = try VersionName(name)
-        let root = try openSource(path)
+        let root = try DirectoryListing.open(path, fileSystem)
         let lease = try store.makeLease()
-        var walk = try DirectoryWalk(store, followsLinks: options.followsLinks)
+        let store = store
+        var walk = DirectoryWalk(
+            .init(
+                fileSystem: fileSystem,
+                checkInterruption: { () throws(StoreError) in try store.checkInterruption() },
+                storeRoot: try fileSystem.status(directories.root.raw),
+                followsLinks: options.followsLinks, countMax: limits.count))
+        return try add(try walk.walk(root.raw), root, version, options, lease)
+    }
+
+    /// Imports a directory that was listed before the store was there; see
+    /// ``add(directory:version:options:)``.
+    @discardableResult
+    public func add(
+        _ listing: consuming DirectoryListing, version name: String,
+        options: AddOptions = AddOptions()
+    ) throws(StoreError) -> AddReport {
+        let version = try VersionName(name)
+        let lease = try store.makeLease()
+        var options = options
+        options.followsLinks = listing.followsLinks
+        // Taken, not copied: the import changes them, and they may be a million.
+        var files = SourceFiles()
+        swap(&files, &listing.files)
+        return try add(files, listing.root, version, options, lease)
+    }
+
+    private func add(
+        _ files: consuming SourceFiles, _ root: borrowing Descriptor, _ version: VersionName,
+        _ options: AddOptions, _ lease: borrowing Lease
+    ) throws(StoreError) -> AddReport {
         var importing = Import(
-            self, try walk.walk(root.raw), root: root.raw, version: version, options: options)
+            self, files, root: root.raw, version: version, options: options)
         let report = try importing.run(lease)
         note(
             .added(
                 version: report.version, files: report.files, bytes: report.bytes,
                 newObjects: report.newObjects, newBytes: report.newBytes))
         return report
-    }
-
-    private func openSource(_ path: String) throws(StoreError) -> Descriptor {
-        do throws(StoreError) {
-            return try fileSystem.open(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
-        } catch {
-            if error.isNotDirectory {
-                throw StoreError(
-                    .unsupportedFile,
-                    "\(printable(path)) is not a directory; give the directory of a release",
-                    cause: error.cause)
-            }
-            if error.code == .notFound {
-                throw StoreError(
-                    .notFound, "there is no directory \(printable(path))", cause: error.cause)
-            }
-            throw error
-        }
     }
 }

@@ -3,7 +3,8 @@ public import CASStore
 extension VersionStore {
     /// Forgets a version: its manifest, its tree, its references.
     ///
-    /// The objects that only it used are garbage from here on.
+    /// The objects that only it used are garbage from here on. The executable twins that only its tree
+    /// linked to are deleted.
     ///
     /// Deletes in the opposite order of adding, so that a crash in between leaves a version without
     /// its tree or garbage without a version, never a version without its objects. The tree is hidden
@@ -17,12 +18,22 @@ extension VersionStore {
         return try store.withReserve { () throws(StoreError) -> Int in
             // Takes the hidden tree along if this process dies.
             let lease = try self.store.makeLease()
+            let executables = self.executables(of: version)
             let (references, tree) = try self.forget(version, lease: lease.name)
             // Behind the lock: a large tree takes seconds.
             if let tree { try self.remove(tree) }
+            // The version is retired; a twin that stays goes with its object.
+            try? self.store.removeUnusedTwins(of: executables, lease: lease)
             self.note(.retired(version: version, references: references))
             return references
         }
+    }
+
+    /// What the version shows as executable.
+    private func executables(of version: String) -> Set<ObjectID> {
+        // What a manifest that cannot be read has named stays until its objects go.
+        guard let manifest = try? manifest(of: version) else { return [] }
+        return Set(manifest.executables)
     }
 
     private func forget(

@@ -7,7 +7,8 @@ extension Command {
         "rollback", summary: "goes back to the newest known good version",
         discussion: """
             The newest known good version becomes current, else the embedded one. The version that was \
-            current is banned, by its content: it is not activated again until castree forgive.
+            current is banned, by its content: it is not activated again until castree forgive. \
+            Of a reason the first 1,000 bytes are kept.
 
                 castree rollback --reason "white page on iPad"
             """,

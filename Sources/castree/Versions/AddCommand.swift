@@ -27,11 +27,16 @@ extension Command {
     ) { invocation in
         let directory = invocation.argument("DIR")
         let name = try VersionName(try invocation.requiredValue("version")).description
+        var listing: DirectoryListing?
         let opened = try invocation.openOrCreateStore(isDurable: !invocation.flag("no-sync")) {
             try ImportSource(directory).checkIsOutside(store: $0)
+            // What cannot be added must not leave an empty store behind.
+            listing = try DirectoryListing(
+                of: directory, followingLinks: invocation.flag("follow"),
+                isInterrupted: { Interruption.isRequested })
         }
         let versions = opened.recordingEvents()
-        let report = try invocation.add(directory, as: name, to: versions)
+        let report = try invocation.add(directory, listing, as: name, to: versions)
         let previous = invocation.flag("activate") ? try versions.activate(name) : nil
         try invocation.report(report, previous: previous)
         return .done
@@ -40,7 +45,8 @@ extension Command {
 
 extension Invocation {
     fileprivate func add(
-        _ directory: String, as name: String, to versions: VersionStore
+        _ directory: String, _ listing: consuming DirectoryListing?, as name: String,
+        to versions: VersionStore
     ) throws(StoreError) -> AddReport {
         let tracker = ProgressTracker(progress("Reading", total: nil))
         defer { tracker.finish() }
@@ -48,7 +54,10 @@ extension Invocation {
         options.followsLinks = flag("follow")
         options.usesCache = !flag("no-cache")
         options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
-        return try versions.add(directory: directory, version: name, options: options)
+        guard let listing else {
+            return try versions.add(directory: directory, version: name, options: options)
+        }
+        return try versions.add(listing, version: name, options: options)
     }
 
     fileprivate func report(_ added: AddReport, previous: String?) throws {

@@ -71,14 +71,22 @@ final class Running {
     private let outputFile: URL
     private let errorFile: URL
 
-    init(
+    convenience init(
         _ program: ProgramUnderTest, _ arguments: [String], in directory: URL,
+        environment: [String: String] = [:], output: Pipe? = nil
+    ) throws {
+        try self.init(
+            program.url, arguments, in: directory, environment: environment, output: output)
+    }
+
+    init(
+        _ program: URL, _ arguments: [String], in directory: URL,
         environment: [String: String] = [:], output: Pipe? = nil
     ) throws {
         let name = UUID().uuidString
         outputFile = directory.appending(path: ".output-\(name)")
         errorFile = directory.appending(path: ".errors-\(name)")
-        process.executableURL = program.url
+        process.executableURL = program
         process.arguments = arguments
         process.currentDirectoryURL = directory
         process.environment = environment

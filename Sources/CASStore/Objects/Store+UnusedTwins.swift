@@ -1,0 +1,48 @@
+extension Store {
+    /// Deletes those twins of objects that no tree links to.
+    ///
+    /// A twin is a copy of what the store has: whoever needs it again makes it again. Who has just looked
+    /// at it and is about to link to it misses it then, and MUST begin again.
+    /// - Parameter lease: of the caller; its death takes along what is being deleted.
+    package func removeUnusedTwins(
+        of addresses: some Sequence<ObjectID>, lease: borrowing Lease
+    ) throws(StoreError) {
+        for address in addresses {
+            guard let twin = try objects.status(address, executable: true),
+                twin.kind == .regular, twin.linkCount == 1
+            else { continue }
+            try removeUnusedTwin(of: address, lease: lease.name)
+        }
+    }
+
+    private func removeUnusedTwin(of address: ObjectID, lease: String) throws(StoreError) {
+        let staging = directories.staging.raw
+        try fileSystem.makeDirectoryIfAbsent(staging, lease)
+        let own = try fileSystem.open(staging, lease, .directory, mode: 0)
+        let aside = "unused" + StoreLayout.twinSuffix
+        let objects = directories.objects.raw
+        do throws(StoreError) {
+            try StoreLayout.withObjectPath(address, executable: true) {
+                (path) throws(StoreError) in
+                try fileSystem.rename(objects, path, to: own.raw, aside)
+            }
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return
+        }
+        // From here on nobody can link to it; a tree may have done so since it was looked at.
+        if let twin = try fileSystem.status(own.raw, aside), twin.linkCount > 1 {
+            do throws(StoreError) {
+                try StoreLayout.withObjectPath(address, executable: true) {
+                    (path) throws(StoreError) in
+                    try fileSystem.renameNew(own.raw, aside, to: objects, path)
+                }
+                return
+            } catch {
+                // Another one has taken its place.
+                guard error.isExisting else { throw error }
+            }
+        }
+        try fileSystem.removeIfPresent(own.raw, aside)
+    }
+}

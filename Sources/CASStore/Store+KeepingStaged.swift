@@ -1,0 +1,35 @@
+// What a writer has staged and was asked not to go on with.
+
+extension Store {
+    /// Makes staged objects objects that no version names, so that whoever repeats the work need not write
+    /// them again; the next collection deletes what nobody has named by then.
+    ///
+    /// Nothing is promised: a crash anywhere leaves what a dead writer leaves.
+    /// - Parameters:
+    ///   - objects: what was staged, hashed while it was written.
+    ///   - cached: source files and what they contain, for the stat cache.
+    ///   - ordinal: that of the version which was to name them.
+    package func keepStaged(
+        _ objects: [StoredObject], of batch: ObjectBatch, lease: borrowing Lease,
+        cached: some Sequence<(StatKey, ObjectID)>, ordinal: Int64
+    ) throws(StoreError) {
+        // In the index's own order each of its pages is read and written once, whatever its cache holds.
+        let objects = objects.sorted { $0.address < $1.address }
+        // A collector that has announced the deletion of one of them is waited for.
+        try claim(count: objects.count, { objects[$0].address }, lease: lease)
+        try batch.syncStaged(objects.lazy.map(\.address))
+        try batch.publish(count: objects.count) { objects[$0].address }
+        try index { (index) throws(StoreError) in
+            try index.write(rows: objects.count * 2) { (connection) throws(StoreError) in
+                for object in objects { try index.setPresent(object, connection) }
+                for (key, address) in cached {
+                    try index.cache(key, address, ordinal: ordinal, connection)
+                }
+                _ = try index.completeVersions(connection)
+            } syncing: { (connection) throws(StoreError) in
+                try self.syncAll(with: index, connection)
+            }
+        }
+        for object in objects { try batch.dropStagedName(object.address) }
+    }
+}

@@ -1,0 +1,54 @@
+public import CASStore
+
+/// A directory whose files were listed, and are not yet read: what a version cannot hold is refused
+/// before a store is made for it.
+public struct DirectoryListing: ~Copyable, Sendable {
+    let root: Descriptor
+    var files: SourceFiles
+    let followsLinks: Bool
+
+    /// Lists the files below a directory.
+    /// - Parameters:
+    ///   - followsLinks: take what symbolic links point to; otherwise they are refused.
+    ///   - isInterrupted: asked now and then; `true` stops with `.interrupted`.
+    /// - Throws: `.notFound`; `.unsupportedFile`, `.badPath` with the path; `.permission`,
+    ///   `.interrupted`.
+    public init(
+        of path: String, followingLinks followsLinks: Bool = false,
+        isInterrupted: @escaping @Sendable () -> Bool = { false }
+    ) throws(StoreError) {
+        let fileSystem = POSIXFileSystem()
+        let root = try Self.open(path, fileSystem)
+        var walk = DirectoryWalk(
+            .init(
+                fileSystem: fileSystem,
+                checkInterruption: { () throws(StoreError) in
+                    if isInterrupted() { throw Store.interruption }
+                }, storeRoot: nil, followsLinks: followsLinks, countMax: Manifest.countMax))
+        let files = try walk.walk(root.raw)
+        self.root = root
+        self.files = files
+        self.followsLinks = followsLinks
+    }
+
+    static func open(
+        _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Descriptor {
+        do throws(StoreError) {
+            return try fileSystem.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            if error.isNotDirectory {
+                throw StoreError(
+                    .unsupportedFile,
+                    "\(printable(path)) is not a directory; give the directory of a release",
+                    cause: error.cause)
+            }
+            if error.code == .notFound {
+                throw StoreError(
+                    .notFound, "there is no directory \(printable(path))", cause: error.cause)
+            }
+            throw error
+        }
+    }
+}

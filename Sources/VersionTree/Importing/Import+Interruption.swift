@@ -1,0 +1,39 @@
+import CASStore
+
+extension Import {
+    /// Reads the files; if the caller asks to stop meanwhile, what was read is kept for whoever repeats the
+    /// add: as objects that no version names, and in the stat cache.
+    mutating func readKeeping(
+        _ batch: ObjectBatch, _ lease: borrowing Lease, ordinal: Int64
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try readFiles(batch)
+        } catch {
+            if error.code == .interrupted {
+                // The error to report is the first. What cannot be kept is read again.
+                try? keep(batch, lease, ordinal: ordinal)
+            }
+            throw error
+        }
+    }
+
+    private func keep(
+        _ batch: ObjectBatch, _ lease: borrowing Lease, ordinal: Int64
+    ) throws(StoreError) {
+        let found = found
+        let staged = found.stagedPositions.map { position in
+            let position = Int(position)
+            return StoredObject(
+                address: found.records[position].address,
+                byteCount: found.records[position].byteCount,
+                fingerprint: found.states[position].fingerprint)
+        }
+        let cached = (0..<found.count).lazy.filter { found.marks[$0].isCacheable }
+            .map { (found.key($0), found.records[$0].address) }
+        let store = versions.store
+        // The caller has asked to stop, and this is how.
+        try store.uninterrupted { () throws(StoreError) in
+            try store.keepStaged(staged, of: batch, lease: lease, cached: cached, ordinal: ordinal)
+        }
+    }
+}

@@ -1,0 +1,202 @@
+public import CASStore
+
+/// A tree elsewhere that is being built; locked as long as this lives, so that nobody takes it for a
+/// leftover.
+private struct UnfinishedCheckout: ~Copyable {
+    let name: String
+    let directory: Descriptor
+}
+
+extension VersionStore {
+    /// Builds the version's tree elsewhere.
+    ///
+    /// The target must not exist; in one step it is there.
+    ///
+    /// Until then it grows beside the target, under a hidden name, locked; what a checkout that was
+    /// killed has left there, the next one beside it removes.
+    ///
+    /// With mode `.link` its files are the store's own: do not write to them. Where links cannot be
+    /// had (another file system), files are cloned or copied instead, one by one.
+    /// - Throws: `.targetExists`; `.noVersion`; `.incompleteVersion`; `.pathTwins`; `.outOfSpace`.
+    public func checkout(
+        _ name: String, to target: String, mode: LinkMode = .link
+    ) throws(StoreError) -> TreeReport {
+        let row = try row(of: name)
+        guard row.isComplete else { throw try incomplete(name) }
+        let manifest = try registeredManifest(of: name, row)
+        let (parent, base) = try split(target)
+        let directory = try openParent(parent)
+        if try fileSystem.status(directory.raw, base) != nil { throw Self.targetExists(target) }
+        _ = try refuseMergedTwins(of: manifest, in: directory.raw)
+        sweepUnfinished(in: directory.raw)
+        for _ in 0..<8 {
+            // A lease only when there is something to write: a read-only store can be checked out too.
+            if mode == .link, try lacksTwins(manifest) {
+                try makeTwins(of: manifest, store.makeLease())
+            }
+            do throws(StoreError) {
+                return try build(manifest, mode, in: directory.raw, base, target)
+            } catch {
+                // A retire in another process took a twin that nobody used, before this linked to it.
+                guard error.code == .missingObject, mode == .link, try lacksTwins(manifest) else {
+                    throw error
+                }
+            }
+        }
+        throw StoreError(
+            .busy,
+            "the executable files of version \(manifest.version) are taken away over and over by other "
+                + "processes; repeat the command when they have ended")
+    }
+
+    private func build(
+        _ manifest: Manifest, _ mode: LinkMode, in parent: Int32, _ base: String,
+        _ target: String
+    ) throws(StoreError) -> TreeReport {
+        let unfinished = try makeUnfinished(in: parent)
+        let hidden = unfinished.name
+        let report = try fill(unfinished, in: parent, manifest, mode)
+        do throws(StoreError) {
+            if store.canSyncAll, !Self.bringsBytes(report, manifest) {
+                // Names only, and those become durable in their order: one step makes them so.
+                try fileSystem.renameNew(parent, hidden, to: parent, base)
+                try makeDurable(parent, base)
+            } else {
+                try makeDurable(parent, hidden)
+                try fileSystem.renameNew(parent, hidden, to: parent, base)
+                try store.sync(parent)
+            }
+        } catch {
+            // The error to report is the first.
+            try? fileSystem.removeTree(parent, hidden)
+            throw error.isExisting ? Self.targetExists(target) : error
+        }
+        return report
+    }
+
+    private func openParent(_ path: String) throws(StoreError) -> Descriptor {
+        do throws(StoreError) {
+            return try fileSystem.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            guard error.code == .notFound || error.isNotDirectory else { throw error }
+            throw StoreError(
+                .notFound, "there is no directory \(printable(path)); create it first",
+                cause: error.cause)
+        }
+    }
+
+    // MARK: The hidden directory beside the target
+
+    private static let unfinishedPrefix = ".castree-"
+
+    private func makeUnfinished(in parent: Int32) throws(StoreError) -> UnfinishedCheckout {
+        while true {
+            let name = Self.unfinishedPrefix + (try randomToken())
+            try fileSystem.makeDirectory(parent, name, mode: 0o755)
+            // A sweeper may be quicker than the lock: then there is nothing to open, to lock or to keep.
+            guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else {
+                continue
+            }
+            // Where nothing can be locked nobody sweeps either.
+            let isOurs =
+                (try? fileSystem.lock(directory.raw, exclusive: true, waiting: false)) ?? true
+            guard isOurs, try fileSystem.status(parent, name) != nil else { continue }
+            return UnfinishedCheckout(name: name, directory: directory)
+        }
+    }
+
+    private func fill(
+        _ unfinished: borrowing UnfinishedCheckout, in parent: Int32, _ manifest: Manifest,
+        _ mode: LinkMode
+    ) throws(StoreError) -> TreeReport {
+        let builder = TreeBuilder(
+            store: store, manifest: manifest, mode: mode, directoryMode: 0o755)
+        do throws(StoreError) {
+            return try builder.build(unfinished.directory.raw)
+        } catch {
+            // The error to report is the first.
+            try? fileSystem.removeTree(parent, unfinished.name)
+            throw error
+        }
+    }
+
+    /// Removes what checkouts that were killed have left beside the target.
+    private func sweepUnfinished(in parent: Int32) {
+        var names: [String] = []
+        // A checkout does not fail because of what another has left, or because it may not look.
+        try? fileSystem.list(parent) { (entry, kind) throws(StoreError) in
+            if kind == .directory, Self.isUnfinished(entry) { names.append(String(cString: entry)) }
+            return true
+        }
+        for name in names {
+            // The same.
+            try? sweep(name, in: parent)
+        }
+    }
+
+    private func sweep(_ name: String, in parent: Int32) throws(StoreError) {
+        guard let directory = try fileSystem.openIfPresent(parent, name, .directory),
+            try fileSystem.lock(directory.raw, exclusive: true, waiting: false)
+        else { return }
+        try fileSystem.removeTree(parent, name)
+    }
+
+    private static func isUnfinished(_ entry: UnsafePointer<CChar>) -> Bool {
+        // Directories have many entries, and few of them are hidden.
+        guard entry[0] == 46 else { return false }
+        let name = String(cString: entry)
+        guard name.hasPrefix(unfinishedPrefix) else { return false }
+        let token = name.utf8.dropFirst(unfinishedPrefix.utf8.count)
+        return token.count == 16
+            && token.allSatisfy { 48...57 ~= $0 || 97...102 ~= $0 }
+    }
+
+    // MARK: Durability, and what there is to know before
+
+    /// Whether a tree has files that are neither links nor empty.
+    private static func bringsBytes(_ report: TreeReport, _ manifest: Manifest) -> Bool {
+        report.reflinked > 0
+            || report.copied > manifest.records.count { $0.byteCount == 0 }
+    }
+
+    /// Makes a tree elsewhere durable.
+    private func makeDurable(_ parent: Int32, _ name: String) throws(StoreError) {
+        guard store.options.isDurable else { return }
+        let isSynced = try fileSystem.syncAll(parent)
+        if !isSynced { try syncTree(parent, name) }
+    }
+
+    /// Makes a tree elsewhere durable, bottom up, where one call cannot.
+    private func syncTree(_ parent: Int32, _ name: String) throws(StoreError) {
+        let directory = try fileSystem.open(parent, name, .directory, mode: 0)
+        var inner: [String] = []
+        try fileSystem.list(directory.raw) { (entry, kind) throws(StoreError) in
+            if kind == .directory {
+                inner.append(String(cString: entry))
+            } else {
+                let file = try fileSystem.open(directory.raw, entry, .reading, mode: 0)
+                try fileSystem.sync(file.raw)
+            }
+            return true
+        }
+        for entry in inner { try syncTree(directory.raw, entry) }
+        try fileSystem.sync(directory.raw)
+    }
+
+    private static func targetExists(_ target: String) -> StoreError {
+        StoreError(
+            .targetExists,
+            "\(printable(target)) is there already; give a target that does not exist")
+    }
+
+    /// The parent and the last component of a target.
+    private func split(_ target: String) throws(StoreError) -> (parent: String, base: String) {
+        var parts = target.split(separator: "/", omittingEmptySubsequences: true)
+        guard let base = parts.popLast(), base != ".", base != ".." else {
+            throw Self.targetExists(target)
+        }
+        let root = target.hasPrefix("/") ? "/" : parts.isEmpty ? "." : ""
+        return (root + parts.joined(separator: "/"), String(base))
+    }
+}

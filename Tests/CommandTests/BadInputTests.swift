@@ -1,0 +1,269 @@
+import Foundation
+import Testing
+
+// What goes wrong around a command: a clear sentence, the exit status of the contract, nothing half done.
+
+@Suite struct BadInputTests {
+    let place: Workplace
+
+    init() throws { place = try Workplace() }
+
+    // MARK: Directories that cannot be a version
+
+    /// What a directory holds besides regular files.
+    enum Trouble: String, CaseIterable {
+        case pipe, listener, device, link, danglingLink, linkCircle, linkUp, latinName, backslash
+        case pathTooDeep
+
+        /// How `add` is told to take links.
+        var options: [String] {
+            switch self {
+            case .danglingLink, .linkCircle, .linkUp: ["--follow"]
+            default: []
+            }
+        }
+
+        var code: String {
+            switch self {
+            case .backslash: "badPath"
+            default: "unsupportedFile"
+            }
+        }
+
+        /// What the sentence must say: where, what, and what to do where that is not plain.
+        var words: [String] {
+            switch self {
+            case .pipe: ["\"d/pipe\"", "named pipe", "regular files"]
+            case .listener: ["\"d/socket\"", "socket", "regular files"]
+            case .device: ["\"d/zero\"", "device", "regular files"]
+            case .link: ["\"d/link\"", "symbolic link", "--follow"]
+            case .danglingLink: ["\"d/link\"", "symbolic link to nothing"]
+            case .linkCircle: ["\"d/", "symbolic links lead in a circle"]
+            case .linkUp: ["\"d/up", "symbolic links lead in a circle"]
+            case .latinName: ["not UTF-8", "rename it"]
+            case .backslash: ["d/a", "backslash"]
+            case .pathTooDeep: ["too deep"]
+            }
+        }
+
+        func make(in directory: String) throws {
+            switch self {
+            case .pipe: #expect(mkfifo(directory + "/pipe", 0o644) == 0)
+            case .listener: try bindSocket(directory + "/socket")
+            // 1:5 is /dev/zero: whoever reads it never ends.
+            case .device:
+                #expect(mknod(directory + "/zero", S_IFCHR | 0o644, dev_t(1 << 8 | 5)) == 0)
+            case .link: symlink("../index.html", directory + "/link")
+            case .danglingLink: symlink("nowhere", directory + "/link")
+            case .linkCircle:
+                symlink("b", directory + "/a")
+                symlink("a", directory + "/b")
+            case .linkUp: symlink("..", directory + "/up")
+            case .latinName:
+                let name = Array((directory + "/caf").utf8).map { CChar(bitPattern: $0) }
+                close(creat(name + [CChar(bitPattern: 0xe9), 0], 0o644))
+            case .backslash: close(creat(directory + "/a\\b", 0o644))
+            case .pathTooDeep:
+                let deep =
+                    directory + "/" + Array(repeating: "d", count: 130).joined(separator: "/")
+                try FileManager.default.createDirectory(
+                    atPath: deep, withIntermediateDirectories: true)
+            }
+        }
+
+        private func bindSocket(_ path: String) throws {
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            try #require(path.utf8.count < 100)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+            let file = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            defer { close(file) }
+            withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    #expect(bind(file, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0)
+                }
+            }
+        }
+
+        /// Those that can be made here: mknod(2) needs root.
+        static var possible: [Trouble] { allCases.filter { $0 != .device || getuid() == 0 } }
+    }
+
+    private func expectWords(_ words: [String], in text: String) {
+        for word in words { #expect(text.contains(word), "\(word) in \(text)") }
+    }
+
+    @Test(arguments: Trouble.possible)
+    func `add refuses what a version cannot hold, and makes no store for it`(
+        _ trouble: Trouble
+    ) throws {
+        try place.write(["index.html": "<h1>", "d/f": "f"], to: "release")
+        try trouble.make(in: place.directory.appending(path: "release/d").path)
+        let arguments = ["add", "release", "--version", "1"] + trouble.options
+        let refused = try place.run(.castree, arguments + ["--json"])
+        #expect(refused.status == 1)
+        #expect(refused.output.isEmpty)
+        let error = try refused.error()
+        #expect(error.code == trouble.code)
+        expectWords(trouble.words, in: error.message)
+        #expect(!place.exists(".castree"))
+        // The same sentence for people.
+        let spoken = try place.run(.castree, arguments)
+        #expect(spoken.status == 1)
+        expectWords(trouble.words, in: spoken.errors)
+        #expect(!place.exists(".castree"))
+        // The same in a store that is there already, which keeps what it has and gets nothing new.
+        try place.add("0", ["index.html": "<h1>", "other": "o"])
+        #expect(try place.run(.castree, arguments + ["--json"]).error().code == trouble.code)
+        #expect(
+            try place.castree("versions", "--json").document([ListedVersion].self)
+                .map(\.version) == ["0"])
+        #expect(
+            try place.castree("du", "--json").document(UsageDocument.self).store.objects == 2)
+        #expect(try place.castree("fsck").status == 0)
+    }
+
+    @Test func `a first add that is refused for its name leaves no store behind`() throws {
+        try place.write(Release.first, to: "release")
+        for name in ["../1", "", "a b", String(repeating: "v", count: 129)] {
+            let refused = try place.castree("add", "release", "--version", name, "--json")
+            #expect(refused.status == 1 || refused.status == 2, "\(name)")
+            #expect(!place.exists(".castree"))
+        }
+    }
+
+    @Test func `a first add makes a store in one go with links followed`() throws {
+        try place.write(Release.first, to: "release")
+        symlink("index.html", place.directory.appending(path: "release/link.html").path)
+        let added = try place.castree(
+            "add", "release", "--version", "1", "--follow", "--activate", "--json")
+        #expect(added.status == 0)
+        #expect(try added.document(AddDocument.self).files == Release.first.count + 1)
+        #expect(
+            try place.contents(".castree/current/link.html") == Release.first["index.html"])
+        #expect(try place.castree("fsck", "--deep").status == 0)
+    }
+
+    // MARK: No permission
+
+    /// Whether a command can be run here as somebody who is not root.
+    private static let canStepDown: Bool = {
+        let castree = ProgramUnderTest.castree.url.path
+        return getuid() != 0 || Self.status(of: Self.stepDown + ["test", "-x", castree]) == 0
+    }()
+
+    /// The words that run a command as nobody in particular.
+    private static let stepDown = [
+        "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
+    ]
+
+    private static func status(of command: [String]) -> Int32 {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = command
+        process.standardError = FileHandle.nullDevice
+        // Where that program is not there, it cannot be done either.
+        do { try process.run() } catch { return -1 }
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+
+    /// Runs castree as somebody who may not read everything.
+    private func castreeUnprivileged(_ arguments: String...) throws -> Finished {
+        guard getuid() == 0 else { return try place.run(.castree, arguments) }
+        let command = Self.stepDown + [ProgramUnderTest.castree.url.path] + arguments
+        return try Running(URL(filePath: "/usr/bin/env"), command, in: place.directory).finished()
+    }
+
+    @Test(
+        .enabled(if: canStepDown, "needs somebody who is not root, and may start the program"),
+        arguments: ["d/secret", "locked/f"])
+    func `a file that may not be read is named`(_ path: String) throws {
+        try place.write(["index.html": "<h1>", path: "secret"], to: "release")
+        chmod(place.directory.path, 0o777)
+        let hidden = path.hasPrefix("locked") ? "release/locked" : "release/" + path
+        chmod(place.directory.appending(path: hidden).path, 0)
+        defer { chmod(place.directory.appending(path: hidden).path, 0o755) }
+        let refused = try castreeUnprivileged("add", "release", "--version", "1", "--json")
+        #expect(refused.status == 1)
+        let error = try refused.error()
+        #expect(error.code == "permission")
+        #expect(error.message.contains(path.hasPrefix("locked") ? "locked" : "d/secret"))
+        if place.exists(".castree") {
+            let listed = try castreeUnprivileged("versions", "--json")
+            #expect(listed.text == "[]\n")
+        }
+    }
+
+    @Test(.enabled(if: canStepDown, "needs somebody who is not root, and may start the program"))
+    func `a store that may not be written to is named, and stays as it is`() throws {
+        try place.add("1", Release.first)
+        try place.write(Release.second, to: "release")
+        chmod(place.directory.path, 0o777)
+        // Its own owner may always write; root's store is nobody's.
+        guard getuid() == 0 else { return }
+        let refused = try castreeUnprivileged("add", "release", "--version", "2", "--json")
+        #expect(refused.status == 1)
+        let error = try refused.error()
+        #expect(error.code == "permission" || error.code == "readOnly")
+        #expect(try castreeUnprivileged("versions", "--json").status == 0)
+        #expect(try place.castree("fsck", "--deep").status == 0)
+        #expect(
+            try place.castree("versions", "--json").document([ListedVersion].self).count == 1)
+    }
+
+    // MARK: Stores that are none
+
+    /// Commands, each as it is called on a store that has version 1.
+    private static let commands: [[String]] = [
+        ["versions"], ["show", "1"], ["diff", "1", "1"], ["missing", "1"], ["cat", "1:f"],
+        ["checkout", "1", "out"], ["activate", "1"], ["lifecycle"], ["boot"],
+        ["confirm", "1", "--token", "t"], ["rollback"], ["forgive", "1"], ["retire", "1"],
+        ["gc"], ["gc", "--dry-run"], ["du"], ["publish", "1", "origin"],
+        ["fsck"], ["fsck", "--repair"],
+    ]
+
+    @Test(arguments: commands + [["add", "release-1", "--version", "2"], ["init"]])
+    func `a store of a newer format is refused and left as it is`(_ command: [String]) throws {
+        try place.add("1", ["f": "content"])
+        try place.damage(".castree/FORMAT", with: "castree 2\n")
+        let before = try FileManager.default.contentsOfDirectory(
+            atPath: place.directory.appending(path: ".castree").path
+        ).sorted()
+        let refused = try place.run(.castree, command + ["--json"])
+        #expect(refused.status == (command[0] == "fsck" ? 8 : 1))
+        let error = try refused.error()
+        #expect(error.code == "unsupportedFormat")
+        expectWords([".castree", "format 2", "up to 1", "newer one"], in: error.message)
+        #expect(try place.contents(".castree/FORMAT") == "castree 2\n")
+        let after = try FileManager.default.contentsOfDirectory(
+            atPath: place.directory.appending(path: ".castree").path
+        ).sorted()
+        #expect(after == before)
+        #expect(!place.exists("out"))
+        #expect(!place.exists("origin"))
+    }
+
+    @Test(arguments: commands)
+    func `where there is no store none is made`(_ command: [String]) throws {
+        let refused = try place.run(.castree, command + ["--json"])
+        #expect(refused.status == (command[0] == "fsck" ? 8 : 3))
+        let error = try refused.error()
+        #expect(error.code == "noStore")
+        #expect(error.message == "no store at .castree; create one with castree init")
+        #expect(!place.exists(".castree"))
+    }
+
+    @Test(arguments: commands + [["add", "release", "--version", "2"], ["init"]])
+    func `a file in place of the store is refused and kept`(_ command: [String]) throws {
+        try place.write(["f": "content"], to: "release")
+        try place.write(["store": "precious"], to: ".")
+        let refused = try place.run(.castree, ["--store", "store"] + command + ["--json"])
+        let isMaking = ["add", "init"].contains(command[0])
+        #expect(refused.status == (command[0] == "fsck" ? 8 : isMaking ? 1 : 3))
+        let error = try refused.error()
+        #expect(error.code == (isMaking ? "storeExists" : "noStore"))
+        expectWords(["store is ", "directory"], in: error.message)
+        #expect(try place.contents("store") == "precious")
+    }
+}

@@ -1,0 +1,95 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// An add that was asked to stop (SIGINT): what is staged is kept, and nothing else is there.
+
+@Suite struct InterruptedAddTests {
+    private let count = 400
+
+    /// A source of files whose times are older than the clock's grain, so that the cache may know them.
+    private func makeSource(_ temporary: TemporaryStore) throws -> String {
+        let source = temporary.directory.appending("source")
+        for index in 0..<count {
+            try writeFile(source + "/d\(index % 7)/f\(index)", "content \(index)")
+        }
+        let last = try #require(try status(source + "/d\((count - 1) % 7)/f\(count - 1)"))
+        while StatKey(last).isRacy(at: Int64(clock_gettime_nsec())) { sched_yield() }
+        return source
+    }
+
+    private func clock_gettime_nsec() -> Int {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return now.tv_sec * 1_000_000_000 + now.tv_nsec
+    }
+
+    /// Adds and is interrupted when some files were read; returns how many.
+    private func interrupt(_ temporary: TemporaryStore, _ source: String) throws -> Int {
+        let read = Shared(0)
+        let versions = try VersionStore.open(
+            temporary.path,
+            options: StoreOptions(
+                isDurable: false, reservedByteCount: 1 << 20,
+                isInterrupted: { read.with { $0 > 100 } }))
+        var options = AddOptions()
+        options.progress = { progress in read.with { $0 = max($0, progress.files) } }
+        expectRefusal(.interrupted) {
+            try versions.add(directory: source, version: "1", options: options)
+        }
+        return read.with { $0 }
+    }
+
+    @Test func `keeps what was read, and reads it no second time`() throws {
+        let temporary = try TemporaryStore()
+        let source = try makeSource(temporary)
+        let read = try interrupt(temporary, source)
+        #expect(read > 100 && read < count)
+        #expect(try temporary.versions.versions().isEmpty)
+        #expect(try snapshot(temporary.path + "/manifests").isEmpty)
+        #expect(try snapshot(temporary.path + "/versions").isEmpty)
+        #expect(try snapshot(temporary.path + "/staging").isEmpty)
+        #expect(try snapshot(temporary.path + "/objects").count >= read)
+        try temporary.expectClean()
+
+        let rest = Shared(Int.max)
+        var options = AddOptions()
+        options.progress = { progress in rest.with { $0 = progress.filesTotal } }
+        let report = try temporary.reopened().add(
+            directory: source, version: "1", options: options)
+        #expect(rest.with { $0 } <= count - read)
+        #expect(report.newObjects <= count - read)
+        #expect(report.files == count)
+        #expect(try contents(temporary.tree("1")) == contents(source))
+        try temporary.expectClean()
+    }
+
+    @Test func `loses nothing when what was kept is collected in between`() throws {
+        let temporary = try TemporaryStore()
+        let source = try makeSource(temporary)
+        let read = try interrupt(temporary, source)
+        #expect(try temporary.versions.store.collect().objectCount >= read)
+        #expect(try snapshot(temporary.path + "/objects").isEmpty)
+        try temporary.expectClean()
+        let report = try temporary.versions.add(directory: source, version: "1")
+        #expect(report.newObjects == count)
+        #expect(try contents(temporary.tree("1")) == contents(source))
+        try temporary.expectClean()
+    }
+
+    @Test func `takes what has changed in between as it is now`() throws {
+        let temporary = try TemporaryStore()
+        let source = try makeSource(temporary)
+        _ = try interrupt(temporary, source)
+        for index in 0..<count where index % 3 == 0 {
+            try writeFile(source + "/d\(index % 7)/f\(index)", "changed \(index)")
+        }
+        try temporary.versions.add(directory: source, version: "1")
+        #expect(try contents(temporary.tree("1")) == contents(source))
+        try temporary.expectClean()
+        _ = try temporary.versions.store.collect()
+        #expect(try snapshot(temporary.path + "/objects").count == count)
+    }
+}

@@ -1,0 +1,163 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+// How large a manifest may be (DESIGN.md, "Manifest, byte by byte"): what is written can be read again.
+
+@Suite struct ManifestLimitTests {
+    private func serialized(_ temporary: TemporaryStore, _ name: String) throws -> Int {
+        try readBytes(temporary.path + "/manifests/\(name).json").count
+    }
+
+    /// The file of version 1 with zeros behind it: as long as a limit, and nothing to write.
+    private func lengthened(to byteCount: Int) throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["f": "1"])
+        let path = temporary.path + "/manifests/1.json"
+        chmod(path, 0o644)
+        #expect(truncate(path, off_t(byteCount)) == 0)
+        return temporary
+    }
+
+    @Test func `promises room for 4,000,000 entries`() {
+        #expect(Manifest.countMax == 4_000_000)
+        // {"address":"…","bytes":…,"path":"…"}, and a comma
+        let entry = 12 + 64 + 2 + 8 + 10 + 8 + 2 + 2
+        #expect(Manifest.byteCountMax / Manifest.countMax - entry >= 150)
+    }
+
+    @Test(arguments: [300 << 20, Manifest.byteCountMax])
+    func `reads a file of any size that may be written`(_ byteCount: Int) throws {
+        let temporary = try lengthened(to: byteCount)
+        let error = expectRefusal(.badManifest) {
+            try temporary.reopened().manifest(of: "1")
+        }
+        // What is wrong with it is the zeros, not the length.
+        #expect(error?.message.contains("follows the value") == true, "\(error?.message ?? "")")
+    }
+
+    @Test func `reads no longer one`() throws {
+        let temporary = try lengthened(to: Manifest.byteCountMax + 1)
+        let error = expectRefusal(.tooLarge) { try temporary.reopened().manifest(of: "1") }
+        #expect(error?.message.contains("\(Manifest.byteCountMax)") == true)
+    }
+
+    @Test func `adds what can just be read, and nothing of what cannot`() throws {
+        let temporary = try TemporaryStore()
+        let files = Dictionary(
+            uniqueKeysWithValues: (0..<300).map { ("directory/file-\($0)", "\($0)") })
+        try temporary.add("1", files)
+        let byteCount = try serialized(temporary, "1")
+        let tight = temporary.versions.limited(to: .init(byteCount: byteCount))
+        let source = temporary.directory.appending("source-1")
+        try tight.add(directory: source, version: "2")
+        #expect(try serialized(temporary, "2") == byteCount)
+        #expect(try temporary.reopened().manifest(of: "2").count == 300)
+
+        try writeFile(source + "/new", "not yet here")
+        let error = expectRefusal(.tooLarge) {
+            try tight.add(directory: source, version: "3")
+        }
+        #expect(error?.message.contains("version 3") == true)
+        #expect(error?.message.contains("\(byteCount) bytes") == true)
+        #expect(try temporary.versions.versions().map(\.version).sorted() == ["1", "2"])
+        #expect(try snapshot(temporary.path + "/manifests").count == 2)
+        #expect(try snapshot(temporary.path + "/staging").isEmpty)
+        #expect(try temporary.versions.store.contains(address(of: "not yet here")) == false)
+        try temporary.expectClean()
+    }
+
+    @Test func `registers and revises nothing that cannot be read`() throws {
+        let temporary = try TemporaryStore()
+        let tight = temporary.versions.limited(to: .init(byteCount: 400))
+        let manifest = try makeManifest("1", ["a": "1", "b": "2"])
+        #expect(try tight.register(manifest) == false)
+        let larger = try makeManifest("1", ["a": "1", "b": "2", "c": "3", "d": "4"])
+        expectRefusal(.tooLarge) { try tight.revise(larger) }
+        expectRefusal(.tooLarge) {
+            try tight.register(makeManifest("2", ["a": "1", "b": "2", "c": "3", "d": "4"]))
+        }
+        #expect(try temporary.reopened().manifest(of: "1").count == 2)
+        #expect(try snapshot(temporary.path + "/manifests").count == 1)
+    }
+
+    @Test func `counts entries on both sides`() throws {
+        let three = try makeManifest("1", ["a": "1", "b": "2", "c": "3"]).serialized()
+        let four = try makeManifest("1", ["a": "1", "b": "2", "c": "3", "d": "4"]).serialized()
+        let limits = Manifest.Limits(count: 3)
+        #expect(try Manifest(parsing: three, limits: limits).count == 3)
+        let error = expectRefusal(.badManifest) { try Manifest(parsing: four, limits: limits) }
+        #expect(error?.message.contains("more than 3 entries") == true, "\(error?.message ?? "")")
+
+        let temporary = try TemporaryStore()
+        let tight = temporary.versions.limited(to: limits)
+        let source = temporary.directory.appending("source")
+        try writeTree(source, ["a": "1", "d/b": "2", "d/c": "3"])
+        #expect(try tight.add(directory: source, version: "1").files == 3)
+        try writeTree(source, ["e/d": "4"])
+        for follows in [false, true] {
+            var options = AddOptions()
+            options.followsLinks = follows
+            let error = expectRefusal(.unsupportedFile) {
+                try tight.add(directory: source, version: "2", options: options)
+            }
+            #expect(error?.message.contains("more than 3 files") == true)
+        }
+        try temporary.expectClean()
+    }
+
+    private func nested(_ depth: Int) -> JSONValue {
+        (0..<depth).reduce(.null) { inner, _ in .array([inner]) }
+    }
+
+    private func manifest(
+        foreign: [JSONValue.Member] = [], ofEntry: [JSONValue.Member] = []
+    ) throws -> Manifest {
+        try Manifest(
+            version: VersionName("1"), ordinal: 1, createdAt: 1,
+            entries: [
+                .init(
+                    path: TreePath("f"), address: address(of: "1"), byteCount: 1, foreign: ofEntry)
+            ], foreign: foreign)
+    }
+
+    // A manifest nests 64 deep: itself, the entries, an entry, and what a stranger adds.
+    @Test func `takes foreign fields as deep as they are read, and no deeper`() throws {
+        let deepest = try manifest(
+            foreign: [.init(key: "z", value: nested(63))],
+            ofEntry: [.init(key: "z", value: nested(61))])
+        #expect(try Manifest(parsing: deepest.serialized()).foreign.count == 1)
+        for (top, entry) in [(64, 1), (1, 62)] {
+            let error = expectRefusal(.badManifest) {
+                try manifest(
+                    foreign: [.init(key: "z", value: nested(top))],
+                    ofEntry: [.init(key: "y", value: nested(entry))])
+            }
+            #expect(error?.message.contains("nests too deep") == true, "\(error?.message ?? "")")
+        }
+    }
+
+    @Test(arguments: [
+        JSONValue.string("a\0"), .array([.string("\0")]),
+        .object([.init(key: "\0", value: .null)]),
+    ])
+    func `takes no foreign field with a NUL, which nobody reads`(_ value: JSONValue) throws {
+        let error = expectRefusal(.badManifest) {
+            try manifest(foreign: [.init(key: "z", value: value)])
+        }
+        #expect(error?.message.contains("NUL") == true)
+        let temporary = try TemporaryStore()
+        var options = AddOptions()
+        options.foreign = [.init(key: "z", value: value)]
+        let source = temporary.directory.appending("source")
+        try writeTree(source, ["f": "1"])
+        expectRefusal(.badManifest) {
+            try temporary.versions.add(directory: source, version: "1", options: options)
+        }
+        #expect(try temporary.versions.versions().isEmpty)
+        try temporary.expectClean()
+    }
+}

@@ -1,0 +1,116 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+// The executable twins of objects (DESIGN.md, "Collecting"): there while a tree links to them.
+
+@Suite struct UnusedTwinTests {
+    private let script = "#!/bin/sh\nexit 0\n"
+
+    /// Versions that show `tool` as executable, or as a plain file with the same bytes.
+    private func add(
+        _ name: String, executable: Bool, to temporary: TemporaryStore
+    ) throws {
+        let source = temporary.directory.appending("source-\(name)")
+        try writeFile(source + "/tool", script, mode: executable ? 0o755 : 0o644)
+        try writeFile(source + "/page", "page \(name)")
+        try temporary.versions.add(directory: source, version: name)
+    }
+
+    private func hasTwin(_ temporary: TemporaryStore) throws -> Bool {
+        try status(temporary.objectPath(address(of: script), executable: true)) != nil
+    }
+
+    @Test func `goes with the last version that shows it as executable`() throws {
+        let temporary = try TemporaryStore()
+        try add("1", executable: true, to: temporary)
+        try add("2", executable: true, to: temporary)
+        try add("3", executable: false, to: temporary)
+        try temporary.versions.retire("1")
+        #expect(try hasTwin(temporary))
+        try temporary.expectClean()
+        try temporary.versions.retire("2")
+        #expect(try !hasTwin(temporary))
+        #expect(try snapshot(temporary.path + "/staging").isEmpty)
+        #expect(try readTree(temporary.tree("3"))["tool"] == script)
+        try temporary.expectClean()
+        _ = try temporary.versions.store.collect()
+        #expect(try snapshot(temporary.path + "/objects").count == 2)
+        try temporary.expectClean()
+    }
+
+    @Test func `stays while a checkout links to it, and comes back when it is needed`() throws {
+        let temporary = try TemporaryStore()
+        try add("1", executable: true, to: temporary)
+        try add("2", executable: false, to: temporary)
+        let out = temporary.directory.appending("out")
+        _ = try temporary.versions.checkout("1", to: out)
+        try temporary.versions.retire("1")
+        #expect(try hasTwin(temporary))
+        try add("1", executable: true, to: temporary)
+        #expect(
+            try status(out + "/tool")?.inode == status(temporary.tree("1") + "/tool")?.inode)
+        shell("rm -rf '\(out)'")
+        try temporary.versions.retire("1")
+        #expect(try !hasTwin(temporary))
+        try add("1", executable: true, to: temporary)
+        #expect(try status(temporary.tree("1") + "/tool")?.mode == 0o555)
+        try temporary.expectClean()
+    }
+
+    @Test func `is no reason not to retire a version whose manifest is damaged`() throws {
+        let temporary = try TemporaryStore()
+        try add("1", executable: true, to: temporary)
+        try add("2", executable: false, to: temporary)
+        try flipByte(temporary.path + "/manifests/1.json")
+        try temporary.versions.retire("1")
+        #expect(try temporary.reopened().versions().map(\.version) == ["2"])
+        #expect(try hasTwin(temporary))
+        try temporary.expectClean()
+    }
+
+    // Between the look at a twin and the link to it, another process retires the last version that used it.
+    @Test(arguments: ["materialize", "checkout", "add"])
+    func `is made again for who was about to link to it`(_ verb: String) throws {
+        let temporary = try TemporaryStore()
+        try add("1", executable: true, to: temporary)
+        try add("2", executable: true, to: temporary)
+        // Version 2 has no tree: only that of version 1 links to the twin.
+        temporary.unlock(temporary.tree("2"))
+        #expect(shell("rm -rf '\(temporary.tree("2"))'") == 0)
+        let other = try temporary.reopened()
+        let retirements = Shared(0)
+        let failures = Shared<[String]>([])
+        // The first directory that is made is the tree's: the twins were looked at.
+        let versions = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: InterposedFileSystem { call, path in
+                let isTree = path.hasPrefix(".2.") || path.hasPrefix(".castree-")
+                guard call == "makeDirectory", isTree, retirements.with({ $0 == 0 }) else { return }
+                retirements.with { $0 = 1 }
+                do { try other.retire("1") } catch { failures.with { $0.append("\(error)") } }
+            })
+        let target = temporary.directory.appending("out")
+        var tree = temporary.tree("2")
+        switch verb {
+        case "materialize": try versions.materialize("2")
+        case "checkout":
+            _ = try versions.checkout("2", to: target)
+            tree = target
+        default:
+            try versions.add(directory: temporary.directory.appending("source-2"), version: "2")
+        }
+        #expect(failures.with { $0 } == [])
+        #expect(retirements.with { $0 } == 1)
+        #expect(try hasTwin(temporary))
+        #expect(try readTree(tree) == ["tool": script, "page": "page 2"])
+        #expect(
+            try status(tree + "/tool")?.inode
+                == status(temporary.objectPath(address(of: script), executable: true))?.inode)
+        #expect(try temporary.reopened().versions().map(\.version) == ["2"])
+        try temporary.versions.materialize("2")
+        try temporary.expectClean()
+    }
+}
