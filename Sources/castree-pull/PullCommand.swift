@@ -134,6 +134,7 @@ extension Invocation {
                 writer.member("unchanged", report.isUnchanged)
                 writer.member("current", lifecycle.current == report.version)
                 writer.member("pending", lifecycle.pending == report.version)
+                writer.member("embedded", report.isEmbedded)
                 writer.member("skipped", report.skipped)
             }
         } text: { output in

@@ -156,6 +156,25 @@ import Testing
         #expect(try pull("site", "--keep", "--activate").status == 2)
     }
 
+    @Test func `pull calls a version as it is told, also if its content is here already`() throws {
+        try publish("1")
+        #expect(try pull("site").status == 0)
+        let named = try pull("site", "--version", "app", "--json").document(PullDocument.self)
+        #expect(named.version == "app" && named.objects == 0 && named.pending)
+        #expect(try lifecycle().pending == "app")
+    }
+
+    @Test func `pull says why an app that was shipped with nothing cannot go back to it`() throws {
+        try publish("1")
+        #expect(try pull("site", "--activate").status == 0)
+        #expect(try place.castree("withdraw", "1", "site", "--embedded").status == 0)
+        let answer = try pull("site", "--json")
+        #expect(answer.status == 0)
+        let nothing = try answer.document(NothingDocument.self)
+        #expect(nothing.version == nil && nothing.reasons.count == 1)
+        #expect(try lifecycle().current == "1" && lifecycle().pending == nil)
+    }
+
     @Test func `pull keeps to roll-outs and requirements, unless it is forced`() throws {
         try publish("1")
         try publish("2", "--rollout", "0", "--require", "minimumAppVersion=2.0")
