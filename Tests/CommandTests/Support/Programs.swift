@@ -89,7 +89,7 @@ final class Running {
         process.executableURL = program
         process.arguments = arguments
         process.currentDirectoryURL = directory
-        process.environment = environment
+        process.environment = environment.merging(Self.counting) { given, _ in given }
         process.standardInput = FileHandle.nullDevice
         if let output {
             process.standardOutput = output.fileHandleForWriting
@@ -99,6 +99,10 @@ final class Running {
         process.standardError = try Self.makeFile(errorFile)
         try Self.receivingSignals { try process.run() }
     }
+
+    /// Where the compiler's counters go, if somebody asks which lines are reached.
+    private static let counting = ProcessInfo.processInfo.environment
+        .filter { $0.key == "LLVM_PROFILE_FILE" }
 
     /// Runs the body with no signal blocked in this thread: worker threads of libdispatch block
     /// nearly all, and a child inherits what is blocked.
