@@ -38,7 +38,10 @@ struct PullAnswerTests {
     @Test("a file that a server in trouble does not give is not absent", arguments: [500, 503])
     func fileTrouble(_ status: Int) throws {
         let place = try MeteorPlace()
-        try place.serve(ServedMeteor(2))
+        var release = ServedMeteor(2)
+        // Else its index is refused, if it comes before the answer that this is about.
+        release.rootURL = place.origin.url + "/"
+        try place.serve(release)
         let path = "/__cordova/" + MeteorFailure.template
         place.origin.always(.status(status), on: path)
         let failure = error { try place.pull() }
