@@ -1,8 +1,10 @@
 """The servers under test: started, looked at from outside, stopped."""
 
 import glob
+import grp
 import http.client
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -19,7 +21,7 @@ WORKER_CONNECTIONS = 4096
 # What an administrator writes who wants nginx to serve static files fast: no log, no look at the disk
 # for a minute, heads and files sent together.
 NGINX_CONFIGURATION = """\
-worker_processes {workers}; worker_rlimit_nofile {files}; daemon off; pid {root}/pid;
+{user}worker_processes {workers}; worker_rlimit_nofile {files}; daemon off; pid {root}/pid;
 error_log /dev/null crit;
 events {{ worker_connections {connections}; use epoll; multi_accept on; }}
 http {{
@@ -187,8 +189,10 @@ class NginxServer(Server):
         location = ('location /api { proxy_pass http://behind; proxy_http_version 1.1; '
                     'proxy_set_header Connection ""; }') if upstream else ""
         configuration = root / "nginx.conf"
+        # The worker as whoever measures: it must reach a work directory that nobody else may enter.
+        user = f"user {pwd.getpwuid(0).pw_name} {grp.getgrgid(0).gr_name}; " if os.geteuid() == 0 else ""
         configuration.write_text(NGINX_CONFIGURATION.format(
-            workers=workers, files=min(65536, os_file_limit()), connections=WORKER_CONNECTIONS, root=root,
+            user=user, workers=workers, files=min(65536, os_file_limit()), connections=WORKER_CONNECTIONS, root=root,
             tree=tree, port=port, upstream=to, location=location))
         super().__init__([NGINX, "-e", "/dev/null", "-p", root, "-c", configuration], port,
                          work / f"nginx-{port}.log", cpus)

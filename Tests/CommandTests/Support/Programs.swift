@@ -104,9 +104,12 @@ final class Running {
     private static let counting = ProcessInfo.processInfo.environment
         .filter { $0.key == "LLVM_PROFILE_FILE" }
 
-    /// Runs the body with no signal blocked in this thread: worker threads of libdispatch block
-    /// nearly all, and a child inherits what is blocked.
+    /// Runs the body with no signal blocked in this thread, and Ctrl-C not ignored: a child inherits both.
+    ///
+    /// Worker threads of libdispatch block nearly all signals; what a shell starts in the background
+    /// ignores Ctrl-C.
     private static func receivingSignals(_ body: () throws -> Void) rethrows {
+        _ = Foundation.signal(SIGINT, SIG_DFL)
         var none = sigset_t()
         var before = sigset_t()
         sigemptyset(&none)
