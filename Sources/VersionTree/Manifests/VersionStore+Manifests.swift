@@ -35,6 +35,21 @@ extension VersionStore {
         of name: String
     ) throws(StoreError) -> (manifest: Manifest, address: ObjectID) {
         let file = try openManifest(name)
+        return try addressed(file, name)
+    }
+
+    /// As above, with the file.
+    func heldManifest(
+        of name: String
+    ) throws(StoreError) -> (manifest: Manifest, address: ObjectID, file: HeldFile) {
+        let file = try openManifest(name)
+        let (manifest, address) = try addressed(file, name)
+        return (manifest, address, file.held())
+    }
+
+    private func addressed(
+        _ file: borrowing RegularFile, _ name: String
+    ) throws(StoreError) -> (manifest: Manifest, address: ObjectID) {
         let address = try RunningAddress()
         let manifest = try parse(file, name, address)
         return (manifest, try StoredManifests.address(address, of: file, fileSystem))

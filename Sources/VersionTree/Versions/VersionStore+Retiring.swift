@@ -29,8 +29,10 @@ extension VersionStore {
         }
     }
 
-    /// What the version shows as executable.
+    /// What the version shows as executable; nothing if it may not be retired.
     private func executables(of version: String) -> Set<ObjectID> {
+        // A large manifest is not read for a refusal, which is given where nobody can change the lifecycle.
+        guard (try? refuseKept(version, lifecycle())) != nil else { return [] }
         // What a manifest that cannot be read has named stays until its objects go.
         guard let manifest = try? manifest(of: version) else { return [] }
         return Set(manifest.executables)
@@ -43,21 +45,7 @@ extension VersionStore {
         // first: its name may come again with other content, which nobody has vouched for.
         try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> (Int, TreeInRemoval?) in
-            guard try self.isRegistered(version) else { throw Self.noVersion(version) }
-            let isLast = try self.isLastKnownGood(version, lifecycle)
-            let last = isLast ? "it is the last known good version" : nil
-            if let need = lifecycle.need(of: version) ?? last {
-                throw StoreError(
-                    .versionInUse,
-                    "version \(version) cannot be retired: \(need); "
-                        + "activate another one first")
-            }
-            if try self.isPinned(version) {
-                throw StoreError(
-                    .versionInUse,
-                    "version \(version) cannot be retired: a server still shows it to a page; "
-                        + "close the page, or stop the server, and repeat the command")
-            }
+            try self.refuseKept(version, lifecycle)
             let references = try self.store.referenceCount(of: version)
             let tree = try self.hideTree(of: version, token: lease)
             lifecycle.retire(version)
@@ -73,6 +61,25 @@ extension VersionStore {
                 }
             }
             try self.fileSystem.removeTree(parent, late)
+        }
+    }
+
+    /// Refuses a version that is not there, or that somebody needs.
+    private func refuseKept(_ version: String, _ lifecycle: Lifecycle) throws(StoreError) {
+        guard try isRegistered(version) else { throw Self.noVersion(version) }
+        let isLast = try isLastKnownGood(version, lifecycle)
+        let last = isLast ? "it is the last known good version" : nil
+        if let need = lifecycle.need(of: version) ?? last {
+            throw StoreError(
+                .versionInUse,
+                "version \(version) cannot be retired: \(need); "
+                    + "activate another one first")
+        }
+        if try isPinned(version) {
+            throw StoreError(
+                .versionInUse,
+                "version \(version) cannot be retired: a server still shows it to a page; "
+                    + "close the page, or stop the server, and repeat the command")
         }
     }
 
