@@ -85,6 +85,21 @@ import Testing
         #expect(Damage.names(path("deep")) == ["next", "page"])
     }
 
+    @Test("is written into where its name stands for a file that is open already")
+    func openAlready() throws {
+        try put("page", "old and longer")
+        let before = try inode("page")
+        let file = open(path("page"), O_RDWR)
+        defer { close(file) }
+        try FileManager.default.createSymbolicLink(
+            atPath: path("link"), withDestinationPath: "/dev/fd/\(file)")
+        for name in ["/dev/fd/\(file)", path("link")] {
+            #expect(try !replaceFile(name, with: Array("new".utf8)))
+            #expect(try text("page") == "new")
+            #expect(try inode("page") == before)
+        }
+    }
+
     @Test("is not made behind a link that leads nowhere, nor in a directory that is not there")
     func nowhere() throws {
         try FileManager.default.createSymbolicLink(

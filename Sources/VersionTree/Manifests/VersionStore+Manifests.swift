@@ -55,7 +55,7 @@ extension VersionStore {
         return (manifest, try StoredManifests.address(address, of: file, fileSystem))
     }
 
-    private func openManifest(_ name: String) throws(StoreError) -> RegularFile {
+    func openManifest(_ name: String) throws(StoreError) -> RegularFile {
         let version = try VersionName(name)
         do throws(StoreError) {
             return try fileSystem.openRegular(
@@ -68,7 +68,7 @@ extension VersionStore {
         }
     }
 
-    private func parse(
+    func parse(
         _ file: borrowing RegularFile, _ name: String, _ address: RunningAddress? = nil
     ) throws(StoreError) -> Manifest {
         let manifest: Manifest
