@@ -10,7 +10,7 @@ import Testing
 @Suite("A file that is replaced") struct FileReplacingTests {
     private let directory: TemporaryDirectory
 
-    init() throws { directory = try TemporaryDirectory() }
+    init() { directory = TemporaryDirectory() }
 
     private func path(_ name: String) -> String { directory.appending(name) }
 
@@ -42,7 +42,8 @@ import Testing
         #expect(try Damage.mode(path("page")) == Damage.mode(path("made")))
     }
 
-    @Test("is written into where its directory or place takes no other", arguments: Refusal.allCases)
+    @Test(
+        "is written into where its directory or place takes no other", arguments: Refusal.allCases)
     func inPlace(_ refusal: Refusal) throws {
         try put("page", "old and longer", mode: 0o640)
         let before = try inode("page")
@@ -64,7 +65,9 @@ import Testing
         #expect(Damage.names(directory.path) == [name])
     }
 
-    @Test("stands behind the symbolic link that leads to it, and is as it was if it cannot be written")
+    @Test(
+        "stands behind the symbolic link that leads to it, and is as it was if it cannot be written"
+    )
     func behindLink() throws {
         try FileManager.default.createDirectory(
             atPath: path("deep"), withIntermediateDirectories: false)

@@ -132,8 +132,14 @@ import VersionTree
 
     static let spellings: [(name: String, of: @Sendable (String) -> String)] = [
         ("white space", { $0 + "\n" }),
-        ("order", { "{\"version\":\"1\"," + $0.dropFirst().replacing(",\"version\":\"1\"", with: "") }),
-        ("defaults", { $0.replacing("\"path\":\"a\"", with: "\"executable\":false,\"path\":\"a\"") }),
+        (
+            "order",
+            { "{\"version\":\"1\"," + $0.dropFirst().replacing(",\"version\":\"1\"", with: "") }
+        ),
+        (
+            "defaults",
+            { $0.replacing("\"path\":\"a\"", with: "\"executable\":false,\"path\":\"a\"") }
+        ),
     ]
 
     @Test("only in how it is written is registered as it stands", arguments: spellings.indices)
@@ -147,14 +153,17 @@ import VersionTree
             #expect(try Damage.contents(manifest(temporary)) == text)
             try temporary.expectClean()
             try versions.activate("2")
-            shell("chmod -R u+w \(temporary.tree("1")) && rm -rf \(temporary.tree("1"))")
+            temporary.unlock(temporary.tree("1"))
+            #expect(shell("rm -rf '\(temporary.tree("1"))'") == 0)
             try temporary.reopened().materialize("1")
             #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
         }
         try temporary.expectClean()
     }
 
-    @Test("is none where a version is retired and added again while an add shows it anew", arguments: [false, true])
+    @Test(
+        "is none where a version is retired and added again while an add shows it anew",
+        arguments: [false, true])
     func race(isDamaged: Bool) throws {
         let temporary = try TemporaryStore()
         try temporary.add("0", ["a": "zero"])
@@ -201,7 +210,7 @@ import VersionTree
             manifest(temporary), with: Array(text.replacing("\"a\"", with: "\"aa\"").utf8))
         let report = try temporary.add("2", ["b": "one"])
         #expect(report.healed == [])
-        #expect(try temporary.versions.versions().first { $0.version == "1" }?.isComplete == false)
+        #expect(try temporary.versions.versions().first { $0.version == "1" }?.state == .incomplete)
         #expect(try readTree(temporary.tree("2")) == ["b": "one"])
         #expect(try !temporary.versions.isMaterialized("1"))
     }
@@ -249,7 +258,9 @@ import VersionTree
         #expect(try readTree(temporary.tree("2")) == ["a": "one"])
     }
 
-    @Test("because an add was killed that replaced a damaged one goes with the next add of that content")
+    @Test(
+        "because an add was killed that replaced a damaged one goes with the next add of that content"
+    )
     func killed() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "one", "b": "two"])
