@@ -113,7 +113,8 @@ let package = Package(
         .testTarget(
             name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
         .testTarget(
-            name: "ConsoleTests", dependencies: ["Console", "StrictJSON"],
+            name: "ConsoleTests",
+            dependencies: ["StorageTestSupport", "Console", "CASStore", "StrictJSON"],
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),
         .testTarget(

@@ -16,8 +16,9 @@ extension StoreError {
     /// What to say of a manifest whose bytes are not those that were registered.
     package static func editedManifest(_ name: String) -> String {
         "the manifest of version \(name) is not the one that was registered: put that back from a copy, "
-            + "or retire the version and add or pull it again; if what it says now is right, delete "
-            + "the store's index, which is then made from what is there"
+            + "add the same content again, which is enough if an add was cut short, or retire the "
+            + "version and add or pull it again; if what it says now is right, delete the store's "
+            + "index, which is then made from what is there"
     }
 
     /// The error of a name that is taken.
@@ -118,6 +119,8 @@ extension Store {
     ) throws(StoreError) -> Settlement {
         var registration = registration
         var isPublished = publishing == nil
+        // Whether others could write since the manifest got its name.
+        var isLate = isPublished
         var moment: IndexMoment?
         return try index { (index) throws(StoreError) in
             let prepare = { () throws(StoreError) in
@@ -136,7 +139,11 @@ extension Store {
                     preparing: publishing == nil ? nil : prepare
                 ) { (connection) throws(StoreError) -> Settlement in
                     moment = try index.moment(connection)
-                    try self.record(registration, allowsMissing, stored, index, connection)
+                    let mayBeAnother = isLate
+                    isLate = true
+                    try self.record(
+                        registration, allowsMissing, stored, index, connection,
+                        mayBeAnother: mayBeAnother)
                     for (key, address) in cached {
                         try index.cache(key, address, ordinal: registration.ordinal, connection)
                     }
@@ -197,12 +204,17 @@ extension Store {
 
     private func record(
         _ registration: Registration, _ allowsMissing: Bool, _ stored: (Int) -> WriterKnowledge?,
-        _ index: Index, _ connection: Connection
+        _ index: Index, _ connection: Connection, mayBeAnother: Bool
     ) throws(StoreError) {
         let manifest = try fileSystem.status(
             directories.manifests.raw, StoreLayout.manifest(registration.name))
         guard let manifest else { throw StoreError(.lost, "the manifest was retired meanwhile") }
         try Self.checkName(registration, index, connection)
+        if mayBeAnother, let file = registration.file,
+            try !file.isSameFile(as: manifest, fileSystem)
+        {
+            throw StoreError(.lost, "the version was retired meanwhile, and added again")
+        }
         let before = try index.version(registration.name, connection)
         // Registered before with the same content: recorded anew, as some objects may be back.
         if let before { try index.removeVersion(id: before.id, connection) }

@@ -224,4 +224,37 @@ import Testing
         expectRefusal(.bannedVersion) { try versions.activate("B") }
         #expect(try versions.boot().version == "C")
     }
+
+    @Test(arguments: [false, true])
+    func `starts nothing whose tree is gone and whose manifest was edited`(
+        isPending: Bool
+    ) throws {
+        let temporary = try make()
+        if isPending {
+            try temporary.versions.activateAtNextBoot("B")
+        } else {
+            try temporary.versions.activate("B")
+        }
+        try spoil("B", of: temporary)
+        let boot = try temporary.reopened().boot()
+        #expect(boot.version == "A" && boot.rolledBackFrom == (isPending ? nil : "B"))
+        let lifecycle = try temporary.versions.lifecycle()
+        #expect(lifecycle.current == "A" && lifecycle.pending == nil && lifecycle.bad.isEmpty)
+        #expect(try temporary.shown() == ["index.html": "A"])
+    }
+
+    @Test func `says what is wrong with the manifest of the only version there is`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("B", ["index.html": "B"])
+        try temporary.versions.activate("B")
+        try spoil("B", of: temporary)
+        let error = expectRefusal(.badManifest) { try temporary.reopened().boot() }
+        #expect(error?.message.contains("registered") == true)
+    }
+
+    private func spoil(_ name: String, of temporary: TemporaryStore) throws {
+        try Damage.extend(temporary.path + "/manifests/\(name).json", by: [10])
+        temporary.unlock(temporary.tree(name))
+        #expect(shell("rm -rf '\(temporary.tree(name))'") == 0)
+    }
 }

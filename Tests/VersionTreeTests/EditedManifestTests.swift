@@ -129,4 +129,161 @@ import VersionTree
         #expect(
             try temporary.reopened().manifest(of: "1").entries.map(\.path.description) == ["aa"])
     }
+
+    static let spellings: [(name: String, of: @Sendable (String) -> String)] = [
+        ("white space", { $0 + "\n" }),
+        (
+            "order",
+            { "{\"version\":\"1\"," + $0.dropFirst().replacing(",\"version\":\"1\"", with: "") }
+        ),
+        (
+            "defaults",
+            { $0.replacing("\"path\":\"a\"", with: "\"executable\":false,\"path\":\"a\"") }
+        ),
+    ]
+
+    @Test("only in how it is written is registered as it stands", arguments: spellings.indices)
+    func spelling(_ spelling: Int) throws {
+        let (temporary, _) = try edited(Self.spellings[spelling].of, .inPlace)
+        let text = try Damage.contents(manifest(temporary))
+        Damage.remove(temporary.path + "/index.sqlite")
+        let versions = try temporary.reopened()
+        for _ in 0..<2 {
+            try versions.add(directory: temporary.directory.appending("source-1"), version: "1")
+            #expect(try Damage.contents(manifest(temporary)) == text)
+            try temporary.expectClean()
+            try versions.activate("2")
+            temporary.unlock(temporary.tree("1"))
+            #expect(shell("rm -rf '\(temporary.tree("1"))'") == 0)
+            try temporary.reopened().materialize("1")
+            #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
+        }
+        try temporary.expectClean()
+    }
+
+    @Test(
+        "is none where a version is retired and added again while an add shows it anew",
+        arguments: [false, true])
+    func race(isDamaged: Bool) throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("0", ["a": "zero"])
+        try temporary.add("1", ["a": "one", "b": "two"])
+        let source = temporary.directory.appending("source-1")
+        let other = try temporary.reopened()
+        if isDamaged { try writeFile(manifest(temporary), "{") }
+        let deeds = Shared(0)
+        let failures = Shared<[String]>([])
+        let versions = try opened(temporary) { verb, path in
+            // The manifest stands, and the tree takes its place.
+            guard verb == "renameNew", path == "1", deeds.with({ $0 == 0 }) else { return }
+            deeds.with { $0 = 1 }
+            do {
+                try other.retire("1")
+                var options = AddOptions()
+                options.createdAt = 7
+                try other.add(directory: source, version: "1", options: options)
+            } catch { failures.with { $0.append("\(error)") } }
+        }
+        try versions.add(directory: source, version: "1")
+        #expect(failures.with { $0 } == [])
+        #expect(deeds.with { $0 } == 1)
+        #expect(try versions.manifest(of: "1").createdAt == 7)
+        #expect(try temporary.reopened().versions().first { $0.version == "1" }?.createdAt == 7)
+        #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
+        try temporary.expectClean()
+    }
+
+    private func opened(
+        _ temporary: TemporaryStore, before: @escaping @Sendable (String, String) -> Void
+    ) throws -> VersionStore {
+        try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: InterposedFileSystem(before: before))
+    }
+
+    @Test("does not keep another version from being added that completes the edited one")
+    func completing() throws {
+        let temporary = try TemporaryStore()
+        try temporary.versions.register(makeManifest("1", ["a": "one"], ordinal: 1))
+        let text = String(decoding: try Damage.contents(manifest(temporary)), as: UTF8.self)
+        try Damage.overwrite(
+            manifest(temporary), with: Array(text.replacing("\"a\"", with: "\"aa\"").utf8))
+        let report = try temporary.add("2", ["b": "one"])
+        #expect(report.healed == [])
+        #expect(try temporary.versions.versions().first { $0.version == "1" }?.state == .incomplete)
+        #expect(try readTree(temporary.tree("2")) == ["b": "one"])
+        #expect(try !temporary.versions.isMaterialized("1"))
+    }
+
+    @Test("after it became complete, by another add, is none of that add's failures")
+    func completed() throws {
+        let temporary = try TemporaryStore()
+        try temporary.versions.register(makeManifest("1", ["a": "one"], ordinal: 1))
+        let source = temporary.directory.appending("source")
+        try writeTree(source, ["b": "one"])
+        let path = manifest(temporary)
+        let hasActed = Shared(false)
+        let versions = try opened(temporary) { verb, name in
+            // Its tree is asked for: it is complete, and about to be made.
+            guard verb == "status", name == "1", !hasActed.with({ $0 }) else { return }
+            hasActed.with { $0 = true }
+            #expect(throws: Never.self) { try Damage.extend(path, by: [10]) }
+        }
+        let report = try versions.add(directory: source, version: "2")
+        #expect(hasActed.with { $0 })
+        #expect(report.healed == [])
+        #expect(try readTree(temporary.tree("2")) == ["b": "one"])
+        let found = try temporary.reopened().check().findings
+        #expect(found.map(\.kind) == [.editedManifest])
+    }
+
+    @Test("does not keep a repair from fetching what the version lacks")
+    func fetched() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one", "b": "two"])
+        try temporary.add("2", ["a": "one"])
+        let one = try #require(ObjectID(Self.address("one")))
+        Damage.remove(temporary.objectPath(one))
+        _ = try temporary.versions.check(repairing: true)
+        let path = manifest(temporary)
+        let report = try temporary.versions.repair(
+            fetching: { (_) throws(StoreError) in
+                let lease = try temporary.versions.store.makeLease()
+                _ = try temporary.versions.store.put(
+                    Array("one".utf8), protectedBy: lease)
+                #expect(throws: Never.self) { try Damage.extend(path, by: [10]) }
+                return [one]
+            }, proceeds: { _ in true })
+        #expect(report.findings.contains { $0.kind == .incompleteVersion && $0.isRepaired })
+        #expect(try readTree(temporary.tree("2")) == ["a": "one"])
+    }
+
+    @Test(
+        "because an add was killed that replaced a damaged one goes with the next add of that content"
+    )
+    func killed() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one", "b": "two"])
+        let source = temporary.directory.appending("source-1")
+        try writeFile(manifest(temporary), "{")
+        try cutOff(temporary, source)
+        let found = try temporary.reopened().check().findings
+        let edited = try #require(found.first { $0.kind == .editedManifest })
+        #expect(edited.message.contains("add the same content again"))
+        try temporary.reopened().add(directory: source, version: "1")
+        _ = try temporary.reopened().store.collect()
+        #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
+        try temporary.expectClean()
+    }
+
+    /// An add that is killed when its manifest has taken the place of the one that was there.
+    private func cutOff(_ temporary: TemporaryStore, _ source: String) throws {
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        disk.arm(.stop(after: 1, of: [.rename], path: "/manifests/1.json"))
+        #expect(throws: StoreError.self) { try versions.add(directory: source, version: "1") }
+        #expect(disk.hasFired)
+    }
 }

@@ -71,9 +71,46 @@ import VersionTree
         try temporary.expectClean()
     }
 
+    @Test(arguments: [false, true])
+    func `stays where it is all that is left of an object`(isRotten: Bool) throws {
+        let temporary = try TemporaryStore()
+        try add("1", executable: true, to: temporary)
+        try add("2", executable: false, to: temporary)
+        let object = try temporary.objectPath(address(of: script))
+        if isRotten { try flipByte(object) } else { Damage.remove(object) }
+        try temporary.versions.retire("1")
+        #expect(try hasTwin(temporary))
+        guard isRotten else { return }
+        let found = try temporary.reopened().check(CheckOptions(isDeep: true), repairing: true)
+        #expect(!found.findings.isEmpty && found.findings.allSatisfy(\.isRepaired))
+        #expect(try readTree(temporary.tree("2"))["tool"] == script)
+        try temporary.expectClean()
+    }
+
+    @Test func `is not asked for of a version that may not be retired`() throws {
+        let temporary = try TemporaryStore()
+        try add("1", executable: true, to: temporary)
+        try temporary.versions.activate("1")
+        let reads = Shared(0)
+        let versions = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: InterposedFileSystem { call, path in
+                if call == "open", path == "1.json" { reads.with { $0 += 1 } }
+            })
+        _ = try versions.versions()
+        reads.with { $0 = 0 }
+        expectRefusal(.versionInUse) { try versions.retire("1") }
+        expectRefusal(.noVersion) { try versions.retire("2") }
+        #expect(reads.with { $0 } == 0)
+        #expect(try hasTwin(temporary))
+    }
+
     // Between the look at a twin and the link to it, another process retires the last version that used it.
-    @Test(arguments: ["materialize", "checkout", "add"])
-    func `is made again for who was about to link to it`(_ verb: String) throws {
+    // With `meanwhile`, somebody else makes it again before this looks why it could not link.
+    @Test(arguments: ["materialize", "checkout", "add"], [false, true])
+    func `is made again for who was about to link to it`(
+        _ verb: String, meanwhile: Bool
+    ) throws {
         let temporary = try TemporaryStore()
         try add("1", executable: true, to: temporary)
         try add("2", executable: true, to: temporary)
@@ -83,11 +120,22 @@ import VersionTree
         let other = try temporary.reopened()
         let retirements = Shared(0)
         let failures = Shared<[String]>([])
+        let hasMissed = Shared(false)
+        let elsewhere = temporary.directory.appending("elsewhere")
         // The first directory that is made is the tree's: the twins were looked at.
         let versions = try VersionStore.open(
             temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
             fileSystem: InterposedFileSystem { call, path in
                 let isTree = path.hasPrefix(".2.") || path.hasPrefix(".castree-")
+                if call == "link", path == "tool" {
+                    hasMissed.with { $0 = retirements.with { $0 == 1 } && meanwhile }
+                } else if call == "status", isTree, hasMissed.with({ $0 }) {
+                    hasMissed.with { $0 = false }
+                    retirements.with { $0 += 1 }
+                    do { _ = try other.checkout("2", to: elsewhere) } catch {
+                        failures.with { $0.append("\(error)") }
+                    }
+                }
                 guard call == "makeDirectory", isTree, retirements.with({ $0 == 0 }) else { return }
                 retirements.with { $0 = 1 }
                 do { try other.retire("1") } catch { failures.with { $0.append("\(error)") } }
@@ -103,7 +151,7 @@ import VersionTree
             try versions.add(directory: temporary.directory.appending("source-2"), version: "2")
         }
         #expect(failures.with { $0 } == [])
-        #expect(retirements.with { $0 } == 1)
+        #expect(retirements.with { $0 } == (meanwhile ? 2 : 1))
         #expect(try hasTwin(temporary))
         #expect(try readTree(tree) == ["tool": script, "page": "page 2"])
         #expect(

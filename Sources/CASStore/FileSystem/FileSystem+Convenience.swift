@@ -2,6 +2,9 @@
 package struct RegularFile: ~Copyable, Sendable {
     package let descriptor: Descriptor
     package let byteCount: Int
+
+    /// The file, for whoever asks later whether another has taken its name.
+    package consuming func held() -> HeldFile { HeldFile(descriptor) }
 }
 
 /// Small compositions of the verbs; they make no system call of their own.

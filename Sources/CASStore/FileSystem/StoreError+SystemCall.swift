@@ -86,6 +86,8 @@ extension StoreError {
     package var isNotDirectory: Bool { errno == ENOTDIR || errno == ELOOP }
     /// Whether a file was expected and a directory is there (EISDIR; macOS: EPERM).
     package var isDirectory: Bool { errno == EISDIR || errno == EPERM }
+    /// Whether something is mounted there (EBUSY).
+    package var isMountPoint: Bool { errno == EBUSY }
     /// Whether the file is a socket, or a device or pipe that nobody serves (ENXIO).
     package var isUnopenable: Bool { errno == ENXIO }
     /// Whether too many files are open (EMFILE, ENFILE).

@@ -69,13 +69,16 @@ extension Index {
 
     /// Looks again which incomplete versions are complete now; returns their names.
     func completeVersions(_ connection: Connection) throws(StoreError) -> [String] {
-        var candidates: [(Int64, String)] = []
+        var candidates: [(Int64, String, ObjectID?)] = []
         let rows = try connection.statement(
-            "SELECT id, name FROM version WHERE complete = 0")
-        while try rows.step() { candidates.append((rows.integer(0), rows.text(1) ?? "")) }
+            "SELECT id, name, manifest FROM version WHERE complete = 0")
+        while try rows.step() {
+            candidates.append((rows.integer(0), rows.text(1) ?? "", rows.address(2)))
+        }
         var completed: [String] = []
-        for (id, name) in candidates {
-            guard try !isMissingAny(from: id, connection), try promisesHold(name, connection)
+        for (id, name, manifest) in candidates {
+            guard try !isMissingAny(from: id, connection),
+                try promisesHold(name, manifest, connection)
             else { continue }
             try connection.statement("UPDATE version SET complete = 1 WHERE id = ?")
                 .bind(1, id).run()
@@ -100,9 +103,9 @@ extension Index {
     /// Whether a version whose objects are all there promises the sizes that they have.
     ///
     /// Only the manifest says what it promised; it is read once, when the version would become
-    /// complete. What cannot be read is not complete.
+    /// complete. What cannot be read, or is not the one that was registered, is not complete.
     private func promisesHold(
-        _ name: String, _ connection: Connection
+        _ name: String, _ manifest: ObjectID?, _ connection: Connection
     ) throws(StoreError) -> Bool {
         let registration: Registration
         do throws(StoreError) {
@@ -112,6 +115,7 @@ extension Index {
             guard error.code == .notFound || isDamaged else { throw error }
             return false
         }
+        guard registration.manifest == manifest else { return false }
         let references = registration.references
         var objects = try ObjectCursor(connection)
         defer { objects.end() }

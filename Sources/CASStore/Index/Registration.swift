@@ -53,6 +53,8 @@ package struct Registration: Sendable {
     /// Orders versions; clocks do not.
     package var ordinal: Int64
     package var references: References
+    /// The file that says all this, if it was read or written just now; `nil` for whichever stands there.
+    package var file: HeldFile?
 
     package init(
         name: String, manifest: ObjectID, content: ObjectID, fileCount: Int64, byteCount: Int64,
@@ -66,6 +68,20 @@ package struct Registration: Sendable {
         self.createdAt = createdAt
         self.ordinal = ordinal
         self.references = references
+    }
+}
+
+/// A file that is held open, so that no other file gets its number meanwhile.
+package final class HeldFile: Sendable {
+    private let descriptor: Descriptor
+
+    package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+
+    /// Whether this is the file that was looked at.
+    func isSameFile(
+        as other: FileStatus, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool {
+        try fileSystem.status(descriptor.raw).isSameFile(as: other)
     }
 }
 

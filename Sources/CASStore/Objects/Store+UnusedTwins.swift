@@ -2,17 +2,33 @@ extension Store {
     /// Deletes those twins of objects that no tree links to.
     ///
     /// A twin is a copy of what the store has: whoever needs it again makes it again. Who has just looked
-    /// at it and is about to link to it misses it then, and MUST begin again.
+    /// at it and is about to link to it misses it then, and MUST begin again. The twin of an object that
+    /// may be damaged stays: a repair makes the object from it.
     /// - Parameter lease: of the caller; its death takes along what is being deleted.
     package func removeUnusedTwins(
         of addresses: some Sequence<ObjectID>, lease: borrowing Lease
     ) throws(StoreError) {
         for address in addresses {
             guard let twin = try objects.status(address, executable: true),
-                twin.kind == .regular, twin.linkCount == 1
+                twin.kind == .regular, twin.linkCount == 1, try canSpareTwin(of: address)
             else { continue }
             try removeUnusedTwin(of: address, lease: lease.name)
         }
+    }
+
+    /// Whether an object's own file is there, and is sound if a version still names it.
+    private func canSpareTwin(of address: ObjectID) throws(StoreError) -> Bool {
+        let known = try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                try index.object(address, connection)
+            }
+        }
+        guard let known, let own = try objects.status(address), own.kind == .regular,
+            own.byteCount == known.byteCount
+        else { return false }
+        guard known.references > 0 else { return true }
+        var checker = try ObjectChecker()
+        return try objects.isSound(address, checker: &checker)
     }
 
     private func removeUnusedTwin(of address: ObjectID, lease: String) throws(StoreError) {

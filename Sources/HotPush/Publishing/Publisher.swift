@@ -77,7 +77,8 @@ public struct Publisher: Sendable {
     /// The origin is made if there is none. What the call acknowledges survives a power cut.
     /// - Returns: the plan that was carried out; nothing was written if the channel offered exactly
     ///   this already and the origin had all of it.
-    /// - Throws: `.noVersion`; `.incompleteVersion`; `.damagedObject` if the store's bytes are wrong:
+    /// - Throws: `.noVersion`; `.incompleteVersion`; `.badManifest` if the manifest is damaged or not the
+    ///   one that was registered; `.damagedObject` if the store's bytes are wrong:
     ///   then the channel offers what it did before; `.versionExists` if the origin offers other
     ///   content under the name; `.badPointer`, `.busy`, `.outOfSpace`, `.interrupted`.
     @discardableResult
@@ -133,7 +134,7 @@ public struct Publisher: Sendable {
         _ name: String, of versions: VersionStore, _ offer: ReleaseOffer
     ) throws(StoreError) -> (Manifest, PublishedVersion) {
         try offer.validate()
-        let manifest = try versions.manifest(of: name)
+        let manifest = try versions.registeredManifest(of: name)
         let missing = try versions.missing(of: name)
         guard missing.isEmpty else {
             let byteCount = missing.reduce(0) { $0 + $1.bytes }

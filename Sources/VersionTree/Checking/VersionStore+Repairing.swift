@@ -100,7 +100,8 @@ extension VersionStore {
                 .filter { wanted.contains($0) })
         let fetched = try fetching(lost)
         for name in incomplete where try store.versionRow(name)?.isComplete == true {
-            try materialize(name)
+            // One whose manifest was edited has a finding of its own.
+            _ = try materializeIfRegistered(name)
         }
         return fetched
     }

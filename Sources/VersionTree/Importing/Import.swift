@@ -77,7 +77,7 @@ struct Import {
         _ manifest: Manifest, _ writing: ManifestFile, _ registration: Registration,
         _ lease: borrowing Lease
     ) throws(StoreError) -> [String]? {
-        try writing.write()
+        let written = try writing.write()
         guard let tree = try buildTree(manifest, lease) else { return nil }
         let name = version.description
         // Somebody's tree makes room, which may wait for others: not while nobody can write.
@@ -94,7 +94,7 @@ struct Import {
         // Links, tree and manifest are durable, and from then on only renamed; their names become
         // durable together with the record.
         let publish = { () throws(StoreError) -> Registration? in
-            let published = try writing.publish()
+            let published = try writing.publish(registration, written)
             isNew = published.isNew
             if !isFree {
                 try versions.publishTree(tree, of: manifest)
@@ -102,7 +102,7 @@ struct Import {
                 guard try publishNew(tree, elseTakingBack: takeBack) else { return nil }
             }
             isShown = true
-            return published.kept ?? registration
+            return published.registration
         }
         do throws(StoreError) {
             let settlement =

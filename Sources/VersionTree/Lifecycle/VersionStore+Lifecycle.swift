@@ -132,7 +132,8 @@ extension VersionStore {
                 .noVersion,
                 "there is nothing to start: no version is current; castree activate makes one so")
         }
-        _ = try row(of: current)
+        // It says itself what is wrong with its manifest.
+        if try row(of: current).isComplete { _ = try materializeIfAbsent(current, alone: true) }
         throw try incomplete(current)
     }
 
@@ -290,12 +291,18 @@ extension VersionStore {
         return true
     }
 
-    /// Whether a version can be shown: registered, complete, not banned, with its tree.
+    /// Whether a version can be shown: registered, complete, not banned, with its tree, or a manifest that
+    /// one can be made from.
     private func isUsable(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
         guard let row = try store.versionRow(name), row.isComplete,
             lifecycle.ban(of: row.content) == nil
         else { return false }
-        _ = try materializeIfAbsent(name, alone: true)
+        do throws(StoreError) {
+            _ = try materializeIfAbsent(name, alone: true)
+        } catch {
+            guard error.code == .badManifest else { throw error }
+            return false
+        }
         return true
     }
 }

@@ -30,7 +30,9 @@ struct ManifestFile {
     /// Writes the canonical bytes beside their place.
     ///
     /// The caller makes them durable.
-    func write() throws(StoreError) {
+    /// - Returns: what was written.
+    @discardableResult
+    func write() throws(StoreError) -> HeldFile {
         let fileSystem = versions.fileSystem
         try fileSystem.removeIfPresent(directory, aside)
         do throws(StoreError) {
@@ -40,6 +42,7 @@ struct ManifestFile {
             }
             try fileSystem.setMode(file.raw, 0o444)
             if !versions.store.canSyncAll { try versions.store.sync(file.raw) }
+            return HeldFile(file)
         } catch {
             // The error to report is the first; a leftover is hidden and swept by the next write.
             try? fileSystem.removeIfPresent(directory, aside)
@@ -48,37 +51,44 @@ struct ManifestFile {
     }
 
     /// What stands in the manifest's place.
-    private enum Standing { case same(Manifest), damaged, nothing }
+    private enum Standing { case same(Manifest, Registration), damaged, nothing }
 
     /// - Throws: `.versionExists` if a manifest with other content stands there.
     private func standing() throws(StoreError) -> Standing {
-        let there: Manifest
+        let there: (manifest: Manifest, address: ObjectID, file: HeldFile)
         do throws(StoreError) {
-            there = try versions.manifest(of: manifest.version.description)
+            there = try versions.heldManifest(of: manifest.version.description)
         } catch {
             if error.code == .noVersion { return .nothing }
             guard error.code == .badManifest || error.code == .tooLarge else { throw error }
             return .damaged
         }
-        guard try there.contentAddress() == manifest.contentAddress() else {
+        // By the bytes of the file, which need not be canonical.
+        var registration = try there.manifest.registration(manifest: there.address)
+        guard try registration.content == manifest.contentAddress() else {
             throw StoreError.versionExists(manifest.version.description)
         }
-        return .same(there)
+        registration.file = there.file
+        return .same(there.manifest, registration)
     }
 
-    /// The older manifest of the same content; without what its publisher sent if that is lost, for which
-    /// the version would wait in vain.
-    private func keep(_ there: Manifest) throws(StoreError) -> ManifestFile {
-        var there = there
-        if let received = there.received, try !versions.store.contains(received.address) {
-            there.received = nil
-            let file = ManifestFile(versions, there, lease: lease)
-            try file.write()
-            try versions.store.syncAll()
-            try file.replace()
-            return file
+    /// Keeps the older manifest of the same content; without what its publisher sent if that is lost, for
+    /// which the version would wait in vain.
+    private func keep(
+        _ there: Manifest, _ registration: Registration
+    ) throws(StoreError) -> Registration {
+        guard let received = there.received, try !versions.store.contains(received.address) else {
+            return registration
         }
-        return ManifestFile(versions, there, lease: lease)
+        var there = there
+        there.received = nil
+        let file = ManifestFile(versions, there, lease: lease)
+        let written = try file.write()
+        try versions.store.syncAll()
+        try file.replace()
+        var registration = try file.registration()
+        registration.file = written
+        return registration
     }
 
     /// Puts the manifest in the place of the one that stands there, durably.
@@ -101,26 +111,33 @@ struct ManifestFile {
     /// Puts the manifest in its place: the version is registered on disk.
     ///
     /// The caller makes it durable.
-    /// - Returns: whether it was not there before, and the registration of the older manifest that
-    ///   keeps its place, if one does: it has the same content, and its own number and time.
+    /// - Parameters:
+    ///   - registration: that of this manifest.
+    ///   - written: what ``write()`` has written.
+    /// - Returns: whether it was not there before, and what to record of the file that stands there now:
+    ///   an older manifest of the same content keeps its place, its number and its time.
     /// - Throws: `.versionExists` if a manifest with other content is there.
-    func publish() throws(StoreError) -> (isNew: Bool, kept: Registration?) {
+    func publish(
+        _ registration: Registration, _ written: HeldFile
+    ) throws(StoreError) -> (isNew: Bool, registration: Registration) {
         let fileSystem = versions.fileSystem
+        var registration = registration
+        registration.file = written
         while true {
             do throws(StoreError) {
                 try fileSystem.renameNew(directory, aside, to: directory, name)
-                return (true, nil)
+                return (true, registration)
             } catch {
                 guard error.isExisting else { throw error }
             }
             switch try standing() {
-            case .same(let there):
+            case .same(let there, let kept):
                 // Registered before with the same content: it keeps its file.
                 try fileSystem.removeIfPresent(directory, aside)
-                return (false, try keep(there).registration())
+                return (false, try keep(there, kept))
             case .damaged:
                 try fileSystem.rename(directory, aside, to: directory, name)
-                return (false, nil)
+                return (false, registration)
             case .nothing: continue  // retired between the rename and the look
             }
         }

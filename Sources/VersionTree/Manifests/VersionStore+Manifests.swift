@@ -35,12 +35,27 @@ extension VersionStore {
         of name: String
     ) throws(StoreError) -> (manifest: Manifest, address: ObjectID) {
         let file = try openManifest(name)
+        return try addressed(file, name)
+    }
+
+    /// As above, with the file.
+    func heldManifest(
+        of name: String
+    ) throws(StoreError) -> (manifest: Manifest, address: ObjectID, file: HeldFile) {
+        let file = try openManifest(name)
+        let (manifest, address) = try addressed(file, name)
+        return (manifest, address, file.held())
+    }
+
+    private func addressed(
+        _ file: borrowing RegularFile, _ name: String
+    ) throws(StoreError) -> (manifest: Manifest, address: ObjectID) {
         let address = try RunningAddress()
         let manifest = try parse(file, name, address)
         return (manifest, try StoredManifests.address(address, of: file, fileSystem))
     }
 
-    private func openManifest(_ name: String) throws(StoreError) -> RegularFile {
+    func openManifest(_ name: String) throws(StoreError) -> RegularFile {
         let version = try VersionName(name)
         do throws(StoreError) {
             return try fileSystem.openRegular(
@@ -53,7 +68,7 @@ extension VersionStore {
         }
     }
 
-    private func parse(
+    func parse(
         _ file: borrowing RegularFile, _ name: String, _ address: RunningAddress? = nil
     ) throws(StoreError) -> Manifest {
         let manifest: Manifest

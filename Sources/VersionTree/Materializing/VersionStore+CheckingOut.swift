@@ -29,7 +29,8 @@ extension VersionStore {
         if try fileSystem.status(directory.raw, base) != nil { throw Self.targetExists(target) }
         _ = try refuseMergedTwins(of: manifest, in: directory.raw)
         sweepUnfinished(in: directory.raw)
-        for _ in 0..<8 {
+        var tries = 0
+        while true {
             // A lease only when there is something to write: a read-only store can be checked out too.
             if mode == .link, try lacksTwins(manifest) {
                 try makeTwins(of: manifest, store.makeLease())
@@ -37,16 +38,14 @@ extension VersionStore {
             do throws(StoreError) {
                 return try build(manifest, mode, in: directory.raw, base, target)
             } catch {
-                // A retire in another process took a twin that nobody used, before this linked to it.
-                guard error.code == .missingObject, mode == .link, try lacksTwins(manifest) else {
+                // A retire in another process may have taken a twin that nobody used, before this linked
+                // to it; whether the twin is there by now says nothing.
+                tries += 1
+                guard error.code == .missingObject, mode == .link, tries < Self.twinTriesMax else {
                     throw error
                 }
             }
         }
-        throw StoreError(
-            .busy,
-            "the executable files of version \(manifest.version) are taken away over and over by other "
-                + "processes; repeat the command when they have ended")
     }
 
     private func build(

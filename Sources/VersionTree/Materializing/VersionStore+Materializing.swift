@@ -211,7 +211,8 @@ extension VersionStore {
 
     /// Builds the trees of versions that have become complete again.
     ///
-    /// Passes over what somebody has retired or damaged meanwhile: that is none of the caller's failures.
+    /// Passes over what somebody has retired, damaged or edited: that is none of the caller's failures, and
+    /// a check names it.
     func restoreTrees(
         of names: [String], except own: String
     ) throws(StoreError) -> [String] {
@@ -221,7 +222,7 @@ extension VersionStore {
                 try materialize(name)
                 restored.append(name)
             } catch {
-                guard error.code == .noVersion || error.code == .incompleteVersion else {
+                guard [.noVersion, .incompleteVersion, .badManifest].contains(error.code) else {
                     throw error
                 }
             }
@@ -234,17 +235,21 @@ extension VersionStore {
     func withTwins<R>(
         of manifest: Manifest, _ lease: borrowing Lease, _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        for _ in 0..<8 {
+        var tries = 0
+        while true {
             try makeTwins(of: manifest, lease)
             do throws(StoreError) {
                 return try body()
             } catch {
-                guard error.code == .missingObject, try lacksTwins(manifest) else { throw error }
+                // Whether the twin is there by now says nothing: others make it again, too.
+                tries += 1
+                guard error.code == .missingObject, tries < Self.twinTriesMax else { throw error }
             }
         }
-        try makeTwins(of: manifest, lease)
-        return try body()
     }
+
+    /// How often a tree is begun for which others have taken a twin away.
+    static let twinTriesMax = 8
 
     func lacksTwins(_ manifest: Manifest) throws(StoreError) -> Bool {
         for address in manifest.executables

@@ -18,31 +18,50 @@ extension VersionStore {
         return try store.withReserve { () throws(StoreError) -> Int in
             // Takes the hidden tree along if this process dies.
             let lease = try self.store.makeLease()
-            let executables = self.executables(of: version)
-            let (references, tree) = try self.forget(version, lease: lease.name)
-            // Behind the lock: a large tree takes seconds.
-            if let tree { try self.remove(tree) }
+            let retired = try self.forget(version, lease: lease.name)
+            // Behind the lock: a large tree takes seconds, and so does reading a large manifest.
+            if let tree = retired.tree { try self.remove(tree) }
             // The version is retired; a twin that stays goes with its object.
-            try? self.store.removeUnusedTwins(of: executables, lease: lease)
-            self.note(.retired(version: version, references: references))
-            return references
+            try? self.store.removeUnusedTwins(
+                of: self.executables(of: version, retired.manifest), lease: lease)
+            self.note(.retired(version: version, references: retired.references))
+            return retired.references
         }
     }
 
-    /// What the version shows as executable.
-    private func executables(of version: String) -> Set<ObjectID> {
+    /// What is left to do for a version that is retired.
+    private struct Retired {
+        var references: Int
+        var tree: TreeInRemoval?
+        var manifest: OpenedManifest?
+    }
+
+    /// A manifest that can be read, although it has lost its name.
+    private final class OpenedManifest {
+        let file: RegularFile
+        init(_ file: consuming RegularFile) { self.file = file }
+    }
+
+    /// What the version showed as executable.
+    private func executables(of version: String, _ manifest: OpenedManifest?) -> Set<ObjectID> {
         // What a manifest that cannot be read has named stays until its objects go.
-        guard let manifest = try? manifest(of: version) else { return [] }
+        guard let manifest, let manifest = try? parse(manifest.file, version) else { return [] }
         return Set(manifest.executables)
+    }
+
+    private func open(manifestOf version: String) -> OpenedManifest? {
+        // The same.
+        guard let file = try? openManifest(version) else { return nil }
+        return OpenedManifest(file)
     }
 
     private func forget(
         _ version: String, lease: String
-    ) throws(StoreError) -> (references: Int, tree: TreeInRemoval?) {
+    ) throws(StoreError) -> Retired {
         // Under the lock of the lifecycle: nobody makes it current meanwhile. The lifecycle forgets it
         // first: its name may come again with other content, which nobody has vouched for.
         try changeLifecycle(vouching: false) {
-            (lifecycle) throws(StoreError) -> (Int, TreeInRemoval?) in
+            (lifecycle) throws(StoreError) -> Retired in
             guard try self.isRegistered(version) else { throw Self.noVersion(version) }
             let isLast = try self.isLastKnownGood(version, lifecycle)
             let last = isLast ? "it is the last known good version" : nil
@@ -59,13 +78,14 @@ extension VersionStore {
                         + "close the page, or stop the server, and repeat the command")
             }
             let references = try self.store.referenceCount(of: version)
+            let manifest = self.open(manifestOf: version)
             let tree = try self.hideTree(of: version, token: lease)
             lifecycle.retire(version)
-            return (references, tree)
+            return Retired(references: references, tree: tree, manifest: manifest)
         } afterwards: { (result) throws(StoreError) in
             let parent = self.directories.versions.raw
             let late = StoreLayout.hiddenTree(version + ".late", lease)
-            try self.store.forgetVersion(version, references: result.0) {
+            try self.store.forgetVersion(version, references: result.references) {
                 () throws(StoreError) in
                 // An add that found it registered without its tree may have shown one since.
                 if try self.isMaterialized(version) {

@@ -148,14 +148,14 @@ extension VersionStore {
     private func record(
         _ registration: Registration, in file: ManifestFile
     ) throws(StoreError) -> Bool {
-        try file.write()
+        let written = try file.write()
         var isNew = false
         let outcome = try store.settle(
             registration, allowsMissing: true, stored: { _ in nil }, cached: EmptyCollection()
         ) { () throws(StoreError) in
-            let published = try file.publish()
+            let published = try file.publish(registration, written)
             isNew = published.isNew
-            return published.kept ?? registration
+            return published.registration
         } takingBack: { () throws(StoreError) in
             // Not recorded, so not acknowledged.
             if isNew { try file.unpublish() }

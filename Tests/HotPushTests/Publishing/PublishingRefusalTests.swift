@@ -32,6 +32,20 @@ import VersionTree
         #expect(!FileManager.default.fileExists(atPath: place.origin))
     }
 
+    @Test("a version whose manifest somebody has edited, and makes nothing")
+    func edited() throws {
+        let path = place.store.path + "/manifests/1.json"
+        let text = String(decoding: try Damage.contents(path), as: UTF8.self)
+        let edited = text.replacing("\"index.html\"", with: "\"index.htm\"")
+        try #require(edited != text)
+        try Damage.overwrite(path, with: Array(edited.utf8))
+        #expect(code { try place.publisher().plan("1", of: place.versions) } == .badManifest)
+        #expect(code { try place.publish("1") } == .badManifest)
+        #expect(!FileManager.default.fileExists(atPath: place.origin))
+        try place.publish("2")
+        #expect(try place.read()?.version == "2")
+    }
+
     @Test("damaged bytes, and the channel offers what it did before")
     func damaged() throws {
         try place.publish("1")

@@ -1,0 +1,185 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+
+@testable import Console
+
+/// A page is written aside and takes the old one's place; where that cannot be, it is written into it.
+@Suite("A file that is replaced") struct FileReplacingTests {
+    private let directory: TemporaryDirectory
+
+    init() { directory = TemporaryDirectory() }
+
+    private func path(_ name: String) -> String { directory.appending(name) }
+
+    private func put(_ name: String, _ text: String, mode: Int = 0o644) throws {
+        try Data(text.utf8).write(to: URL(filePath: path(name)))
+        try Damage.setMode(path(name), mode)
+    }
+
+    private func text(_ name: String) throws -> String {
+        String(decoding: try Damage.contents(path(name)), as: UTF8.self)
+    }
+
+    @Test("keeps its mode, and is not open to more readers on its way", arguments: [0o600, 0o664])
+    func mode(_ mode: Int) throws {
+        try put("page", "old page", mode: mode)
+        let disk = Refusing(.nothing, watched: directory.path)
+        #expect(try replaceFile(path("page"), with: Array("new".utf8), on: disk))
+        #expect(try text("page") == "new")
+        #expect(try Damage.mode(path("page")) == mode)
+        #expect(disk.modesSeen.allSatisfy { $0 & ~mode == 0 } && !disk.modesSeen.isEmpty)
+        #expect(Damage.names(directory.path) == ["page"])
+    }
+
+    @Test("has the mode that the umask leaves, if it is new")
+    func umask() throws {
+        #expect(try replaceFile(path("page"), with: Array("new".utf8)))
+        let other = open(path("made"), O_CREAT | O_WRONLY, 0o666)
+        close(other)
+        #expect(try Damage.mode(path("page")) == Damage.mode(path("made")))
+    }
+
+    @Test(
+        "is written into where its directory or place takes no other", arguments: Refusal.allCases)
+    func inPlace(_ refusal: Refusal) throws {
+        try put("page", "old and longer", mode: 0o640)
+        let before = try inode("page")
+        let disk = Refusing(refusal, watched: directory.path)
+        #expect(try replaceFile(path("page"), with: Array("new".utf8), on: disk))
+        #expect(try text("page") == "new")
+        #expect(try Damage.mode(path("page")) == 0o640)
+        #expect(Damage.names(directory.path) == ["page"])
+        #expect(try (inode("page") == before) == (refusal != .nothing))
+    }
+
+    @Test("may have the longest name")
+    func longName() throws {
+        let name = String(repeating: "n", count: 255)
+        for text in ["one", "two"] {
+            #expect(try replaceFile(path(name), with: Array(text.utf8)))
+            #expect(try self.text(name) == text)
+        }
+        #expect(Damage.names(directory.path) == [name])
+    }
+
+    @Test(
+        "stands behind the symbolic link that leads to it, and is as it was if it cannot be written"
+    )
+    func behindLink() throws {
+        try FileManager.default.createDirectory(
+            atPath: path("deep"), withIntermediateDirectories: false)
+        try put("deep/page", "old")
+        try FileManager.default.createSymbolicLink(
+            atPath: path("deep/next"), withDestinationPath: "page")
+        try FileManager.default.createSymbolicLink(
+            atPath: path("link"), withDestinationPath: "deep/next")
+        let full = Refusing(.write, watched: directory.path)
+        #expect(throws: StoreError.self) {
+            try replaceFile(path("link"), with: Array("new".utf8), on: full)
+        }
+        #expect(try text("deep/page") == "old")
+        #expect(try replaceFile(path("link"), with: Array("new".utf8)))
+        #expect(try text("deep/page") == "new")
+        #expect(
+            try FileManager.default.destinationOfSymbolicLink(atPath: path("link")) == "deep/next")
+        #expect(Damage.names(path("deep")) == ["next", "page"])
+    }
+
+    @Test("is written into where its name stands for a file that is open already")
+    func openAlready() throws {
+        try put("page", "old and longer")
+        let before = try inode("page")
+        let file = open(path("page"), O_RDWR)
+        defer { close(file) }
+        try FileManager.default.createSymbolicLink(
+            atPath: path("link"), withDestinationPath: "/dev/fd/\(file)")
+        for name in ["/dev/fd/\(file)", path("link")] {
+            #expect(try !replaceFile(name, with: Array("new".utf8)))
+            #expect(try text("page") == "new")
+            #expect(try inode("page") == before)
+        }
+    }
+
+    @Test("is not made behind a link that leads nowhere, nor in a directory that is not there")
+    func nowhere() throws {
+        try FileManager.default.createSymbolicLink(
+            atPath: path("link"), withDestinationPath: "nothing")
+        for name in ["link", "absent/page"] {
+            let error = #expect(throws: StoreError.self) {
+                try replaceFile(path(name), with: [1])
+            }
+            #expect(error?.code == .notFound)
+            #expect(error?.message.contains(name) == true)
+        }
+        #expect(Damage.names(directory.path) == ["link"])
+    }
+
+    private func inode(_ name: String) throws -> UInt64 {
+        try #require(
+            try POSIXFileSystem().status(POSIXFileSystem.workingDirectory, path(name))
+        ).inode
+    }
+}
+
+/// What a file system refuses.
+enum Refusal: CaseIterable {
+    case nothing, create, createOnReadOnly, mode, rename, renameOntoMount
+    case write
+
+    static let allCases: [Refusal] = [
+        .nothing, .create, .createOnReadOnly, .mode, .rename, .renameOntoMount,
+    ]
+}
+
+/// A file system that refuses one thing, and notes which modes files have while they are written.
+private final class Refusing: FileSystemWrapper, Sendable {
+    let base: any FileSystem = POSIXFileSystem()
+    private let refusal: Refusal
+    private let watched: String
+    private let modes = Mutex<[Int]>([])
+
+    init(_ refusal: Refusal, watched: String) {
+        self.refusal = refusal
+        self.watched = watched
+    }
+
+    var modesSeen: [Int] { modes.withLock { $0 } }
+
+    private func refuse(_ what: Refusal, _ number: Int32) throws(StoreError) {
+        if refusal == what { throw StoreError(systemCall: "test", errno: number, path: watched) }
+    }
+
+    func open(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+    ) throws(StoreError) -> Descriptor {
+        if access == .creating {
+            try refuse(.create, EACCES)
+            try refuse(.createOnReadOnly, EROFS)
+        }
+        return try base.open(directory, path, access, mode: mode)
+    }
+
+    func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+        try refuse(.write, ENOSPC)
+        let mode = Int(try base.status(file).mode)
+        modes.withLock { $0.append(mode) }
+        try base.write(file, bytes)
+    }
+
+    func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
+        try refuse(.mode, EPERM)
+        try base.setMode(file, mode)
+    }
+
+    func rename(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        try refuse(.rename, EPERM)
+        try refuse(.renameOntoMount, EBUSY)
+        try base.rename(source, sourcePath, to: target, targetPath)
+    }
+}
