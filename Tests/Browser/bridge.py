@@ -53,6 +53,22 @@ castree.bridge.addEventListener('version-ready', () => location.reload());
 </script>"""
 
 
+# A page of the same origin around the other; and a worker that answers every navigation with what it had first.
+AROUND = """<!doctype html><title>Around %s</title>
+<script src="/_castree/bridge.js"></script><script>
+window.heard = [];
+castree.bridge.addEventListener('version-ready', ({ detail }) => heard.push(detail.version));
+</script><iframe src="/inner.html"></iframe>"""
+WORKER = """
+addEventListener('install', e => {
+  skipWaiting();
+  e.waitUntil(caches.open('first').then(c => c.add('/kept.html')));
+});
+addEventListener('activate', e => e.waitUntil(clients.claim()));
+addEventListener('fetch', e => { if (e.request.mode === 'navigate') e.respondWith(caches.match('/kept.html')); });
+"""
+
+
 def site(version):
     return {"index.html": PAGE % (version, version, version, MESSAGES)}
 
@@ -76,6 +92,14 @@ def checks(suite):
         "bridge-eager",
         "A page that loads itself again when a version is ready does so once, or never where none starts.",
         eager)
+    suite.check(
+        "bridge-frame",
+        "A frame inside a page of its origin is not told of a version that it cannot get: the page is.",
+        frame)
+    suite.check(
+        "bridge-worker",
+        "A page that a service worker keeps is told of a version once, and does not load itself for ever.",
+        worker)
     suite.check(
         "bridge-rollback",
         "A version that never confirms is rolled back: the page is told, the next one is the old.",
@@ -205,3 +229,44 @@ def eager(suite):
             seen = tab.run("[window.version, +sessionStorage.loads]")
             suite.say(f"{' '.join(options) or 'no options'}: {seen[0]} after {seen[1]} loads")
             demand(seen == [wanted, loads], f"the page is {seen}, not {[wanted, loads]}")
+
+
+def frame(suite):
+    store = suite.store()
+    for version in ("v1", "v2"):
+        store.add(
+            version,
+            {"index.html": AROUND % version, "inner.html": EAGER % (version, version)},
+            activate=version == "v1")
+    with store.serve() as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        tab.wait("frames[0] && frames[0].isOpen")
+        store("activate", "v2")
+        tab.wait("heard.length")
+        time.sleep(3)
+        seen = tab.run("[heard, frames[0].version, +sessionStorage.loads]")
+        suite.say(f"the page heard {seen[0]}, the frame is {seen[1]} after {seen[2]} loads")
+        demand(seen == [["v2"], "v1", 1], f"the frame is {seen}")
+
+
+def worker(suite):
+    store = suite.store()
+    for version in ("v1", "v2"):
+        page = EAGER % (version, version)
+        store.add(
+            version, {"index.html": page, "kept.html": page, "worker.js": WORKER},
+            activate=version == "v1")
+    with store.serve() as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        tab.run(
+            "navigator.serviceWorker.register('/worker.js')"
+            ".then(() => navigator.serviceWorker.ready).then(() => true)")
+        tab.wait("navigator.serviceWorker.controller && window.isOpen")
+        store("activate", "v2")
+        tab.wait("+sessionStorage.loads === 2")
+        time.sleep(3)
+        seen = tab.run("[window.version, +sessionStorage.loads]")
+        suite.say(f"the worker's page is {seen[0]} after {seen[1]} loads")
+        demand(seen == ["v1", 2], f"the page is {seen}")

@@ -117,7 +117,10 @@ private func withoutPath(_ word: ArraySlice<UInt8>) -> [UInt8] {
     let end = word.lastIndex { !ends.contains($0) } ?? word.endIndex - 1
     let tail = word[(end + 1)...]
     guard let scheme = word.firstRange(of: Array("://".utf8)) else { return hidden + tail }
-    let authority = word[scheme.upperBound...end].prefix { $0 != 0x2F && $0 != 0x3F && $0 != 0x23 }
+    // Empty where nothing but `://` stands there.
+    let authority = word[scheme.upperBound..<(end + 1)].prefix {
+        $0 != 0x2F && $0 != 0x3F && $0 != 0x23
+    }
     guard authority.endIndex <= end else { return Array(word) }
     return word[..<authority.endIndex] + [0x2F] + hidden + tail
 }

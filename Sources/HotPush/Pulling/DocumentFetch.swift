@@ -29,6 +29,8 @@ final class DocumentFetch: TransferClient {
     private var highWater: (now: Int, before: Int) = (0, 0)
     /// How often an encoded answer was cut: such bytes cannot be gone on with.
     private var encodedCutCount = 0
+    /// Whether what was to come unencoded came encoded all the same: a proxy does it, and goes on so.
+    private var isAlwaysEncoded = false
     private var drip = DripWatch()
     private var dripLimit: DripLimit?
     /// What this side ended the transfer for.
@@ -89,7 +91,7 @@ final class DocumentFetch: TransferClient {
         } else {
             bytes = []
             // Twice cut, it is better to ask for what can be gone on with.
-            request.acceptsEncodings = encodedCutCount < 2
+            request.acceptsEncodings = encodedCutCount < 2 || isAlwaysEncoded
         }
         return .request(request)
     }
@@ -130,7 +132,7 @@ final class DocumentFetch: TransferClient {
 
     func end(_ id: Int, _ result: TransferOutcome) {
         if result == .cancelled { return }
-        let outcome = verdict ?? result
+        let outcome = settled(verdict ?? result)
         switch use {
         case .append where outcome == .finished, .startOver where outcome == .finished,
             .complete where outcome == .finished:
@@ -156,6 +158,26 @@ final class DocumentFetch: TransferClient {
             return
         }
         giveUp(after: outcome)
+    }
+
+    /// What has to be asked for again counts as broken off.
+    private func settled(_ outcome: TransferOutcome) -> TransferOutcome {
+        switch outcome {
+        case .finished where use == .append:
+            // A server may send less than the range that was asked for (RFC 9110, section 15.3.7).
+            guard let total = head?["content-range"].flatMap({ ContentRange($0) })?.total,
+                Int64(bytes.count) < total
+            else { return outcome }
+            return .failed(
+                TransferFailure(
+                    .broken, "\(request.url) came to \(bytes.count) bytes of \(total) only"))
+        case .failed(let failure)
+        where failure.kind == .malformed && encodedCutCount >= 2 && !isAlwaysEncoded:
+            isAlwaysEncoded = true
+            forget()
+            return .failed(TransferFailure(.broken, failure.message))
+        default: return outcome
+        }
     }
 
     private func forget() {

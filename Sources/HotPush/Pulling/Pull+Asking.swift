@@ -124,14 +124,14 @@ extension Pull {
         }
         var reasons: [String] = []
         offered = pointer.releases.first
-        for (position, release) in pointer.releases.enumerated() {
+        for release in pointer.releases {
             let objections = try objections(to: release)
             guard objections.isEmpty else {
                 reasons += objections
                 continue
             }
             var offered = release
-            if try isOvertakenMandatory(pointer.releases[position...]) {
+            if try isOvertakenMandatory(pointer.releases) {
                 offered.isMandatory = true
             }
             self.offered = offered
@@ -152,7 +152,7 @@ extension Pull {
     /// Whether any of the releases is mandatory, for this device, and newer than what it runs: a device
     /// that did not ask in time must not get around it.
     private func isOvertakenMandatory(
-        _ releases: ArraySlice<OfferedRelease>
+        _ releases: [OfferedRelease]
     ) throws(StoreError) -> Bool {
         guard releases.contains(where: \.isMandatory) else { return false }
         let running = try runningSequence(releases)
@@ -165,7 +165,7 @@ extension Pull {
     /// When what runs was offered, by the channel's sequence: as the pointer says, else as it was when it
     /// was fetched; below all for what never came from a channel.
     private func runningSequence(
-        _ releases: ArraySlice<OfferedRelease>
+        _ releases: [OfferedRelease]
     ) throws(StoreError) -> Int64 {
         let lifecycle = try versions.lifecycle()
         guard let current = lifecycle.current,

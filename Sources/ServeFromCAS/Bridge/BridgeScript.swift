@@ -129,7 +129,18 @@ package enum BridgeScript {
             received++;
             const rest = frame.slice(end + 1);
             if (kind === 'E') {
-              if (/^(version-ready|progress|rolled-back)$/.test(name)) emit(name, JSON.parse(textOf(rest)));
+              if (!/^(version-ready|progress|rolled-back)$/.test(name)) return;
+              const detail = JSON.parse(textOf(rest));
+              if (name === 'version-ready') {
+                // The page of our own around a frame hears of it itself; the frame gets that page's version.
+                if (frameElement) return;
+                // Once in a tab: a page that a service worker keeps would load itself for ever.
+                try {
+                  const tab = sessionStorage;
+                  if (tab.castreeReady === (tab.castreeReady = detail.version)) return;
+                } catch (error) {}
+              }
+              emit(name, detail);
             } else emit('message', kind === 'B' ? rest.buffer : textOf(rest));
           };
 

@@ -22,6 +22,9 @@ public struct ResponseHead: Sendable, Hashable {
         return bytes
     }
 
+    /// Whether a cache that many share may keep the response (RFC 9111, section 5.2.2.9).
+    var isPublic: Bool { written.contains(Array("\r\nCache-Control: public".utf8)) }
+
     /// Heads are the same when their bytes are.
     public static func == (left: ResponseHead, right: ResponseHead) -> Bool {
         left.status == right.status && left.bytes == right.bytes

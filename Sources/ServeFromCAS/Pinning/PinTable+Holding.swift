@@ -20,6 +20,8 @@ extension PinTable {
     mutating func attach(
         _ connection: UInt64, _ browser: String, _ number: UInt64, _ now: Duration
     ) {
+        if !doubts.isEmpty { doubts[connection] = nil }
+        if !crowds.isEmpty { release(crowdOf: connection, now) }
         if let held = connections[connection], held.browser == browser, held.load == number {
             return
         }
@@ -34,7 +36,41 @@ extension PinTable {
 
     /// A connection has ended: its page counts for the grace from now on.
     package mutating func close(connection: UInt64, now: Duration) {
+        doubts[connection] = nil
+        release(crowdOf: connection, now)
         detach(connection, now)
+    }
+
+    /// A request of which it cannot be told which page's it is.
+    mutating func doubt(
+        _ versions: [VersionName], of request: PinRequest, _ cookie: PinCookie
+    ) -> Decision {
+        doubts[request.connection] = cookie.browser
+        return .doubt(versions)
+    }
+
+    /// Holds all live loads of a browser; they are not chosen anew while the connection lasts.
+    mutating func holdAll(
+        _ name: String, _ session: String, _ connection: UInt64, _ now: Duration
+    ) {
+        guard crowds[connection] == nil, var browser = browsers[name] else { return }
+        var numbers: [UInt64] = []
+        for index in browser.loads.indices where isLive(browser.loads[index], now) {
+            browser.loads[index].connections += 1
+            numbers.append(browser.loads[index].number)
+        }
+        browsers[name] = browser
+        crowds[connection] = Crowd(session: session, browser: name, loads: numbers)
+    }
+
+    mutating func release(crowdOf connection: UInt64, _ now: Duration) {
+        guard let crowd = crowds.removeValue(forKey: connection) else { return }
+        for number in crowd.loads {
+            change(crowd.browser, number) { load in
+                load.connections -= 1
+                load.usedAt = max(load.usedAt, now)
+            }
+        }
     }
 
     private mutating func detach(_ connection: UInt64, _ now: Duration) {

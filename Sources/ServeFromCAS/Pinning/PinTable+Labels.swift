@@ -4,7 +4,7 @@ import VersionTree
 extension PinTable {
     /// The label of a version's pages in a browser; one for both if there was none.
     ///
-    /// `nil` if pages of six other versions still live there.
+    /// `nil` if pages of six other versions still live there, or pages whose labels are not known.
     mutating func label(
         for version: VersionName, _ name: String, _ now: Duration
     ) -> PageLabel? {
@@ -13,6 +13,8 @@ extension PinTable {
         var found: PageLabel?
         if let known = browser.labels.firstIndex(where: { $0.version == version }) {
             found = browser.labels.remove(at: known).label
+        } else if browser.hasLostLabels {
+            return nil
         } else {
             // In turn, so that one is used again as late as can be.
             let last = Int(browser.labels.last?.label.hints ?? 0)
@@ -32,27 +34,40 @@ extension PinTable {
     }
 
     /// After a restart of the server the cookie says which label the newest page's version had.
-    mutating func recall(_ cookie: PinCookie, _ now: Duration) {
-        guard let label = cookie.label, browsers[cookie.browser]?.labels.isEmpty ?? true else {
-            return
-        }
-        browsers[cookie.browser, default: Browser(usedAt: now)].labels = [(label, cookie.version)]
+    ///
+    /// Not which labels the others have: none is given to a further version then.
+    ///
+    /// - Parameter isLabelling: whether the browser is known to be one that labels requests, although
+    ///   the cookie has no label.
+    mutating func recall(_ cookie: PinCookie, isLabelling: Bool, _ now: Duration) {
+        let hasOthers = !cookie.others.isEmpty
+        guard cookie.label != nil || (isLabelling && hasOthers),
+            browsers[cookie.browser]?.labels.isEmpty ?? true
+        else { return }
+        var browser = browsers[cookie.browser] ?? Browser(usedAt: now)
+        if let label = cookie.label { browser.labels = [(label, cookie.version)] }
+        if hasOthers { browser.hasLostLabels = true }
+        browsers[cookie.browser] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
     }
 
-    /// Serves a request whose version its label says.
+    /// Notes a request whose version its label says.
     mutating func serve(
-        _ request: PinRequest, _ name: String, _ version: VersionName, _ label: PageLabel,
-        _ now: Duration
-    ) -> Decision {
+        _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
+    ) {
         browsers[name]?.hasShownCookie = true
         browsers[name]?.usedAt = now
         let live = browsers[name]?.loads.filter { $0.version == version && isLive($0, now) } ?? []
         let load = live.last { $0.path == request.referrer } ?? live.last
         guard let load else {
-            // It was taken for closed.
+            // It was taken for closed. It is the oldest again, not one that is loading: what others ask
+            // for without a label is not its own.
             note(request, name, version, now)
-            return .serve(version, cookie: nil, label: label)
+            guard var browser = browsers[name], var old = browser.loads.popLast() else { return }
+            old.begunAt = now - limits.loadingMax - .seconds(1)
+            browser.loads.insert(old, at: 0)
+            browsers[name] = browser
+            return
         }
         change(name, load.number) { load in
             load.usedAt = now
@@ -60,7 +75,6 @@ extension PinTable {
         }
         attach(request.connection, name, load.number, now)
         if request.load == .frame { note(request, name, version, now, parent: load.number) }
-        return .serve(version, cookie: nil, label: label)
     }
 }
 

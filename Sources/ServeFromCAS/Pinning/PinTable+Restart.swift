@@ -5,12 +5,12 @@ import VersionTree
 extension PinTable {
     /// The versions of a browser's other pages, for the cookie that its newest page gets.
     func otherVersions(_ name: String, _ now: Duration) -> [VersionName] {
-        guard let loads = browsers[name]?.loads, let newest = loads.last else { return [] }
+        let pages = browsers[name]?.loads.filter { $0.parent == nil && isLive($0, now) } ?? []
+        guard let newest = pages.last else { return [] }
         var result: [VersionName] = []
         // Of one path and version there may be several pages.
         if newest.pages > 1 { result.append(newest.version) }
-        for load in loads.dropLast().reversed()
-        where load.parent == nil && isLive(load, now) && !result.contains(load.version) {
+        for load in pages.dropLast().reversed() where !result.contains(load.version) {
             result.append(load.version)
         }
         return Array(result.prefix(PinCookie.othersMax))
@@ -18,14 +18,18 @@ extension PinTable {
 
     /// Takes the pages for open that the cookie of an earlier run names, if nothing else is known.
     ///
-    /// They count for the grace. A browser that this run has known itself, and has forgotten since it was
-    /// silent, has no such pages.
+    /// They count for the grace, once: what one and the same cookie names is not open for ever. A browser
+    /// that this run has known itself, and has forgotten since it was silent, has no such pages.
     mutating func recallPages(_ request: PinRequest, isPage: Bool, _ now: Duration) {
         guard let cookie = request.cookie, cookie.run != run else { return }
         // The only page there was is loaded again, or asks: nothing else is open.
         if cookie.others.isEmpty, !isPage || request.isReload { return }
         var browser = browsers[cookie.browser] ?? Browser(usedAt: now)
-        guard !browser.loads.contains(where: { isLive($0, now) }) else { return }
+        guard !browser.loads.contains(where: { isLive($0, now) }),
+            recalled[cookie.browser] != cookie
+        else { return }
+        if recalled.count >= limits.browsers { recalled = [:] }
+        recalled[cookie.browser] = cookie
         browser.hasShownCookie = true
         browser.usedAt = now
         for version in cookie.others.reversed() + [cookie.version] {
@@ -39,5 +43,25 @@ extension PinTable {
         }
         browsers[cookie.browser] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
+    }
+
+    /// The cookie of a page that asks, once more, without the versions whose pages are gone.
+    ///
+    /// It was set at a navigation, when the page that was left still counted. `nil` if it is right. That
+    /// there was another page of its own version is kept: after a restart one load may stand for several.
+    func correction(
+        of cookie: PinCookie, _ request: PinRequest, _ version: VersionName, _ now: Duration
+    ) -> PinCookie? {
+        guard !cookie.others.isEmpty, request.load == .subresource, version == cookie.version,
+            let loads = browsers[cookie.browser]?.loads,
+            loads.last(where: { $0.parent == nil && isLive($0, now) })?.version == version
+        else { return nil }
+        var open = otherVersions(cookie.browser, now)
+        if cookie.others.contains(version), !open.contains(version) { open.append(version) }
+        guard cookie.others.contains(where: { !open.contains($0) }) else { return nil }
+        var corrected = cookie
+        corrected.run = run
+        corrected.others = Array(open.prefix(PinCookie.othersMax))
+        return corrected
     }
 }

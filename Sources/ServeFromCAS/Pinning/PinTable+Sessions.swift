@@ -7,8 +7,12 @@ extension PinTable {
     ///
     /// The first time, the load is the one that the connection's last request was taken for, or another
     /// of that version whose pages have not all sessions yet: which of them is all one, since they are
-    /// of one version.
+    /// of one version. Where that request was in doubt, all loads that may be the page's are held until
+    /// the connection ends.
     package mutating func hold(session: String, connection: UInt64, now: Duration) {
+        if sessions[session] == nil, let browser = doubts[connection] {
+            return holdAll(browser, session, connection, now)
+        }
         guard let holder = sessions[session] ?? begin(session, connection, now) else { return }
         if !isThere(holder) { revive(session, holder, now) }
         guard let held = sessions[session] else { return }
@@ -24,6 +28,9 @@ extension PinTable {
 
     /// A session has ended: one page less, and no doubt about it.
     package mutating func leave(session: String, now: Duration) {
+        for (connection, crowd) in crowds where crowd.session == session {
+            release(crowdOf: connection, now)
+        }
         guard let holder = sessions.removeValue(forKey: session) else { return }
         var isOver = false
         change(holder.browser, holder.load) { load in

@@ -90,6 +90,8 @@ package struct PinTable: Sendable {
         // The labels given to pages, the oldest first; kept longer than the loads, since a page may come
         // back from the browser's history without asking for itself.
         var labels: [(label: PageLabel, version: VersionName)] = []
+        // Pages of an earlier run may have labels that are not known: no label is free.
+        var hasLostLabels = false
     }
 
     /// The page of a session of the bridge.
@@ -100,12 +102,25 @@ package struct PinTable: Sendable {
         var version: VersionName
     }
 
+    /// What a page holds of which it cannot be told which it is: it is one of these.
+    struct Crowd: Sendable {
+        var session: String
+        var browser: String
+        var loads: [UInt64]
+    }
+
     var limits: Limits
     /// Tells the runs of a server apart: its cookies say which of them set them.
     let run: String
     var sessions: [String: Holder] = [:]
     var browsers: [String: Browser] = [:]
     var connections: [UInt64: (browser: String, load: UInt64)] = [:]
+    /// The browsers of connections whose last request was in doubt.
+    var doubts: [UInt64: String] = [:]
+    /// What the connections of such pages hold: all loads that may be the page's.
+    var crowds: [UInt64: Crowd] = [:]
+    /// The cookies of earlier runs whose pages were taken for open, by browser.
+    var recalled: [String: PinCookie] = [:]
     var nextLoad: UInt64 = 0
 
     /// - Parameter run: 1 to 16 letters and digits, others at each start of the server.
@@ -147,7 +162,9 @@ package struct PinTable: Sendable {
         if isPage {
             let browser = request.cookie?.browser ?? newBrowser()
             begin(request, browser, current, now)
-            if let cookie = request.cookie { recall(cookie, now) }
+            if let cookie = request.cookie {
+                recall(cookie, isLabelling: request.canBeLabelled, now)
+            }
             let label = request.canBeLabelled ? label(for: current, browser, now) : nil
             let cookie = PinCookie(
                 browser: browser, version: current, label: label, run: run,
@@ -158,22 +175,26 @@ package struct PinTable: Sendable {
         guard let cookie = request.cookie else {
             return withoutCookie(request, current, now, contains)
         }
-        recall(cookie, now)
+        recall(cookie, isLabelling: false, now)
         if let label = request.label, let browser = browsers[cookie.browser],
-            !browser.labels.isEmpty
+            !browser.labels.isEmpty || browser.hasLostLabels
         {
             // A page of whose label nothing is known is of no version that is.
             guard let version = browser.labels.first(where: { $0.label == label })?.version else {
-                return .doubt([])
+                return doubt([], of: request, cookie)
             }
-            return serve(request, cookie.browser, version, label, now)
+            serve(request, cookie.browser, version, now)
+            return .serve(
+                version, cookie: correction(of: cookie, request, version, now), label: label)
         }
         guard let place = browsers.index(forKey: cookie.browser),
             browsers.values[place].loads.contains(where: { isLive($0, now) })
         else {
             // Forgotten, or the server was started anew: the cookie remembers.
             note(request, cookie.browser, cookie.version, now)
-            return .serve(cookie.version, cookie: nil, label: request.label)
+            return .serve(
+                cookie.version, cookie: correction(of: cookie, request, cookie.version, now),
+                label: request.label)
         }
         browsers.values[place].hasShownCookie = true
         browsers.values[place].usedAt = now
@@ -185,7 +206,9 @@ package struct PinTable: Sendable {
                 browsers.values[place].loads[load].version
             )
             attach(request.connection, cookie.browser, number, now)
-            return .serve(version, cookie: nil, label: request.label)
+            return .serve(
+                version, cookie: correction(of: cookie, request, version, now),
+                label: request.label)
         }
         var browser = browsers.values[place]
         let live = browser.loads.indices.filter { isLive(browser.loads[$0], now) }
@@ -209,7 +232,7 @@ package struct PinTable: Sendable {
             return .serve(newest.version, cookie: nil, label: nil)
         }
         browsers[cookie.browser] = browser
-        return .doubt(versions)
+        return doubt(versions, of: request, cookie)
     }
 
     /// Where the load stands that a request is of, if a browser's live loads are all of one version.

@@ -107,7 +107,8 @@ extension AppHandler {
                 // On a 304, too: the stored response may have another.
                 response.head.add("Permissions-Policy", PageLabel.policy(label))
             }
-            if let cookie {
+            // What any cache may keep and give to others holds nobody's cookie.
+            if let cookie, request.load != .subresource || !response.head.isPublic {
                 response.head.add("Set-Cookie", cookie.setCookie(cookieName, isSecure: isSecure))
             }
             return .response(adding(cookies, to: response))
@@ -116,9 +117,9 @@ extension AppHandler {
             guard unknown.isEmpty else {
                 return fetch(unknown, head, exchange, fetched, then: then)
             }
+            // One that was retired when no server held it has no pages any more.
             let entries = versions.compactMap { find($0, fetched) ?? nil }
-            guard entries.count == versions.count, let first = entries.first,
-                PinTable.agree(entries.map(\.site), on: head)
+            guard let first = entries.first, PinTable.agree(entries.map(\.site), on: head)
             else { return .response(adding(cookies, to: PinTable.refusal(head.method))) }
             let response = respond(head, first, fetched, exchange)
             return .response(adding(cookies, to: response))

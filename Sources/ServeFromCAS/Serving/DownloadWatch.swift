@@ -14,18 +14,51 @@ final class DownloadWatch: Sendable {
         var told: (version: String, total: Int64)?
         /// Not before; a look costs what the incomplete versions name.
         var nextAt = Duration.zero
+        /// How long the looks pause because nothing grows.
+        var idle = Duration.zero
+        var isLooking = false
     }
 
     /// A look that takes long is made the more rarely: all of them take a tenth of one processor at most.
     private static let restFactor = 10
+    /// While what is incomplete stands still the pauses double, from one to the other.
+    private static let idle = (first: Duration.milliseconds(500), last: Duration.seconds(30))
 
     private let versions: VersionStore
     private let state = Mutex(State())
+    /// Looks are made apart: at many objects one takes seconds.
+    let work = StoreQueue()
 
     init(_ versions: VersionStore) { self.versions = versions }
 
     /// Forgets what was seen: nobody listens.
-    func rest() { state.withLock { $0 = State() } }
+    func rest() {
+        state.withLock { state in
+            // One that is under way goes on being the only one.
+            let isLooking = state.isLooking
+            state = State()
+            state.isLooking = isLooking
+        }
+    }
+
+    /// Looks on a thread of its own, if it is time, and tells what there is to tell.
+    ///
+    /// Never waits.
+    func look(now: Duration, tell: @escaping @Sendable (BridgeEvent) -> Void) {
+        let isDue = state.withLock { state -> Bool in
+            guard !state.isLooking, now >= state.nextAt else { return false }
+            state.isLooking = true
+            return true
+        }
+        guard isDue else { return }
+        let isTaken = work.add {
+            let event = self.look(now: now)
+            self.state.withLock { $0.isLooking = false }
+            if let event { tell(event) }
+        }
+        // Without a thread it is tried again.
+        if !isTaken { state.withLock { $0.isLooking = false } }
+    }
 
     /// What there is to tell since the last look; may wait for the disk.
     ///
@@ -35,9 +68,8 @@ final class DownloadWatch: Sendable {
         let began = SystemClock.now
         // Pages do without; who downloads is told of a store that cannot be read.
         guard let progress = try? versions.progress() else { return nil }
-        let pause = (SystemClock.now - began) * Self.restFactor
+        let took = SystemClock.now - began
         let (grown, gone) = state.withLock { state -> (VersionProgress?, (String, Int64)?) in
-            state.nextAt = now + pause
             var grown: VersionProgress?
             for each in progress where grown == nil {
                 guard let before = state.seen[each.version], each.presentBytes > before else {
@@ -45,8 +77,12 @@ final class DownloadWatch: Sendable {
                 }
                 grown = each
             }
+            let before = state.seen
             state.seen = [:]
             for each in progress { state.seen[each.version] = each.presentBytes }
+            let isIdle = !progress.isEmpty && state.seen == before
+            state.idle = isIdle ? min(max(state.idle * 2, Self.idle.first), Self.idle.last) : .zero
+            state.nextAt = now + max(took * Self.restFactor, state.idle)
             var gone: (String, Int64)?
             if let told = state.told, state.seen[told.version] == nil {
                 gone = told

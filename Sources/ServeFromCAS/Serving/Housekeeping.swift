@@ -54,7 +54,8 @@ enum Housekeeping {
 
     private static func lookAtDownloads(_ handler: AppHandler, _ now: Duration) {
         guard !handler.bridge.sessions.isEmpty else { return handler.downloads.rest() }
-        if let event = handler.downloads.look(now: now) { handler.bridge.publish(event) }
+        let bridge = handler.bridge
+        handler.downloads.look(now: now) { bridge.publish($0) }
     }
 
     /// Lets go of versions that no page has any more.

@@ -116,7 +116,12 @@ final class SiteShelf: Sendable {
         do throws(StoreError) {
             let root = versions.directories.root.raw
             let status = try versions.fileSystem.status(root, StoreLayout.lifecycle)
-            let isKnown = state.withLock { $0.hasRead && $0.status == status }
+            let isKnown = state.withLock { state -> Bool in
+                guard state.hasRead, state.status == status else { return false }
+                // What could not be looked at for a moment is what it was.
+                state.trouble = nil
+                return true
+            }
             if isKnown { return nil }
             let lifecycle = try versions.lifecycle()
             // Opened before it is shown: a version that cannot be shown does not become current.

@@ -131,6 +131,9 @@ import Testing
             ("css/site.css is missing, too", "… is missing, too"),
             ("the network is gone; 3 of 7, 50 %", "the network is gone; 3 of 7, 50 %"), ("", ""),
             ("/", "…"), ("\"", "\"…\""), ("a: ", "a: "),
+            ("redirected (to https://)", "redirected (to https://)"), ("http://", "http://"),
+            ("https://,", "https://,"), ("x://", "x://"), ("://", "://"),
+            ("https:///etc/passwd.", "https:///…."),
         ])
     func paths(text: String, expected: String) {
         #expect(withoutPaths(text) == expected)

@@ -106,6 +106,49 @@ import VersionTree
         #expect(origin.requests.last?["range"] == "bytes=100000-")
     }
 
+    /// An answer with bytes of the document, and whatever fields are given.
+    private func answer(_ status: String, _ bytes: Range<Int>, _ fields: String) -> Fault {
+        let part = Self.text.dropFirst(bytes.lowerBound).prefix(bytes.count)
+        return .raw(
+            "HTTP/1.1 \(status)\r\nContent-Type: application/json\r\nETag: \(tag ?? "")\r\n"
+                + "Content-Length: \(bytes.count)\r\n\(fields)\r\n\r\n\(part)")
+    }
+
+    @Test("goes on where a part was shorter than what was asked for (RFC 9110, section 15.3.7)")
+    func shortPart() throws {
+        let parts = [100_000..<100_100, 100_100..<250_000, 250_000..<299_999]
+        origin.play(
+            [.cut(after: 100_000)]
+                + parts.map { part in
+                    answer(
+                        "206 Partial Content", part,
+                        "Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/300000")
+                }, on: Self.path)
+        expectWhole(try fetch())
+        #expect(
+            origin.requests.map { $0["range"] }
+                == [nil] + [100_000, 100_100, 250_000, 299_999].map { "bytes=\($0)-" })
+    }
+
+    @Test("is asked for encoded again where it never comes otherwise")
+    func alwaysEncoded() throws {
+        let encoded = Gzip.encoded(Array(Self.text.utf8)).count
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n"
+            + "Content-Length: \(encoded)\r\nETag: \"x\"\r\n\r\n"
+        origin.play([.raw(head), .raw(head), .gzip, .raw(head), .gzip], on: Self.path)
+        expectWhole(try fetch { $0.failureCountMax = 8 })
+        #expect(
+            origin.requests.map { $0["accept-encoding"] == "identity" }
+                == [false, false, true, false, false])
+        // Such an answer is a failure as any other: there is an end to it.
+        origin.forgetRequests()
+        origin.play([.raw(head), .raw(head), .gzip], on: Self.path)
+        origin.always(.raw(head), on: Self.path)
+        #expect(code { try fetch { $0.failureCountMax = 6 } } == .network)
+        #expect(origin.requests.count == 6)
+    }
+
     @Test("is given up when nothing new comes, and when there is too much of it")
     func givenUp() throws {
         #expect(code { try fetch(limit: 299_999) } == .tooLarge)

@@ -93,6 +93,18 @@ import VersionTree
         #expect(try await check() == ("3", false))
     }
 
+    @Test("forces nobody who runs a newer one that this pointer offers to others only")
+    func newerForOthers() async throws {
+        try offer("1", ReleaseOffer(isMandatory: true))
+        try offer("2")
+        let key = Requirement(kind: Requirement.compatibility, value: "xyz")
+        try offer("3", ReleaseOffer(requirements: [key]))
+        // It did not come from the channel: only the pointer says when it was offered.
+        try fixture.device.add("3", ["index.html": "<h1>three</h1>"])
+        try fixture.device.versions.activate("3")
+        #expect(try await check() == ("2", false))
+    }
+
     @Test("forces a device whose version was withdrawn, if it was offered after that one")
     func withdrawn() async throws {
         try await live("1")

@@ -113,6 +113,28 @@ struct PageLabelTests {
         #expect(browser.get(old) == "doubt")
     }
 
+    @Test(
+        "is given to no other version while pages of an earlier run may have it", arguments: 1...3)
+    func lost(_ restarts: Int) throws {
+        var browser = try browser()
+        let first = browser.go()
+        browser.current = try VersionName("B")
+        let second = browser.go()
+        // Back to the first: the cookie has its label only.
+        browser.current = try VersionName("A")
+        #expect(browser.go("/other") == first)
+        browser.current = try VersionName("C")
+        for number in 0..<restarts {
+            browser.table = PinTable(run: "run\(number)")
+            let third = browser.go("/third")
+            #expect(third == nil)
+            #expect(browser.get(second) == "doubt")
+            #expect(["doubt", "A"].contains(browser.get(first)))
+            browser.now += .seconds(10)
+            #expect(browser.get(second) == "doubt")
+        }
+    }
+
     @Test("that was never given is of no version")
     func unknown() throws {
         var browser = try browser()

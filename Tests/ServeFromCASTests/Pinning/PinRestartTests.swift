@@ -31,7 +31,7 @@ struct PinRestartTests {
             restart(&server)
             #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
             #expect(server.pinned == ["A", "B"])
-            server.wait(3600)
+            server.wait(60)
             #expect(server.get("/late.js", by: browser, from: "/other") == "doubt")
         }
         // A script that only one of them has says which.
@@ -51,6 +51,83 @@ struct PinRestartTests {
         // And through a second restart.
         restart(&server)
         #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+    }
+
+    @Test("are in doubt for the grace only, if none of them has the bridge")
+    func graceOnly() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        _ = server.go("/", in: &browser)
+        restart(&server)
+        #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+        server.wait(61)
+        for _ in 0..<3 {
+            server.table.expire(now: server.now)
+            #expect(server.get("/late.js", by: browser, from: "/") == "B")
+            // Silent, until nothing is known of it.
+            server.table.close(connection: 1, now: server.now)
+            server.wait(3600)
+        }
+    }
+
+    @Test("are those that are open still, not the one that a tab has left long before")
+    func corrected() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        _ = server.go("/next", in: &browser)
+        #expect(browser.cookie?.others == [server.a])
+        func late() -> PinRequest {
+            PinRequest(
+                load: .subresource, path: Array("/late.js".utf8), referrer: Array("/next".utf8),
+                cookie: browser.cookie, connection: 1)
+        }
+        func cookie(_ decision: PinTable.Decision) -> PinCookie? {
+            guard case .serve(let version, let cookie, _) = decision else { return nil }
+            #expect(version == server.b)
+            return cookie
+        }
+        #expect(cookie(server.ask(late())) == nil, "the page that was left still counts")
+        server.wait(61)
+        let corrected: PinCookie = try #require(cookie(server.ask(late())))
+        browser.cookie = corrected
+        #expect(browser.cookie?.others == [])
+        #expect(cookie(server.ask(late())) == nil)
+        restart(&server)
+        #expect(server.get("/late.js", by: browser, from: "/next") == "B")
+    }
+
+    @Test("stay open while a page with the bridge may be theirs, however long the other is gone")
+    func bridges() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser, connection: 1)
+        server.current = server.b
+        _ = server.go("/", in: &browser, connection: 2)
+        restart(&server)
+        for (session, connection) in [("old", UInt64(8)), ("new", 9)] {
+            #expect(
+                server.get("/_castree/bridge", by: browser, from: nil, connection: connection)
+                    == "doubt")
+            server.table.hold(session: session, connection: connection, now: server.now)
+            server.table.hold(session: session, connection: connection, now: server.now)
+        }
+        _ = server.go("/", in: &browser, isReload: true, connection: 2)
+        server.table.leave(session: "new", now: server.now)
+        server.table.close(connection: 9, now: server.now)
+        for _ in 0..<3 {
+            server.wait(3600)
+            server.table.expire(now: server.now)
+            #expect(server.get("/late.js", by: browser, from: "/", connection: 3) == "doubt")
+            #expect(server.pinned == ["A", "B"])
+        }
+        // It goes: nothing holds its version any more.
+        server.table.leave(session: "old", now: server.now)
+        server.table.close(connection: 8, now: server.now)
+        server.wait(61)
+        #expect(server.pinned == ["B"])
+        #expect(server.get("/late.js", by: browser, from: "/", connection: 3) == "B")
+        #expect(server.table.crowds.isEmpty)
     }
 
     @Test("are of the only version there was, be it of one page or of several")

@@ -43,7 +43,13 @@ struct PinTableTests {
                 cookie: browser.cookie, connection: connection ?? browser.connection)
             switch ask(request) {
             case .serve(let version, let cookie, _):
-                #expect(cookie == nil, "only pages set it")
+                // Only pages set it, and who finds that others are gone.
+                if let cookie, let old = browser.cookie {
+                    #expect(!old.others.allSatisfy(cookie.others.contains))
+                    #expect(cookie.version == old.version && cookie.browser == old.browser)
+                } else {
+                    #expect(cookie == nil)
+                }
                 return version.description
             case .doubt(let versions):
                 #expect(versions.count > 1)

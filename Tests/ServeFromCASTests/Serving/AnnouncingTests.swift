@@ -76,6 +76,27 @@ struct AnnouncingTests {
         }
     }
 
+    @Test("is not kept back for ever by a file that could not be looked at for a moment")
+    func oneFailedLook() throws {
+        let store = try store()
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.open(
+            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        let notices = Sink<String>()
+        let shelf = try SiteShelf(versions, SiteOptions()) { notices.add($0) }
+        shelf.refresh()
+        for count in 1...2 {
+            disk.arm(.fail(5, at: 1, of: [.status], path: "lifecycle.json"))
+            shelf.refresh()
+            #expect(!shelf.isFollowing)
+            shelf.refresh()
+            #expect(shelf.isFollowing)
+            #expect(notices.all.count == count)
+        }
+        #expect(shelf.current?.site.version.description == "1")
+    }
+
     @Test(
         "is nothing while the version before it is being tried, and comes when that has confirmed")
     func afterAnother() throws {

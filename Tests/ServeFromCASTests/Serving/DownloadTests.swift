@@ -1,4 +1,5 @@
 import CASStore
+import Dispatch
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -58,6 +59,48 @@ struct DownloadTests {
         #expect(watch.look(now: .seconds(3000)) == nil)
     }
 
+    @Test("is looked for ever more rarely, up to half a minute, while nothing grows")
+    func idle() throws {
+        let store = try begun()
+        let watch = DownloadWatch(store.versions)
+        for look in 1...9 { #expect(watch.look(now: .seconds(look * 1000)) == nil) }
+        try put(Self.large, into: store)
+        #expect(watch.look(now: .seconds(9029)) == nil)
+        #expect(watch.look(now: .seconds(10_000)) == .progress(done: 600_015, total: 600_020))
+    }
+
+    @Test("is looked for on a thread of its own: whoever wants it told does not wait")
+    func apart() throws {
+        let store = try begun()
+        let watch = DownloadWatch(store.versions)
+        // A thread that holds up all looks until it may go on.
+        let (begun, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        #expect(
+            watch.work.add {
+                begun.signal()
+                ended.wait()
+            })
+        begun.wait()
+        let told = Sink<BridgeEvent>()
+        watch.look(now: .seconds(1000)) { told.add($0) }
+        // Nothing is there to be told before the put; and one look at a time.
+        watch.look(now: .seconds(2000)) { told.add($0) }
+        #expect(told.all.isEmpty)
+        ended.signal()
+        wait(for: watch)
+        try put(Self.large, into: store)
+        watch.look(now: .seconds(3000)) { told.add($0) }
+        wait(for: watch)
+        #expect(told.all == [.progress(done: 600_015, total: 600_020)])
+    }
+
+    /// Waits until all looks that were asked for are made.
+    private func wait(for watch: DownloadWatch) {
+        let done = DispatchSemaphore(value: 0)
+        #expect(watch.work.add { done.signal() })
+        done.wait()
+    }
+
     @Test("comes to pages with the bridge, and is not looked for while there are none")
     func told() throws {
         let store = try begun()
@@ -67,6 +110,7 @@ struct DownloadTests {
         try browser.navigate()
         let page = try SocketPage(browser)
         app.look(after: .seconds(2000))
+        wait(for: app.server.handler.downloads)
         try put(Self.large, into: store)
         app.look(after: .seconds(3000))
         try page.run { !$0.payloads("progress").isEmpty }

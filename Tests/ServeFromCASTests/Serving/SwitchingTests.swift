@@ -143,6 +143,26 @@ struct SwitchingTests {
         #expect(try browser.navigate().text.contains("two"))
     }
 
+    @Test("is not refused for the sake of a version that was retired while the server was down")
+    func otherGone() async throws {
+        let store = try TemporaryStore.app()
+        let first = try TestApp(store)
+        let browser = try first.browser()
+        try browser.navigate()
+        try store.versions.activate("2")
+        try browser.navigate("/help/")
+        await first.stop()
+        try store.reopened().retire("1")
+        let second = try TestApp.again {
+            try TestApp(store) { $0.port = .exactly(first.port) }
+        }
+        let again = try second.browser()
+        again.cookies = browser.cookies
+        #expect(try again.load("/app.js").text == "run('two')")
+        #expect(try again.load("/same.txt").text == "the same in all")
+        #expect(try again.load("/gone.js").status == 404)
+    }
+
     @Test("holds no version any more once its server has stopped")
     func stopped() async throws {
         let app = try TestApp(TemporaryStore.app())
