@@ -21,6 +21,12 @@ extension StoreError {
             + "index, which is then made from what is there"
     }
 
+    /// The error of a name that no version has.
+    package static func noVersion(_ name: String) -> StoreError {
+        StoreError(
+            .noVersion, "there is no version \"\(printable(name))\"; castree versions lists them")
+    }
+
     /// The error of a name that is taken.
     package static func versionExists(_ name: String) -> StoreError {
         StoreError(

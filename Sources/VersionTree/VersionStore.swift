@@ -69,8 +69,7 @@ public final class VersionStore: Sendable {
     package var directories: StoreDirectories { store.directories }
 
     static func noVersion(_ name: String) -> StoreError {
-        StoreError(
-            .noVersion, "there is no version \"\(printable(name))\"; castree versions lists them")
+        StoreError.noVersion(name)
     }
 
     /// The row of a registered version.

@@ -59,10 +59,7 @@ extension Store {
                 // Names of versions are ASCII.
                 for name in names where !rows.contains(where: { $0.name == name }) {
                     guard let row = try index.version(name, connection) else {
-                        throw StoreError(
-                            .noVersion,
-                            "there is no version \"\(printable(name))\"; castree versions lists them"
-                        )
+                        throw StoreError.noVersion(name)
                     }
                     rows.append(row)
                 }

@@ -231,6 +231,10 @@ package struct PinTable: Sendable {
             }
             return .serve(newest.version, cookie: nil, label: nil)
         }
+        // Whichever page asks, it is not closed.
+        for index in live where versions.contains(browser.loads[index].version) {
+            browser.loads[index].usedAt = now
+        }
         browsers[cookie.browser] = browser
         return doubt(versions, of: request, cookie)
     }

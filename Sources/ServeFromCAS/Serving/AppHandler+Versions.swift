@@ -117,9 +117,11 @@ extension AppHandler {
             guard unknown.isEmpty else {
                 return fetch(unknown, head, exchange, fetched, then: then)
             }
-            // One that was retired when no server held it has no pages any more.
+            // What a version had that was retired while no server held it cannot be told: it may be
+            // the page's.
             let entries = versions.compactMap { find($0, fetched) ?? nil }
-            guard let first = entries.first, PinTable.agree(entries.map(\.site), on: head)
+            guard entries.count == versions.count, let first = entries.first,
+                PinTable.agree(entries.map(\.site), on: head)
             else { return .response(adding(cookies, to: PinTable.refusal(head.method))) }
             let response = respond(head, first, fetched, exchange)
             return .response(adding(cookies, to: response))

@@ -71,6 +71,23 @@ struct PinRestartTests {
         }
     }
 
+    @Test("are in doubt as long as one of them keeps asking")
+    func asking() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        _ = server.go("/", in: &browser, connection: 2)
+        restart(&server)
+        for _ in 0..<10 {
+            #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+            // Connections come and go between its requests.
+            server.table.close(connection: 1, now: server.now)
+            server.wait(50)
+            server.table.expire(now: server.now)
+        }
+        #expect(server.pinned == ["A", "B"])
+    }
+
     @Test("are those that are open still, not the one that a tab has left long before")
     func corrected() throws {
         var (server, browser) = try started()
