@@ -42,6 +42,7 @@ extension Invocation {
         var options = TransportOptions()
         options.stallTimeout = try duration("timeout") ?? options.stallTimeout
         options.connectTimeout = try duration("connect-timeout") ?? options.connectTimeout
+        options.totalTimeout = try duration("total-timeout")
         options.proxy = try value("proxy")
         options.certificatesFile = try value("cacert")
         options.userAgent = "castree/\(program.version)"

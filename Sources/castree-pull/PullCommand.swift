@@ -106,13 +106,15 @@ extension Invocation {
         case "version" where !value.isEmpty: app.version = value
         case "compatibility" where !value.isEmpty: app.compatibility = value
         case "runtimeVersion" where !value.isEmpty: app.runtimeVersion = value
+        case "fingerprint" where !value.isEmpty: app.fingerprint = value
+        case "group" where !value.isEmpty: app.groups.insert(value)
         case "nativeInterface":
             guard let number = Int64(value) else { fallthrough }
             app.nativeInterface = number
         default:
             throw CommandError.usage(
-                "--app takes version=, compatibility=, runtimeVersion= or nativeInterface= and a "
-                    + "value, as in version=2.1.0; not '\(trait)'")
+                "--app takes version=, compatibility=, runtimeVersion=, nativeInterface=, "
+                    + "fingerprint= or group= and a value, as in version=2.1.0; not '\(trait)'")
         }
     }
 

@@ -97,6 +97,8 @@ import Testing
 @Suite struct LabelTests {
     // RFC 1321 A.5, RFC 3174 7.3, FIPS 180-4: digests of "abc".
     static let digests: [(DigestAlgorithm, String)] = [
+        // ITU-T V.42; `python3 -c 'import zlib; print(hex(zlib.crc32(b"abc")))'`.
+        (.crc32, "352441c2"),
         (.md5, "900150983cd24fb0d6963f7d28e17f72"),
         (.sha1, "a9993e364706816aba3e25717850c26c9cd0d89d"),
         (.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),

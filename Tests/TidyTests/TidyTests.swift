@@ -49,7 +49,7 @@ import Testing
     @Test(arguments: [
         ("CSQLite", ["Sources/CASStore/SQLite/"]),
         ("CXXHash", ["Sources/CASStore/Identity/Fingerprint.swift"]),
-        ("CCrypto", ["Sources/CASStore/Identity/DigestAlgorithm.swift"]),
+        ("CCrypto", ["Sources/CASStore/Identity/Digester.swift"]),
         ("CCurl", ["Sources/CurlTransport/"]),
         ("CTLS", ["Sources/ServeFromCAS/TLS/"]),
         (
@@ -142,6 +142,7 @@ import Testing
     @Test(arguments: [
         ("README.md", "Snippets/Tour.swift"),
         ("docs/for-plugin-authors.md", "Snippets/Updates.swift"),
+        ("docs/for-plugin-authors.md", "Snippets/Managed.swift"),
     ])
     func `a document shows the program that is compiled`(
         _ document: String, _ program: String

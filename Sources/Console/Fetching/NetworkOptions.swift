@@ -9,6 +9,9 @@ extension Option {
             .text(
                 "connect-timeout", placeholder: "TIME", "give up connecting after so long",
                 fallback: "20s"),
+            .text(
+                "total-timeout", placeholder: "TIME",
+                "end any request that takes so long in all; the next one goes on from there"),
             .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
             .text(
                 "cacert", placeholder: "FILE",

@@ -46,7 +46,8 @@ extension Command {
                     "the identity that staged roll-outs choose by; kept out of reports"),
                 .text(
                     "app", placeholder: "KIND=VALUE",
-                    "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=",
+                    "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=, "
+                        + "fingerprint=; group= for each group that the device is in",
                     repeats: true),
                 .text("platform", placeholder: "NAME", "the app's platform, such as ios"),
                 .flag("force", "take a version that is banned, rolled out to others, or unsuited"),

@@ -9,6 +9,11 @@ public struct AppTraits: Sendable, Hashable {
     public var runtimeVersion: String?
     /// The number of its native interface; larger ones can do what smaller ones can (chcp).
     public var nativeInterface: Int64?
+    /// What was computed of its native code when it was built (Expo's and hot-updater's
+    /// `fingerprint`): equal ones run the same releases.
+    public var fingerprint: String?
+    /// The groups that this device is in: testers, a cohort, a customer.
+    public var groups: Set<String> = []
 
     /// An app that says nothing of itself.
     public init() {}
@@ -41,6 +46,8 @@ public struct AppTraits: Sendable, Hashable {
             return difference("compatibility key", wanted, compatibility)
         case Requirement.runtimeVersion:
             return difference("runtime version", wanted, runtimeVersion)
+        case Requirement.fingerprint:
+            return difference("fingerprint", wanted, fingerprint)
         case Requirement.minimumAppVersion:
             guard let least = SemanticVersion(padding: wanted) else {
                 return "it asks for app version \(wanted), which is no version"
@@ -93,6 +100,8 @@ extension Requirement {
     public static let compatibility = "compatibility"
     /// Equal to ``AppTraits/runtimeVersion``.
     public static let runtimeVersion = "runtimeVersion"
+    /// Equal to ``AppTraits/fingerprint``.
+    public static let fingerprint = "fingerprint"
     /// At most ``AppTraits/version``.
     public static let minimumAppVersion = "minimumAppVersion"
     /// A ``VersionRange`` that has ``AppTraits/version``.

@@ -3,30 +3,36 @@ public import VersionTree
 
 /// What a release asks and where it stands among its publisher's releases, kept with the version.
 ///
-/// A member `terms` of the version's manifest: `{"order":7,"requirements":[{"kind":"compatibility",
+/// A member `terms` of the version's manifest: `{"order":7,"scope":"stable","requirements":[{"kind":"compatibility",
 /// "value":"…"}]}`. An app update reads it: what the new app cannot run is not gone back to.
 public struct ReleaseTerms: Sendable, Hashable {
     /// Orders releases of one origin: a larger one is newer.
     public var order: Int64?
+    /// Within what ``order`` means something: the channel of a castree origin; nil if it is not known.
+    public var scope: String?
     /// What an app must fulfil to run it.
     public var requirements: [Requirement]
 
     /// Makes terms.
-    public init(order: Int64? = nil, requirements: [Requirement] = []) {
+    public init(
+        order: Int64? = nil, scope: String? = nil, requirements: [Requirement] = []
+    ) {
         self.order = order
+        self.scope = scope
         self.requirements = requirements
     }
 
     /// The terms of a release.
     public init(of release: Release) {
-        self.init(order: release.order, requirements: release.requirements)
+        self.init(
+            order: release.order, scope: release.scope, requirements: release.requirements)
     }
 
     /// The terms that a version came with; none for one that was added by hand.
     public init(of manifest: Manifest) {
         let terms = manifest.foreign.first { $0.key == Self.key }?.value
         self.init(
-            order: terms?["order"]?.asInt64,
+            order: terms?["order"]?.asInt64, scope: terms?["scope"]?.asString,
             requirements: (terms?["requirements"]?.asArray ?? []).compactMap { requirement in
                 guard let kind = requirement["kind"]?.asString,
                     let value = requirement["value"]?.asString
@@ -44,6 +50,9 @@ public struct ReleaseTerms: Sendable, Hashable {
         guard order != nil || !requirements.isEmpty else { return nil }
         var members: [JSONValue.Member] = []
         if let order { members.append(.init(key: "order", value: .integer(order))) }
+        if order != nil, let scope {
+            members.append(.init(key: "scope", value: .string(scope)))
+        }
         if !requirements.isEmpty {
             let list = requirements.map { requirement in
                 var members: [JSONValue.Member] = [

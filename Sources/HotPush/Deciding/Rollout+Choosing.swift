@@ -22,7 +22,7 @@ extension Rollout {
     /// Whether a device gets the release; a device without a name gets it when all do.
     func includes(_ device: String?) throws(StoreError) -> Bool {
         if perMille >= 1000 { return true }
-        guard let device, perMille > 0 else { return false }
+        guard let device, perMille > 0, rule == Self.ownRule else { return false }
         return try Self.place(salt: salt, device: device) < perMille
     }
 }

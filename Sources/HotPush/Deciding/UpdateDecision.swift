@@ -12,7 +12,7 @@ public struct UpdateOffer: Sendable, Hashable {
     /// What an app must fulfil.
     public var requirements: [Requirement] = []
     /// Which devices may have it.
-    public var rollout: Rollout?
+    public var audience = Audience()
     /// Whether the app must not go on without it.
     public var isMandatory = false
 
@@ -28,7 +28,7 @@ public struct UpdateOffer: Sendable, Hashable {
         content = try release.contentAddress()
         order = release.order
         requirements = release.requirements
-        rollout = release.rollout
+        audience = release.audience
         isMandatory = release.isMandatory
     }
 }
@@ -127,11 +127,7 @@ extension UpdateOffer {
 
     fileprivate func objections(_ standing: UpdateStanding) throws(StoreError) -> [String] {
         var reasons = standing.app.objections(to: requirements)
-        if let rollout, try !rollout.includes(standing.device) {
-            reasons.append(
-                "it is for \(Self.share(rollout.perMille)) of the devices, and not for this one yet"
-            )
-        }
+        reasons += try audience.objections(device: standing.device, standing.app)
         if let ban = ban(standing) {
             reasons.append("it is banned on this device: \(ban.reason)")
         }
@@ -154,10 +150,6 @@ extension UpdateOffer {
             return standing.lifecycle.ban(of: content)
         }
         return standing.lifecycle.bad.first { $0.version == version }
-    }
-
-    private static func share(_ perMille: Int) -> String {
-        perMille % 10 == 0 ? "\(perMille / 10) %" : "\(perMille / 10).\(perMille % 10) %"
     }
 }
 

@@ -12,7 +12,19 @@ extension Rollout {
         if salt.utf8.count > Self.saltByteCountMax {
             return "the salt of a roll-out has at most \(Self.saltByteCountMax) bytes"
         }
+        if rule != Self.ownRule {
+            return "a channel chooses devices by castree's own rule, not by \(printable(rule))"
+        }
         return nil
+    }
+}
+
+extension OfferedRelease {
+    /// Which devices it is for.
+    var audience: Audience {
+        var audience = Audience()
+        audience.rollout = rollout
+        return audience
     }
 }
 

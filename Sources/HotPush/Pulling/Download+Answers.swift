@@ -155,9 +155,15 @@ extension Download {
             work.content.file, result, head: transfer.head, newByteCount: max(0, newByteCount),
             now: secondsNow(), using: &generator)
         if case .again(let delay) = decision {
-            work.due = .now + delay
+            // A source in trouble does not make the others wait.
+            work.failureCount += 1
+            if work.failureCount % work.sources.count == 0 { work.due = .now + delay }
+            work = fromNextSource(work, isFinal: false) ?? work
             waiting.append(work)
             return
+        }
+        if decision != .pullSpent, let other = fromNextSource(work, isFinal: true) {
+            return waiting.append(other)
         }
         let file = file(of: work.content)
         if let status = transfer.head?.status, status >= 400 {
@@ -177,6 +183,10 @@ extension Download {
         work.validator = nil
         takeBack(&work)
         guard work.wrongCount <= Self.wrongCountMax else {
+            if var other = fromNextSource(work, isFinal: true) {
+                other.wrongCount = 0
+                return waiting.append(other)
+            }
             guard leavesOutWrongContent, file(of: work.content).isOptional else { throw trouble }
             return leaveOut(work)
         }

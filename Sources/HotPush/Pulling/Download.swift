@@ -8,7 +8,10 @@ final class Download: TransferClient {
     /// A content under way or waiting for its turn.
     struct Work {
         let content: DownloadPlan.Content
-        let url: String
+        /// Where it can be had; the first is asked next.
+        var sources: [ContentSource]
+        /// The URL of the first source.
+        var url: String
         /// Not before this moment.
         var due: ContinuousClock.Instant?
         /// A strong validator of the bytes that are staged.
@@ -23,6 +26,10 @@ final class Download: TransferClient {
         var wrongCount = 0
         /// Whether the last answer to a request for the rest was of no use.
         var asksForWhole = false
+        /// How many attempts failed that are worth repeating.
+        var failureCount = 0
+        /// Whether what is staged may be another source's: its validator says nothing, then.
+        var hasMoved = false
         var isResumed = false
     }
 
@@ -56,6 +63,7 @@ final class Download: TransferClient {
     }
 
     let plan: DownloadPlan
+    private let origin: OriginURL
     let format: any ReleaseFormat
     let arrivals: Arrivals
     let inspect: (ReleaseFile, [UInt8]) throws(StoreError) -> Void
@@ -89,6 +97,7 @@ final class Download: TransferClient {
         settled: @escaping ([ArrivedFile]) throws(StoreError) -> Void
     ) {
         self.plan = plan
+        self.origin = origin
         self.format = format
         self.arrivals = arrivals
         self.inspect = inspect
@@ -98,9 +107,12 @@ final class Download: TransferClient {
         unknownByteCountMax = options.fileByteCountMax
         budget = RetryBudget(options.retries)
         queue = plan.contents.map { content in
-            Work(
-                content: content, url: origin.url(of: plan.release.files[content.file].source),
-                validator: plan.release.files[content.file].promisedValidator)
+            let file = plan.release.files[content.file]
+            let sources = file.plainSources
+            return Work(
+                content: content, sources: sources,
+                url: sources.first.map { origin.url(of: $0.reference) } ?? "",
+                validator: file.promisedValidator)
         }
         progress.objectsTotal = plan.contents.count
         progress.bytesTotal = plan.byteCount
@@ -149,6 +161,20 @@ final class Download: TransferClient {
         return queue[position]
     }
 
+    /// The same content from its next source, after the one that failed; nil if there is no other.
+    ///
+    /// - Parameter isFinal: whether the one that failed is not asked again.
+    func fromNextSource(_ work: Work, isFinal: Bool) -> Work? {
+        guard work.sources.count > 1 else { return nil }
+        var work = work
+        let failed = work.sources.removeFirst()
+        if !isFinal { work.sources.append(failed) }
+        work.url = origin.url(of: work.sources[0].reference)
+        work.validator = nil
+        work.hasMoved = true
+        return work
+    }
+
     /// - Returns: nil if everything was staged already.
     private func begin(_ work: Work) throws(StoreError) -> TransferRequest? {
         var work = work
@@ -157,16 +183,18 @@ final class Download: TransferClient {
         var arrival = try arrivals.begin(
             content.name, byteCount: content.byteCount, isProvisional: content.isProvisional,
             labels: file.labels, digests: file.wantedDigests)
+        let isProvable =
+            !content.isProvisional || file.labels.contains(where: \.algorithm.identifiesContent)
         // What is looked at must be whole in memory.
         if arrival.offset > 0, work.asksForWhole || file.needsInspection { try arrival.restart() }
         // Of the very response that the staged bytes came from.
-        if arrival.offset > 0, let source = arrival.source {
+        if arrival.offset > 0, !work.hasMoved, let source = arrival.source {
             work.validator = Validator(fieldValue: source)
         }
         let part = StagedPart(
             byteCount: arrival.offset, wholeByteCount: content.byteCount,
             validator: work.validator,
-            isProvable: !content.isProvisional || !file.labels.isEmpty)
+            isProvable: isProvable)
         let question = part.question
         if case .whole = question, arrival.offset > 0 { try arrival.restart() }
         if arrival.offset > 0, !work.isResumed, work.highWater == 0 {
@@ -190,6 +218,7 @@ final class Download: TransferClient {
         if file.needsInspection {
             request.byteCountMax = min(request.byteCountMax, Int64(Pull.inspectedByteCountMax))
         }
+        request.fields = work.sources.first?.fields.map { ($0.name, $0.value) } ?? []
         if work.wrongCount > 0 { request.fields.append(("cache-control", "no-cache")) }
         running[lastID] = Running(work, arrival, part, question)
         tally.requestCount += 1

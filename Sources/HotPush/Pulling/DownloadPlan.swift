@@ -47,7 +47,9 @@ public struct DownloadPlan: Sendable {
     ///
     /// - Parameters:
     ///   - addresses: for each file the address of its content, where it is known.
-    ///   - present: which addresses the store has.
+    ///   - isPresent: whether the store has an address.
+    /// - Throws: `.unsuitableRelease` if what is to be fetched is only offered in forms that castree
+    ///   cannot read.
     init(
         _ release: Release, origin: String, addresses: [ObjectID?],
         sizes: [ObjectID: Int64] = [:], isPresent: (ObjectID) -> Bool
@@ -77,12 +79,25 @@ public struct DownloadPlan: Sendable {
                 continue
             }
             seen[name] = contents.count
-            contents.append(
+            try want(
                 Content(
                     name: name, isProvisional: address == nil, byteCount: file.byteCount,
                     file: position, isFirst: file.isLaunchFile))
         }
         sort()
+    }
+
+    private mutating func want(_ content: Content) throws(StoreError) {
+        let file = release.files[content.file]
+        guard file.sources.contains(where: \.isPlain) else {
+            let forms = file.sources.map { $0.steps.map(\.name).joined(separator: ", ") }
+            throw StoreError(
+                .unsuitableRelease,
+                "release \(shortened(release.publisherVersion)) offers "
+                    + "\(quoted(file.path.description)) only as \(forms.joined(separator: " or ")), "
+                    + "which castree does not read; publish the file itself beside")
+        }
+        contents.append(content)
     }
 
     private mutating func sort() {
@@ -94,13 +109,14 @@ public struct DownloadPlan: Sendable {
     }
 
     /// Has contents fetched that were in the store when the plan was made, and are not any more.
-    mutating func add(_ lost: Set<ObjectID>) {
+    /// - Throws: as when it was made.
+    mutating func add(_ lost: Set<ObjectID>) throws(StoreError) {
         var rest = lost
         guard !rest.isEmpty else { return }
         for (position, file) in release.files.enumerated() {
             guard rest.remove(names[position]) != nil else { continue }
             let byteCount = file.byteCount ?? knownSizes[names[position]]
-            contents.append(
+            try want(
                 Content(
                     name: names[position], isProvisional: false, byteCount: byteCount,
                     file: position, isFirst: file.isLaunchFile))

@@ -27,6 +27,8 @@ struct KnownContent {
     private var placed: [Place: [Candidate]] = [:]
     private var bySize: [Int64: [ObjectID]] = [:]
     private var digests: [ObjectID: [Label]] = [:]
+    /// Those that the release names content by.
+    private let algorithms: [DigestAlgorithm]
     /// Objects of one size are compared with a label only if they are this few: to read more would
     /// cost more than to fetch one.
     private static let candidatesMax = 64
@@ -36,6 +38,9 @@ struct KnownContent {
         _ versions: VersionStore, for files: [ReleaseFile], isInterrupted: @escaping () -> Bool
     ) throws(StoreError) {
         store = versions.store
+        var wanted: Set<DigestAlgorithm> = []
+        for file in files { wanted.formUnion(file.labels.map(\.algorithm) + file.wantedDigests) }
+        algorithms = DigestAlgorithm.allCases.filter { wanted.contains($0) }
         self.isInterrupted = isInterrupted
         let sizes = Set(files.compactMap { $0.address == nil ? $0.byteCount : nil })
         for file in files where file.hasImmutableSource { placed[Place(of: file)] = [] }
@@ -117,14 +122,14 @@ struct KnownContent {
         var isProved = false
         for check in file.checks {
             switch check {
-            case .entityTag: continue
+            case .entityTag, .unknownDigest: continue
             case .digest(let label):
                 let digests = try digests(of: candidate)
                 guard let own = digests.first(where: { $0.algorithm == label.algorithm }) else {
                     return false
                 }
                 if own != label { return false }
-                isProved = true
+                if label.algorithm.identifiesContent { isProved = true }
             case .meteorLabel(let text):
                 guard let label = MeteorLabel(text) else { continue }
                 if case .proved = try label.proof(digests(of: candidate)) { isProved = true }
@@ -133,12 +138,12 @@ struct KnownContent {
         return isProved
     }
 
-    /// All digests of an object; none if it is gone or damaged.
+    /// The digests of an object; none if it is gone or damaged.
     private mutating func digests(of address: ObjectID) throws(StoreError) -> [Label] {
         if let known = digests[address] { return known }
         var found: [Label] = []
         if let reader = try store.open(address) {
-            let digester = try ContentDigests(DigestAlgorithm.allCases)
+            let digester = try ContentDigests(algorithms)
             do throws(StoreError) {
                 try reader.forEachPiece { (piece) throws(StoreError) in
                     if isInterrupted() { throw Pull.interruption }

@@ -1,4 +1,5 @@
 import CASStore
+import VersionTree
 
 extension ObjectID {
     /// Stands for content whose address the publisher does not tell, until it has come.
@@ -31,13 +32,23 @@ extension ReleaseFile {
         var names: [String] = []
         for check in checks {
             switch check {
+            // A checksum names no content: of another origin's file of that size it may be equal.
+            case .digest(let label) where !label.algorithm.identifiesContent: continue
+            case .unknownDigest: continue
             case .digest(let label): names.append(label.description)
             case .entityTag(let tag): names.append("etag:" + tag)
             case .meteorLabel(let label): names.append("meteor:" + label)
             }
         }
         names.sort()
-        if names.isEmpty { names = ["source", origin, version, source] }
+        if names.isEmpty { names = ["source", origin, version] + place }
         return try .provisional(names + [byteCount.map(String.init) ?? "?"])
+    }
+
+    /// What tells its content from that of the release's other files.
+    private var place: [String] {
+        // Many files may come out of one archive.
+        guard let source = plainSources.first else { return ["path", path.description] }
+        return [source.reference] + source.fields.flatMap { [$0.name, $0.value] }
     }
 }

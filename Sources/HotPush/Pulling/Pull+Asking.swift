@@ -65,6 +65,7 @@ extension Pull {
             throw offer.format.error(.banned(offer.release.publisherVersion))
         }
         try refuseUnmet(offer.release, offer.format)
+        try refuseOthers(offer.release)
         return .known(version: name)
     }
 
@@ -131,7 +132,7 @@ extension Pull {
                 continue
             }
             var offered = release
-            if try isOvertakenMandatory(pointer.releases) {
+            if try isOvertakenMandatory(pointer) {
                 offered.isMandatory = true
             }
             self.offered = offered
@@ -152,42 +153,43 @@ extension Pull {
     /// Whether any of the releases is mandatory, for this device, and newer than what it runs: a device
     /// that did not ask in time must not get around it.
     private func isOvertakenMandatory(
-        _ releases: [OfferedRelease]
+        _ pointer: ChannelPointer
     ) throws(StoreError) -> Bool {
-        guard releases.contains(where: \.isMandatory) else { return false }
-        let running = try runningSequence(releases)
-        for release in releases where release.isMandatory && release.sequence > running {
+        guard pointer.releases.contains(where: \.isMandatory) else { return false }
+        let running = try runningSequence(pointer)
+        for release in pointer.releases where release.isMandatory && release.sequence > running {
             if try objections(to: release).isEmpty { return true }
         }
         return false
     }
 
     /// When what runs was offered, by the channel's sequence: as the pointer says, else as it was when it
-    /// was fetched; below all for what never came from a channel.
-    private func runningSequence(
-        _ releases: [OfferedRelease]
-    ) throws(StoreError) -> Int64 {
+    /// was fetched; below all for what never came from this channel, whose sequence tells nothing here.
+    private func runningSequence(_ pointer: ChannelPointer) throws(StoreError) -> Int64 {
         let lifecycle = try versions.lifecycle()
         guard let current = lifecycle.current,
             let row = try versions.store.versionRow(current)
         else { return .min }
-        for release in releases {
+        for release in pointer.releases {
             if let version = release.version {
                 if version.content == row.content { return release.sequence }
             } else if current == lifecycle.embedded {
                 return release.sequence
             }
         }
-        return ReleaseTerms(of: try versions.manifest(of: current)).order ?? .min
+        let terms = ReleaseTerms(of: try versions.manifest(of: current))
+        guard let scope = terms.scope, scope != pointer.channel.description else {
+            return terms.order ?? .min
+        }
+        return .min
     }
 
     private func objections(to offered: OfferedRelease) throws(StoreError) -> [String] {
         if options.isForced { return [] }
         let name = offered.version.map { "version \($0.name)" } ?? "the embedded version"
-        var reasons = options.app.objections(to: offered.requirements)
-        if let rollout = offered.rollout, try !rollout.includes(options.device) {
-            reasons.append("it is for a part of the devices, and not for this one yet")
-        }
+        let reasons =
+            try options.app.objections(to: offered.requirements)
+            + offered.audience.objections(device: options.device, options.app)
         return reasons.map { "\(name): \($0)" }
     }
 
@@ -231,7 +233,8 @@ extension Pull {
         }
         var release = format.release(of: manifest, received: bytes)
         release.order = offered.sequence
-        release.rollout = offered.rollout
+        release.scope = pointer.channel.description
+        release.audience = offered.audience
         release.requirements = offered.requirements
         release.isMandatory = offered.isMandatory
         return FoundRelease(

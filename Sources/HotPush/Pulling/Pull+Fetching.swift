@@ -86,7 +86,7 @@ extension Pull {
         }
         if missing.remove(draft.received.address) != nil { try draft.bring(to: arrivals) }
         for content in plan.contents { missing.remove(content.name) }
-        plan.add(missing)
+        try plan.add(missing)
         figures.reusedBytes = plan.reusedBytes
     }
 

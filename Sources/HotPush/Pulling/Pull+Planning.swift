@@ -23,6 +23,8 @@ extension Pull {
         if !options.isForced {
             try refuseBanned(release, offer)
             try refuseUnmet(release, offer.format)
+            // A castree channel's releases were chosen from by now.
+            try refuseOthers(release)
         }
         var addresses = try addresses(of: release, from: offer.location)
         let app = try inspectKnown(release, offer, &addresses)
@@ -81,6 +83,15 @@ extension Pull {
             of: release, app: options.app, platform: options.platform, in: versions)
         guard let unmet = demand.app.unmet(demand.requirements).first else { return }
         throw format.error(.unmet(unmet))
+    }
+
+    /// - Throws: `.unsuitableRelease` for what is meant for other devices.
+    func refuseOthers(_ release: Release) throws(StoreError) {
+        let reasons = try release.audience.objections(device: options.device, options.app)
+        guard let reason = reasons.first else { return }
+        throw StoreError(
+            .unsuitableRelease,
+            "release \(shortened(release.publisherVersion)) is not for this device: \(reason)")
     }
 
     /// A whole version of the store that is what a release says, as far as can be told without its

@@ -49,7 +49,7 @@ extension ContentCheck {
     var entityTag: String? {
         switch self {
         case .entityTag(let tag), .meteorLabel(let tag): tag
-        case .digest: nil
+        case .digest, .unknownDigest: nil
         }
     }
 

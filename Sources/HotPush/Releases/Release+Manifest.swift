@@ -21,7 +21,8 @@ extension Release {
     ///
     /// Optional files that the origin does not give away are left out. Digests become labels; what
     /// the neutral model has no place for stays as foreign fields, with the release's `family` and
-    /// `trust` beside. A release of castree's own format gives the manifest that it was read from.
+    /// `trust` and a file's `key` and `mediaType` beside. What is of no use once the content is here
+    /// (sources, signatures, audience) is in the bytes that came, which are kept. A release of castree's own format gives the manifest that it was read from.
     ///
     /// - Parameters:
     ///   - ordinal: the version's place in the store's order; the release's own if it has one.
@@ -44,8 +45,12 @@ extension Release {
                 path: file.path, address: arrived.address, byteCount: arrived.byteCount)
             entry.isExecutable = file.isExecutable
             entry.routes = file.routes
-            for case .digest(let label) in file.checks { entry.labels.append(label) }
+            entry.labels = file.labels.filter(\.algorithm.identifiesContent)
             entry.foreign = Self.manifestFields(file.foreign, reserved: Self.entryKeys)
+            for (name, text) in [("key", file.key), ("mediaType", file.mediaType)] {
+                guard let text, !entry.foreign.contains(where: { $0.key == name }) else { continue }
+                entry.foreign.append(.init(key: name, value: .string(text)))
+            }
             entries.append(entry)
         }
         var fields = Self.manifestFields(foreign, reserved: Self.manifestKeys)

@@ -14,14 +14,54 @@ extension Release {
         try validatePaths()
         try validateRoutes()
         try validateSizes()
-        if origin?.scheme == "https" { try validateSources() }
-    }
-
-    private func validateSources() throws(StoreError) {
-        for file in files where file.source.prefix(7).lowercased() == "http://" {
-            throw refuse("\(shown(file)) would be fetched without TLS, unlike the release itself")
+        try validateSources(isSecure: origin?.scheme == "https")
+        if trust == .signed, signatures.isEmpty, !files.contains(where: { $0.signature != nil }) {
+            throw refuse("it is said to be signed and has no signature")
         }
     }
+
+    private func validateSources(isSecure: Bool) throws(StoreError) {
+        for file in files {
+            guard !file.sources.isEmpty else {
+                throw refuse("nothing says where \(shown(file)) can be had")
+            }
+            for source in file.sources {
+                if isSecure, source.reference.prefix(7).lowercased() == "http://" {
+                    throw refuse(
+                        "\(shown(file)) would be fetched without TLS, unlike the release itself")
+                }
+                for field in source.fields {
+                    guard let problem = Self.problem(field: field) else { continue }
+                    throw refuse(
+                        "the request for \(shown(file)) would have the field "
+                            + "\(quoted(field.name)), which \(problem)")
+                }
+            }
+        }
+    }
+
+    /// Why a field cannot be one of a request that castree makes.
+    private static func problem(field: ContentSource.Field) -> String? {
+        let name = field.name.lowercased()
+        if !name.utf8.allSatisfy({ $0 > 32 && $0 < 127 && !separators.contains($0) })
+            || name.isEmpty
+        {
+            return "is no name (RFC 9110, section 5.1)"
+        }
+        if field.value.utf8.contains(where: { $0 == 10 || $0 == 13 || $0 == 0 }) {
+            return "has a line end or NUL in its value"
+        }
+        return ownFields.contains(name) ? "castree sets itself" : nil
+    }
+
+    /// What stands between tokens (RFC 9110, section 5.6.2).
+    private static let separators = Set("\"(),/:;<=>?@[\\]{}".utf8)
+    /// What a request is made of besides its source.
+    private static let ownFields: Set<String> = [
+        "accept-encoding", "connection", "content-length", "expect", "host", "if-match",
+        "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range", "te",
+        "trailer", "transfer-encoding", "upgrade",
+    ]
 
     private func validatePaths() throws(StoreError) {
         var paths = Set<ByteText>(minimumCapacity: files.count)

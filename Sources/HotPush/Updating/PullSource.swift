@@ -185,7 +185,7 @@ extension Release {
         files = [ReleaseFile(path: try TreePath("unread"))]
         order = offered?.sequence
         requirements = offered?.requirements ?? []
-        rollout = offered?.rollout
+        audience = offered?.audience ?? Audience()
         isMandatory = offered?.isMandatory ?? false
     }
 

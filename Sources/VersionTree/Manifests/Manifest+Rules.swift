@@ -148,6 +148,11 @@ extension Manifest {
             if Set(algorithms).count != algorithms.count {
                 throw refuse("\(shown(position)) has two labels of one algorithm")
             }
+            if let checksum = algorithms.first(where: { !$0.identifiesContent }) {
+                throw refuse(
+                    "\(shown(position)) is labelled by \(checksum.rawValue), which names no content"
+                )
+            }
         }
     }
 

@@ -258,7 +258,7 @@ private struct ManifestDecoder: ~Copyable {
         try reader.enterObject()
         while let key = try reader.nextKey() {
             let text = try reader.readString()
-            guard let algorithm = DigestAlgorithm(rawValue: key),
+            guard let algorithm = DigestAlgorithm(rawValue: key), algorithm.identifiesContent,
                 let label = Label(algorithm, hex: text)
             else {
                 throw reader.failure(

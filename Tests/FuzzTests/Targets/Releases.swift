@@ -43,7 +43,10 @@ extension FuzzTarget {
             try check(path: path)
             try hold(paths.insert(path).inserted, "a path twice")
             try hold(file.byteCount ?? 0 >= 0, "a size of \(file.byteCount ?? 0)")
-            try hold(!file.source.utf8.contains { $0 <= 32 || $0 == 127 }, "a URL with white space")
+            for source in file.sources {
+                let hasSpace = source.reference.utf8.contains { $0 <= 32 || $0 == 127 }
+                try hold(!hasSpace, "a URL with white space")
+            }
         }
     }
 }

@@ -175,7 +175,7 @@ import Testing
     func reasons() throws {
         var offer = UpdateOffer(version: "b")
         offer.requirements = [Requirement(kind: "compatibility", value: "x")]
-        offer.rollout = Rollout(perMille: 0, salt: "b")
+        offer.audience.rollout = Rollout(perMille: 0, salt: "b")
         offer.order = 3
         var standing = try Self.standing()
         standing.embeddedOrder = 4

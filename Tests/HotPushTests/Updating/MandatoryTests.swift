@@ -105,6 +105,20 @@ import VersionTree
         #expect(try await check() == ("2", false))
     }
 
+    @Test("is not got around by what came from another channel, whose numbers say nothing here")
+    func otherChannel() async throws {
+        let beta = ReleaseOffer(channel: try ChannelName("beta"))
+        try offer("1", beta)
+        try offer("2", beta)
+        var options = PullingFixture.options
+        options.channel = "beta"
+        options.destination = .current
+        try fixture.run(options)
+        try offer("3", ReleaseOffer(isMandatory: true))
+        try offer("1")
+        #expect(try await check() == ("1", true))
+    }
+
     @Test("forces a device whose version was withdrawn, if it was offered after that one")
     func withdrawn() async throws {
         try await live("1")

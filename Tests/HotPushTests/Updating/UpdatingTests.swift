@@ -288,7 +288,7 @@ import VersionTree
         let events = EventReader(manager)
         try fixture.offer("2") {
             $0.requirements = [Requirement(kind: Requirement.compatibility, value: "xyz")]
-            $0.rollout = Rollout(perMille: 817, salt: "v1")
+            $0.audience.rollout = Rollout(perMille: 817, salt: "v1")
         }
         let count = fixture.source.checkCount
         guard case .refused("2", let reasons) = try await manager.update() else {
@@ -300,7 +300,7 @@ import VersionTree
         let told = await events.read { if case .refused = $0 { true } else { false } }
         #expect(told == [.checking, .refused(version: "2", reasons: reasons)])
         // The share is raised; this device's place is 817.
-        try fixture.offer("2") { $0.rollout = Rollout(perMille: 818, salt: "v1") }
+        try fixture.offer("2") { $0.audience.rollout = Rollout(perMille: 818, salt: "v1") }
         guard case .ready = try await manager.update() else {
             Issue.record("not ready")
             return

@@ -188,6 +188,7 @@ def retire(world, chance):
     with world.book.changing(version) as free:
         if not free or version in world.book.may_be_current():
             return
+        # It may have been retired since it was chosen.
         before = world.book.states[version]
         words = ["retire", version]
         ending = world.tell(chance, words)
@@ -195,12 +196,12 @@ def retire(world, chance):
             world.book.note(version, UNKNOWN)
         elif ending[0] == 0:
             world.book.note(version, GONE)
-        elif ending[0] == 3 and before == UNKNOWN:
+        elif ending[0] == 3 and before != THERE:
             world.book.note(version, GONE)
         elif ending[0] == 1 and re.search("current|known good|page|in use|pinned|server|process", ending[2]):
             return  # refused, and for a reason
         else:
-            world.wrong(words, [f"it ends with status {ending[0]}: {ending[2]}"])
+            world.wrong(words, [f"it ends with status {ending[0]}, and was {before}: {ending[2]}"])
 
 
 def checkout(world, chance):

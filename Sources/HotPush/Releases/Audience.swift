@@ -1,0 +1,35 @@
+/// Which devices a release is for.
+public struct Audience: Sendable, Hashable {
+    /// Whether its publisher has taken it from everybody, without another in its place.
+    public var isDisabled = false
+    /// Which share of the devices gets it; nil for all.
+    public var rollout: Rollout?
+    /// The groups of devices that it is for alone (``AppTraits/groups``); none for everybody.
+    public var groups: [String] = []
+
+    /// Everybody.
+    public init() {}
+}
+
+/// Which part of the devices a release is for.
+public struct Rollout: Sendable, Hashable {
+    /// The share, in thousandths.
+    public var perMille: Int
+    /// What makes the choice differ from release to release.
+    public var salt: String
+    /// How the choice is made: ``place(salt:device:)``, or a rule of another system, which the format
+    /// knows.
+    ///
+    /// By a rule that castree does not know, a share that is not the whole leaves every device out.
+    public var rule: String
+
+    /// castree's own rule.
+    public static let ownRule = "castree"
+
+    /// Makes a roll-out.
+    public init(perMille: Int, salt: String, rule: String = Rollout.ownRule) {
+        self.perMille = perMille
+        self.salt = salt
+        self.rule = rule
+    }
+}

@@ -1,0 +1,22 @@
+/// A condition on the app that runs a release.
+public struct Requirement: Sendable, Hashable {
+    /// What is compared: `compatibility`, `minimumAppVersion`, `runtimeVersion`.
+    public var kind: String
+    /// The value that the release asks for.
+    public var value: String
+    /// The only platform it concerns, such as `ios`; nil for all.
+    public var platform: String?
+
+    /// Makes a condition.
+    public init(kind: String, value: String, platform: String? = nil) {
+        self.kind = kind
+        self.value = value
+        self.platform = platform
+    }
+
+    /// Whether the condition is one on apps of a platform.
+    public func concerns(platform other: String?) -> Bool {
+        guard let platform, let other else { return true }
+        return platform.utf8.elementsEqual(other.utf8)
+    }
+}

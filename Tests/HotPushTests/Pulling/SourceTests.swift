@@ -1,0 +1,250 @@
+import CASStore
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// A format whose document is the name of a version; the rest is said beforehand.
+private struct KnownFormat: ReleaseFormat {
+    let name = "known"
+    let number = 1
+    var files: [ReleaseFile]
+    var audience = Audience()
+
+    init(_ files: ReleaseFile...) { self.files = files }
+
+    func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
+        [ReleaseDocument(path: "version.txt", accept: "text/plain")]
+    }
+
+    func recognizes(_ bytes: [UInt8]) -> Bool { false }
+
+    func read(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> Release {
+        var release = Release(
+            family: family, version: try VersionName(String(decoding: bytes, as: UTF8.self)),
+            trust: .length, received: bytes)
+        release.files = files
+        release.audience = audience
+        return release
+    }
+}
+
+private func file(
+    _ sources: String..., content: String? = nil, path: String = "app.js"
+) throws -> ReleaseFile {
+    var file = ReleaseFile(path: try TreePath(path))
+    file.sources = sources.map { ContentSource($0) }
+    if let content {
+        file.address = try address(of: content)
+        file.byteCount = Int64(content.utf8.count)
+    }
+    return file
+}
+
+@Suite("The sources of a file") struct SourceTests {
+    let fixture: PullingFixture
+
+    init() throws { fixture = try PullingFixture() }
+
+    private func serve(_ version: String, _ contents: [String: Content]) {
+        var all = contents
+        all["/version.txt"] = Content(version)
+        fixture.origin.replaceAll(all)
+    }
+
+    private func run(_ format: KnownFormat) throws -> PullReport {
+        var options = PullingFixture.options
+        options.reader = format
+        return try fixture.run(options)
+    }
+
+    private func failure(_ format: KnownFormat) throws -> StoreError {
+        try #require(throws: StoreError.self) { try run(format) }
+    }
+
+    private var asked: [String] {
+        fixture.origin.requests.map(\.path).filter { $0 != "/version.txt" }
+    }
+
+    @Test("are asked one after the other when one does not have it")
+    func absent() throws {
+        serve("1", ["/b": Content("run(1)")])
+        #expect(try run(KnownFormat(file("a", "b"))).objects == 1)
+        #expect(asked == ["/a", "/b"])
+        #expect(try fixture.tree("1") == ["app.js": "run(1)"])
+        try fixture.expectClean()
+    }
+
+    @Test("all fail before the pull does, and the last one's error is told")
+    func allAbsent() throws {
+        serve("1", [:])
+        #expect(try failure(KnownFormat(file("a", "b"))).code == .notFound)
+        #expect(asked == ["/a", "/b"])
+    }
+
+    @Test("take turns while they are in trouble")
+    func trouble() throws {
+        serve("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
+        fixture.origin.always(.status(503, retryAfter: nil), on: "/a")
+        fixture.origin.play([.status(503, retryAfter: nil)], on: "/b")
+        _ = try run(KnownFormat(file("a", "b")))
+        #expect(asked == ["/a", "/b", "/a", "/b"])
+    }
+
+    @Test("do not wait for what another asks to wait for")
+    func retryAfter() throws {
+        serve("1", ["/b": Content("run(1)")])
+        fixture.origin.always(.status(503, retryAfter: "3600"), on: "/a")
+        var options = PullingFixture.options
+        // The suite would not see the end of it.
+        options.retries.retryAfterMax = .seconds(3600)
+        options.reader = KnownFormat(try file("a", "b"))
+        try fixture.run(options)
+        #expect(asked == ["/a", "/b"])
+    }
+
+    @Test("of files without digests tell their contents apart, also by the fields of the request")
+    func apart() throws {
+        serve("1", ["/a": Content("one")])
+        fixture.origin.before("/a") { [origin = fixture.origin] request in
+            origin.put(Content(request["x-asset"] ?? "none"), at: "/a")
+        }
+        var files = [try file("a", path: "none"), try file("a", path: "two")]
+        files[1].sources[0].fields = [.init("X-Asset", "two")]
+        var options = PullingFixture.options
+        options.reader = KnownFormat(files[0], files[1])
+        try fixture.run(options, parallel: 1)
+        #expect(try fixture.tree("1") == ["none": "none", "two": "two"])
+    }
+
+    @Test("go on where another stopped, if the digest proves that the parts fit")
+    func goesOn() throws {
+        let text = String(repeating: "0123456789", count: 30_000)
+        serve("1", ["/a": Content(text), "/b": Content(text).tagged("\"b\"")])
+        fixture.origin.play([.cut(after: 100_000)], on: "/a")
+        _ = try run(KnownFormat(file("a", "b", content: text)))
+        let request = try #require(fixture.origin.requests(for: "/b").first)
+        #expect(request["range"] == "bytes=100000-" && request["if-range"] == nil)
+        try fixture.expectClean()
+    }
+
+    @Test("start over where nothing proves that the parts fit")
+    func startsOver() throws {
+        let text = String(repeating: "0123456789", count: 30_000)
+        // Another deployment, of other content: the parts would not fit.
+        let other = String(repeating: "abcdefghij", count: 30_000)
+        serve("1", ["/a": Content(text), "/b": Content(other)])
+        fixture.origin.play([.cut(after: 100_000)], on: "/a")
+        _ = try run(KnownFormat(file("a", "b")))
+        #expect(fixture.origin.requests(for: "/b").map { $0["range"] } == [nil])
+        #expect(try fixture.tree("1") == ["app.js": other])
+    }
+
+    @Test("with wrong content are left for the next one")
+    func wrong() throws {
+        serve("1", ["/a": Content("run(0)"), "/b": Content("run(1)")])
+        _ = try run(KnownFormat(file("a", "b", content: "run(1)")))
+        #expect(asked.last == "/b" && !asked.dropLast().contains("/b"))
+        #expect(try fixture.tree("1") == ["app.js": "run(1)"])
+    }
+
+    @Test("that castree cannot read are passed over")
+    func unreadable() throws {
+        serve("1", ["/app.js": Content("run(1)"), "/app.js.br": Content("?")])
+        var app = try file("app.js.br", "app.js")
+        app.sources[0].steps = [.decompress("br")]
+        _ = try run(KnownFormat(app))
+        #expect(asked == ["/app.js"])
+    }
+
+    @Test("that can none of them be read are refused before a byte is fetched")
+    func noneReadable() throws {
+        serve("1", ["/app.js.br": Content("?"), "/index.html": Content("<p>")])
+        var app = try file("app.js.br", "p1")
+        app.sources[0].steps = [.decrypt("aes-128-cbc"), .decompress("br")]
+        app.sources[1].steps = [.patch("bsdiff", of: .init())]
+        let error = try failure(KnownFormat(app, file("index.html", path: "index.html")))
+        #expect(error.code == .unsuitableRelease)
+        #expect(error.message.contains("\"app.js\" only as aes-128-cbc, br or bsdiff"))
+        #expect(asked.isEmpty)
+        #expect(try fixture.device.reopened().versions().isEmpty)
+    }
+
+    @Test("are asked with the fields that the publisher wants")
+    func fields() throws {
+        serve("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
+        var app = try file("a", "b")
+        app.sources[0].fields = [.init("X-Asset", "one"), .init("Authorization", "Basic eA==")]
+        fixture.origin.play([.status(404, retryAfter: nil)], on: "/a")
+        _ = try run(KnownFormat(app))
+        let first = try #require(fixture.origin.requests(for: "/a").first)
+        #expect(first["x-asset"] == "one" && first["authorization"] == "Basic eA==")
+        let second = try #require(fixture.origin.requests(for: "/b").first)
+        #expect(second["x-asset"] == nil && second["authorization"] == nil)
+    }
+
+    @Test("are held against a checksum, which recognizes nothing by itself")
+    func checksum() throws {
+        // `python3 -c 'import zlib; print(hex(zlib.crc32(b"run(1)")))'`
+        var app = try file("app.js")
+        app.checks = [.digest(try #require(Label(.crc32, hex: "af526a60")))]
+        app.byteCount = 6
+        serve("1", ["/app.js": Content("run(2)")])
+        #expect(try failure(KnownFormat(app)).code == .mismatch)
+        serve("1", ["/app.js": Content("run(1)")])
+        _ = try run(KnownFormat(app))
+        fixture.origin.forgetRequests()
+        serve("2", ["/app.js": Content("run(1)")])
+        _ = try run(KnownFormat(app))
+        #expect(asked == ["/app.js"])
+        try fixture.expectClean()
+    }
+}
+
+@Suite("A release that is not for all") struct AudienceTests {
+    private func code(
+        _ audience: (inout Audience) -> Void, _ change: (inout PullOptions) -> Void = { _ in }
+    ) throws -> StoreError.Code? {
+        let fixture = try PullingFixture()
+        fixture.origin.replaceAll([
+            "/version.txt": Content("1"), "/app.js": Content("run(1)"),
+        ])
+        var format = KnownFormat(try file("app.js"))
+        audience(&format.audience)
+        var options = PullingFixture.options
+        options.reader = format
+        change(&options)
+        do {
+            try fixture.run(options)
+            return nil
+        } catch let error as StoreError {
+            #expect(fixture.origin.requests(for: "/app.js").isEmpty)
+            return error.code
+        }
+    }
+
+    @Test("is left alone when its publisher has disabled it, unless somebody insists")
+    func disabled() throws {
+        #expect(try code { $0.isDisabled = true } == .unsuitableRelease)
+        #expect(try code({ $0.isDisabled = true }, { $0.isForced = true }) == nil)
+    }
+
+    @Test("is taken by those in one of its groups")
+    func groups() throws {
+        #expect(try code { $0.groups = ["qa", "7"] } == .unsuitableRelease)
+        #expect(
+            try code({ $0.groups = ["qa", "7"] }, { $0.app.groups = ["8"] }) == .unsuitableRelease)
+        #expect(try code({ $0.groups = ["qa", "7"] }, { $0.app.groups = ["7"] }) == nil)
+    }
+
+    @Test("is left alone when nobody here knows how its devices are chosen")
+    func foreignRule() throws {
+        let partial = Rollout(perMille: 999, salt: "", rule: "murmur3")
+        #expect(
+            try code({ $0.rollout = partial }, { $0.device = "d" }) == .unsuitableRelease)
+        let whole = Rollout(perMille: 1000, salt: "", rule: "murmur3")
+        #expect(try code { $0.rollout = whole } == nil)
+        let own = Rollout(perMille: 999, salt: "s")
+        #expect(try code({ $0.rollout = own }, { $0.device = "d" }) == nil)
+    }
+}
