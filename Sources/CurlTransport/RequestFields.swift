@@ -23,7 +23,8 @@ enum RequestFields {
         if let value = request.ifNoneMatch { fields.append(("If-None-Match", value)) }
         for (name, value) in fields {
             guard isToken(name), isFieldValue(value) else { return nil }
-            if isForeign, credentials.contains(name.lowercased()) { continue }
+            let isConfined = request.confinesFields || credentials.contains(name.lowercased())
+            if isForeign, isConfined { continue }
             // A name with a semicolon is libcurl's way to say: empty, but sent.
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }

@@ -3,13 +3,15 @@ public import VersionTree
 
 /// What a release asks and where it stands among its publisher's releases, kept with the version.
 ///
-/// A member `terms` of the version's manifest: `{"order":7,"scope":"stable","requirements":[{"kind":"compatibility",
-/// "value":"…"}]}`. An app update reads it: what the new app cannot run is not gone back to.
+/// A member `terms` of the version's manifest: `{"order":7,"scope":"stable","requirements":
+/// [{"kind":"compatibility","value":"…"}]}`. An app update reads it: what the new app cannot run is not gone back to.
 public struct ReleaseTerms: Sendable, Hashable {
     /// Orders releases of one origin: a larger one is newer.
     public var order: Int64?
     /// Within what ``order`` means something: the channel of a castree origin; nil if it is not known.
     public var scope: String?
+    /// The format that the version came in, if it is not castree's own: its orders are of another kind.
+    var family: String?
     /// What an app must fulfil to run it.
     public var requirements: [Requirement]
 
@@ -40,6 +42,7 @@ public struct ReleaseTerms: Sendable, Hashable {
                 return Requirement(
                     kind: kind, value: value, platform: requirement["platform"]?.asString)
             })
+        family = manifest.foreign.first { $0.key == "family" }?.value.asString
     }
 
     /// The name of the member.
@@ -47,12 +50,10 @@ public struct ReleaseTerms: Sendable, Hashable {
 
     /// The member of a manifest that keeps them; `nil` if there is nothing to keep.
     public var member: JSONValue.Member? {
-        guard order != nil || !requirements.isEmpty else { return nil }
+        guard order != nil || scope != nil || !requirements.isEmpty else { return nil }
         var members: [JSONValue.Member] = []
         if let order { members.append(.init(key: "order", value: .integer(order))) }
-        if order != nil, let scope {
-            members.append(.init(key: "scope", value: .string(scope)))
-        }
+        if let scope { members.append(.init(key: "scope", value: .string(scope))) }
         if !requirements.isEmpty {
             let list = requirements.map { requirement in
                 var members: [JSONValue.Member] = [

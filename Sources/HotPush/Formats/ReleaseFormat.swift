@@ -31,6 +31,11 @@ public protocol ReleaseFormat: Sendable {
     ///   that it is not for this app.
     func read(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> Release
 
+    /// Reads a document that may say something else than a release.
+    ///
+    /// Formats that have no such words need only ``read(_:_:)``.
+    func answer(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> FormatAnswer
+
     /// Checks the content of a file that ``ReleaseFile/needsInspection``.
     ///
     /// - Returns: what the release says about the app; it becomes ``ReleaseContext/app`` when the
@@ -63,6 +68,11 @@ extension ReleaseFormat {
         return error
     }
 
+    /// What documents say in most formats: a release.
+    public func answer(
+        _ bytes: [UInt8], _ context: ReleaseContext
+    ) throws(StoreError) -> FormatAnswer { .release(try read(bytes, context)) }
+
     /// Formats whose documents say everything have nothing to inspect.
     public func inspect(
         _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
@@ -70,6 +80,16 @@ extension ReleaseFormat {
 
     /// Formats without words of their own use castree's.
     public func message(_ problem: ReleaseProblem) -> String { problem.message }
+}
+
+/// What a document says.
+public enum FormatAnswer: Sendable {
+    /// This is to run.
+    case release(Release)
+    /// What was shipped with the app is to run (Expo's `rollBackToEmbedded`, hot-updater's `ROLLBACK`).
+    case embedded
+    /// There is nothing for this device; why, as sentences.
+    case nothing([String])
 }
 
 /// How files lie at an origin.
@@ -126,6 +146,11 @@ public struct ReleaseContext: Sendable {
     public var platform: String?
     /// The app as the current version knows it.
     public var app: AppIdentity
+    /// What names the device in staged roll-outs, for formats with a rule of their own: such a format
+    /// decides, and leaves ``Audience/rollout`` out or says ``Audience/isDisabled``.
+    public var device: String?
+    /// The groups that the device is in; likewise.
+    public var groups: Set<String> = []
 
     /// Makes a context.
     public init(

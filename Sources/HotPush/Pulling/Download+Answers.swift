@@ -13,10 +13,12 @@ extension Download {
         case .append, .startOver:
             if let problem = contradiction(head, transfer) {
                 transfer.trouble = problem
+                transfer.isHeadWrong = true
                 return .refuse
             }
             transfer.work.validator = Validator(head) ?? transfer.work.validator
             guard case .startOver = use else { return .take }
+            transfer.work.turns.begunPart()
             do throws(StoreError) {
                 if (transfer.arrival?.offset ?? 0) > 0 { try transfer.arrival?.restart() }
                 try transfer.arrival?.note(source: Validator(head)?.fieldValue)
@@ -27,6 +29,7 @@ extension Download {
             return .take
         case .refuse(let reason):
             transfer.trouble = wrong(transfer, reason)
+            transfer.isHeadWrong = true
             return .refuse
         case .complete, .unchanged, .failure: return .discard
         case .askForWhole: return .refuse
@@ -70,7 +73,7 @@ extension Download {
         let offset = transfer.arrival?.offset ?? 0
         if offset > transfer.work.highWater {
             self.count(&transfer.work, upTo: offset)
-            budget.progressed(transfer.work.content.file)
+            budget.progressed(transfer.work.budgetID)
         }
         return true
     }
@@ -96,7 +99,12 @@ extension Download {
         _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
     ) throws(StoreError) {
         if let trouble = transfer.trouble {
-            try arrival.discard()
+            // What others have sent may be right all the same.
+            if transfer.isHeadWrong, transfer.work.turns.areMany {
+                try arrival.suspend()
+            } else {
+                try arrival.discard()
+            }
             return try tryAgain(transfer.work, after: trouble)
         }
         if failure != nil || result == .cancelled { return try arrival.suspend() }
@@ -105,8 +113,14 @@ extension Download {
         case .askForWhole(let reason):
             // What it leads to has no range, so it cannot lead here again.
             guard !transfer.work.asksForWhole else { throw wrong(transfer, reason) }
-            try arrival.discard()
             var work = transfer.work
+            // Another source may go on from what is here.
+            if isProvable(work.content), work.turns.leave() {
+                try arrival.suspend()
+                work.moved()
+                return waiting.append(work)
+            }
+            try arrival.discard()
             work.asksForWhole = true
             work.validator = nil
             waiting.append(work)
@@ -140,7 +154,7 @@ extension Download {
         let result: TransferOutcome =
             transfer.isTooSlow
             ? .failed(
-                TransferFailure(.timeout, "\(transfer.work.url) comes too slowly to ever end"))
+                TransferFailure(.timeout, "\(url(of: transfer.work)) comes too slowly to ever end"))
             : ended
         if case .failed(let failure) = result, failure.kind == .malformed {
             // A proxy that changes content may be asked for the origin's own.
@@ -150,28 +164,28 @@ extension Download {
         var work = transfer.work
         // What came a second time is nothing new, and no reason to go on for ever.
         let newByteCount = transfer.work.highWater - transfer.highWaterBefore
+        let hasPart = arrival.offset > 0
         try arrival.suspend()
         let decision = budget.decide(
-            work.content.file, result, head: transfer.head, newByteCount: max(0, newByteCount),
+            work.budgetID, result, head: transfer.head, newByteCount: max(0, newByteCount),
             now: secondsNow(), using: &generator)
         if case .again(let delay) = decision {
-            // A source in trouble does not make the others wait.
-            work.failureCount += 1
-            if work.failureCount % work.sources.count == 0 { work.due = .now + delay }
-            work = fromNextSource(work, isFinal: false) ?? work
-            waiting.append(work)
-            return
+            let stays = newByteCount > 0 || (hasPart && !isProvable(work.content))
+            work.turns.wait(until: .now + delay, stays: stays)
+            stays ? (work.due = work.turns.due) : work.moved()
+            return waiting.append(work)
         }
-        if decision != .pullSpent, let other = fromNextSource(work, isFinal: true) {
-            return waiting.append(other)
+        if decision != .pullSpent, work.turns.leave() {
+            work.moved()
+            return waiting.append(work)
         }
         let file = file(of: work.content)
         if let status = transfer.head?.status, status >= 400 {
             if file.isOptional, [403, 404, 410].contains(status) { return leaveOut(work) }
-            throw format.error(.fileStatus(file, status), at: work.url)
+            throw format.error(.fileStatus(file, status), at: url(of: work))
         }
         guard case .failed(let trouble) = result else {
-            throw StoreError(.network, "unable to fetch \(work.url)")
+            throw StoreError(.network, "unable to fetch \(url(of: work))")
         }
         throw StoreError(.network, trouble.message)
     }
@@ -183,9 +197,9 @@ extension Download {
         work.validator = nil
         takeBack(&work)
         guard work.wrongCount <= Self.wrongCountMax else {
-            if var other = fromNextSource(work, isFinal: true) {
-                other.wrongCount = 0
-                return waiting.append(other)
+            if work.turns.leave() {
+                work.moved()
+                return waiting.append(work)
             }
             guard leavesOutWrongContent, file(of: work.content).isOptional else { throw trouble }
             return leaveOut(work)
@@ -198,7 +212,7 @@ extension Download {
     private static let wrongCountMax = 3
 
     /// Leaves out the content of an optional file that the origin does not have.
-    private func leaveOut(_ work: Work) {
+    func leaveOut(_ work: Work) {
         var work = work
         takeBack(&work)
         progress.objectsTotal -= 1

@@ -8,10 +8,8 @@ final class Download: TransferClient {
     /// A content under way or waiting for its turn.
     struct Work {
         let content: DownloadPlan.Content
-        /// Where it can be had; the first is asked next.
-        var sources: [ContentSource]
-        /// The URL of the first source.
-        var url: String
+        /// Where it can be had.
+        var turns: SourceTurns
         /// Not before this moment.
         var due: ContinuousClock.Instant?
         /// A strong validator of the bytes that are staged.
@@ -26,11 +24,18 @@ final class Download: TransferClient {
         var wrongCount = 0
         /// Whether the last answer to a request for the rest was of no use.
         var asksForWhole = false
-        /// How many attempts failed that are worth repeating.
-        var failureCount = 0
-        /// Whether what is staged may be another source's: its validator says nothing, then.
-        var hasMoved = false
         var isResumed = false
+
+        /// What the budget knows the source by.
+        var budgetID: Int { content.file * Release.sourceCountMax + turns.place }
+
+        /// Begins with another source: what is known of the last one's answers is not said of it.
+        mutating func moved() {
+            wrongCount = 0
+            validator = nil
+            asksForWhole = false
+            due = turns.due
+        }
     }
 
     /// A transfer under way, and the content it fills.
@@ -44,6 +49,8 @@ final class Download: TransferClient {
         var isTooSlow = false
         /// What is wrong with what came.
         var trouble: StoreError?
+        /// Whether that was known before a byte of it came.
+        var isHeadWrong = false
         /// How many bytes of it had been staged at some time when this transfer began.
         let highWaterBefore: Int64
         var drip = DripWatch()
@@ -108,10 +115,8 @@ final class Download: TransferClient {
         budget = RetryBudget(options.retries)
         queue = plan.contents.map { content in
             let file = plan.release.files[content.file]
-            let sources = file.plainSources
             return Work(
-                content: content, sources: sources,
-                url: sources.first.map { origin.url(of: $0.reference) } ?? "",
+                content: content, turns: SourceTurns(file.plainSources),
                 validator: file.promisedValidator)
         }
         progress.objectsTotal = plan.contents.count
@@ -161,18 +166,15 @@ final class Download: TransferClient {
         return queue[position]
     }
 
-    /// The same content from its next source, after the one that failed; nil if there is no other.
-    ///
-    /// - Parameter isFinal: whether the one that failed is not asked again.
-    func fromNextSource(_ work: Work, isFinal: Bool) -> Work? {
-        guard work.sources.count > 1 else { return nil }
-        var work = work
-        let failed = work.sources.removeFirst()
-        if !isFinal { work.sources.append(failed) }
-        work.url = origin.url(of: work.sources[0].reference)
-        work.validator = nil
-        work.hasMoved = true
-        return work
+    /// Whether parts of a content from several responses will be proved to fit together.
+    func isProvable(_ content: DownloadPlan.Content) -> Bool {
+        !content.isProvisional
+            || file(of: content).labels.contains(where: \.algorithm.identifiesContent)
+    }
+
+    /// The absolute URL that is asked for a content.
+    func url(of work: Work) -> String {
+        work.turns.source.map { origin.url(of: $0.reference) } ?? ""
     }
 
     /// - Returns: nil if everything was staged already.
@@ -180,21 +182,23 @@ final class Download: TransferClient {
         var work = work
         let content = work.content
         let file = file(of: content)
+        guard let source = work.turns.source else {
+            leaveOut(work)
+            return nil
+        }
         var arrival = try arrivals.begin(
             content.name, byteCount: content.byteCount, isProvisional: content.isProvisional,
             labels: file.labels, digests: file.wantedDigests)
-        let isProvable =
-            !content.isProvisional || file.labels.contains(where: \.algorithm.identifiesContent)
         // What is looked at must be whole in memory.
         if arrival.offset > 0, work.asksForWhole || file.needsInspection { try arrival.restart() }
         // Of the very response that the staged bytes came from.
-        if arrival.offset > 0, !work.hasMoved, let source = arrival.source {
-            work.validator = Validator(fieldValue: source)
+        if arrival.offset > 0, work.turns.isOwnPart, let noted = arrival.source {
+            work.validator = Validator(fieldValue: noted)
         }
         let part = StagedPart(
             byteCount: arrival.offset, wholeByteCount: content.byteCount,
             validator: work.validator,
-            isProvable: isProvable)
+            isProvable: isProvable(content))
         let question = part.question
         if case .whole = question, arrival.offset > 0 { try arrival.restart() }
         if arrival.offset > 0, !work.isResumed, work.highWater == 0 {
@@ -209,7 +213,7 @@ final class Download: TransferClient {
             return nil
         }
         lastID += 1
-        var request = TransferRequest(id: lastID, url: work.url)
+        var request = TransferRequest(id: lastID, url: url(of: work))
         if case .rest(let offset, let ifRange) = question {
             request.offset = offset
             request.ifRange = ifRange
@@ -218,7 +222,8 @@ final class Download: TransferClient {
         if file.needsInspection {
             request.byteCountMax = min(request.byteCountMax, Int64(Pull.inspectedByteCountMax))
         }
-        request.fields = work.sources.first?.fields.map { ($0.name, $0.value) } ?? []
+        request.fields = source.fields.map { ($0.name, $0.value) }
+        request.confinesFields = !request.fields.isEmpty
         if work.wrongCount > 0 { request.fields.append(("cache-control", "no-cache")) }
         running[lastID] = Running(work, arrival, part, question)
         tally.requestCount += 1

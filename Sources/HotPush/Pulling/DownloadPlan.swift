@@ -69,7 +69,11 @@ public struct DownloadPlan: Sendable {
             }
             names.append(name)
             if let earlier = seen[name] {
-                if earlier >= 0, file.isLaunchFile { contents[earlier].isFirst = true }
+                guard earlier >= 0 else { continue }
+                if file.isLaunchFile { contents[earlier].isFirst = true }
+                if file.isBetterThan(release.files[contents[earlier].file]) {
+                    contents[earlier].file = position
+                }
                 continue
             }
             if address != nil, isPresent(name) {
@@ -79,17 +83,19 @@ public struct DownloadPlan: Sendable {
                 continue
             }
             seen[name] = contents.count
-            try want(
+            contents.append(
                 Content(
                     name: name, isProvisional: address == nil, byteCount: file.byteCount,
                     file: position, isFirst: file.isLaunchFile))
         }
+        try refuseUnreadable()
         sort()
     }
 
-    private mutating func want(_ content: Content) throws(StoreError) {
-        let file = release.files[content.file]
-        guard file.sources.contains(where: \.isPlain) else {
+    private func refuseUnreadable() throws(StoreError) {
+        for content in contents {
+            let file = release.files[content.file]
+            if file.isOptional || file.sources.contains(where: \.isPlain) { continue }
             let forms = file.sources.map { $0.steps.map(\.name).joined(separator: ", ") }
             throw StoreError(
                 .unsuitableRelease,
@@ -97,7 +103,6 @@ public struct DownloadPlan: Sendable {
                     + "\(quoted(file.path.description)) only as \(forms.joined(separator: " or ")), "
                     + "which castree does not read; publish the file itself beside")
         }
-        contents.append(content)
     }
 
     private mutating func sort() {
@@ -109,6 +114,7 @@ public struct DownloadPlan: Sendable {
     }
 
     /// Has contents fetched that were in the store when the plan was made, and are not any more.
+    ///
     /// - Throws: as when it was made.
     mutating func add(_ lost: Set<ObjectID>) throws(StoreError) {
         var rest = lost
@@ -116,13 +122,28 @@ public struct DownloadPlan: Sendable {
         for (position, file) in release.files.enumerated() {
             guard rest.remove(names[position]) != nil else { continue }
             let byteCount = file.byteCount ?? knownSizes[names[position]]
-            try want(
+            contents.append(
                 Content(
                     name: names[position], isProvisional: false, byteCount: byteCount,
                     file: position, isFirst: file.isLaunchFile))
             reusedObjects -= 1
             reusedBytes -= byteCount ?? 0
         }
+        try refuseUnreadable()
         sort()
+    }
+}
+
+extension ReleaseFile {
+    /// Whether it says more than another file of the same content how that is fetched: it can be read, must
+    /// be there, is looked at.
+    fileprivate func isBetterThan(_ other: ReleaseFile) -> Bool {
+        for (own, others) in [
+            (sources.contains(where: \.isPlain), other.sources.contains(where: \.isPlain)),
+            (!isOptional, !other.isOptional), (needsInspection, other.needsInspection),
+        ] where own != others {
+            return own
+        }
+        return false
     }
 }

@@ -96,7 +96,9 @@ struct KnownContent {
         if file.hasImmutableSource,
             let address = try present(placed[Place(of: file)], file)
         {
-            return address
+            // What the publisher says of the content goes before what the URL promises.
+            if file.labels.isEmpty { return address }
+            if try isProved(address, file) { return address }
         }
         guard let byteCount = file.byteCount, let candidates = bySize[byteCount],
             candidates.count <= Self.candidatesMax

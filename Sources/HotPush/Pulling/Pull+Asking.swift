@@ -35,8 +35,7 @@ extension Pull {
         var refusal: StoreError?
         for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {
             do throws(StoreError) {
-                let offer = try askDocuments(of: format, at: location)
-                return try known(offer) ?? .release(offer)
+                return try askDocuments(of: format, at: location)
             } catch {
                 // Without a wish, the next format may fit; what is wrong inside a document is said.
                 guard wanted == nil, error.code == .notFound || error.code == .badOrigin else {
@@ -136,18 +135,21 @@ extension Pull {
                 offered.isMandatory = true
             }
             self.offered = offered
-            guard let published = offered.version else {
-                guard try versions.lifecycle().embedded == nil else { return .embedded }
-                return .nothing(
-                    reasons + [
-                        "the app is to show what it was shipped with, and this store knows of "
-                            + "nothing that it was shipped with"
-                    ])
-            }
+            guard let published = offered.version else { return try embedded(instead: reasons) }
             if let name = try version(with: published.content) { return .known(version: name) }
             return .release(try self.release(published, offered, of: pointer, at: origin))
         }
         return .nothing(reasons)
+    }
+
+    /// What the origin says when devices are to run what was shipped with the app.
+    private func embedded(instead reasons: [String]) throws(StoreError) -> OriginAnswer {
+        guard try versions.lifecycle().embedded == nil else { return .embedded }
+        return .nothing(
+            reasons + [
+                "the app is to show what it was shipped with, and this store knows of nothing that it "
+                    + "was shipped with"
+            ])
     }
 
     /// Whether any of the releases is mandatory, for this device, and newer than what it runs: a device
@@ -178,10 +180,11 @@ extension Pull {
             }
         }
         let terms = ReleaseTerms(of: try versions.manifest(of: current))
-        guard let scope = terms.scope, scope != pointer.channel.description else {
-            return terms.order ?? .min
-        }
-        return .min
+        // An app says of what it was shipped with where it stands, and not in which channel.
+        let isComparable =
+            terms.family == nil
+            && (terms.scope ?? pointer.channel.description) == pointer.channel.description
+        return isComparable ? terms.order ?? .min : .min
     }
 
     private func objections(to offered: OfferedRelease) throws(StoreError) -> [String] {
@@ -245,7 +248,7 @@ extension Pull {
 
     private func askDocuments(
         of format: any ReleaseFormat, at location: OriginLocation
-    ) throws(StoreError) -> FoundRelease {
+    ) throws(StoreError) -> OriginAnswer {
         let origin = try OriginURL(of: location)
         let layout: DocumentLayout = origin.scheme == "file" ? .directory : .server
         var refusal: StoreError?
@@ -253,6 +256,9 @@ extension Pull {
             let answer = try document(
                 wanted.path, at: location, accept: wanted.accept,
                 byteCountMax: options.manifestByteCountMax)
+            if answer.head.status == 204, options.reader != nil {
+                return .nothing(["the origin answers that it has nothing to say (204)"])
+            }
             guard answer.head.status == 200 else {
                 refusal = format.error(
                     .documentStatus(answer.head.status), at: origin.url(of: wanted.path))
@@ -269,10 +275,19 @@ extension Pull {
             var context = ReleaseContext(
                 origin: origin, layout: layout, platform: options.platform)
             context.app = try appIdentity()
-            let release = try format.read(answer.bytes, context)
-            return FoundRelease(
-                release: release, format: format, location: location, origin: origin,
-                content: try release.contentAddress())
+            context.device = options.device
+            context.groups = options.app.groups
+            switch try format.answer(answer.bytes, context) {
+            case .embedded: return try embedded(instead: [])
+            case .nothing(let reasons): return .nothing(reasons)
+            case .release(let release):
+                // castree's own formats do it where they read.
+                if options.reader != nil { try release.validate(origin: origin) }
+                let offer = FoundRelease(
+                    release: release, format: format, location: location, origin: origin,
+                    content: try release.contentAddress())
+                return try known(offer) ?? .release(offer)
+            }
         }
         throw refusal ?? noRelease(location)
     }

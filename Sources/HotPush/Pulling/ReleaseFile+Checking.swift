@@ -16,11 +16,33 @@ extension ReleaseFile {
             let kept = entry.labels.first { $0.algorithm == label.algorithm }
             if let kept, kept != label { return true }
         }
-        let hashes = [foreign, entry.foreign].map { fields in
-            fields.first { $0.key == "hash" }?.value
+        var own = foreign
+        if let checksMember { own.append(checksMember) }
+        for key in ["hash", Self.checksKey] {
+            let said = [own, entry.foreign].map { fields in fields.first { $0.key == key }?.value }
+            if said[0] != nil, said[1] != nil, said[0] != said[1] { return true }
         }
-        return hashes[0] != nil && hashes[1] != nil && hashes[0] != hashes[1]
+        return false
     }
+
+    /// The field of a manifest's entry with what is said of the content and does not name it: by it a
+    /// later release of the same name is told from this one.
+    var checksMember: JSONValue.Member? {
+        var members: [JSONValue.Member] = []
+        for check in checks {
+            switch check {
+            case .unknownDigest(let algorithm, let text):
+                members.append(.init(key: algorithm, value: .string(text)))
+            case .digest(let label) where !label.algorithm.identifiesContent:
+                let digits = label.description.dropFirst(label.algorithm.rawValue.count + 1)
+                members.append(.init(key: label.algorithm.rawValue, value: .string(String(digits))))
+            case .digest, .entityTag, .meteorLabel: break
+            }
+        }
+        return members.isEmpty ? nil : .init(key: Self.checksKey, value: .object(members))
+    }
+
+    private static let checksKey = "checks"
 
     /// Digests by which later releases may recognize the content.
     var wantedDigests: Set<DigestAlgorithm> {

@@ -1,4 +1,4 @@
-/// Which devices a release is for.
+/// Which devices a release is for: those for whom all of this holds.
 public struct Audience: Sendable, Hashable {
     /// Whether its publisher has taken it from everybody, without another in its place.
     public var isDisabled = false
@@ -17,10 +17,10 @@ public struct Rollout: Sendable, Hashable {
     public var perMille: Int
     /// What makes the choice differ from release to release.
     public var salt: String
-    /// How the choice is made: ``place(salt:device:)``, or a rule of another system, which the format
-    /// knows.
+    /// How the choice is made: ``place(salt:device:)``, or a rule of another system.
     ///
-    /// By a rule that castree does not know, a share that is not the whole leaves every device out.
+    /// The format knows that rule and decides when it reads (``ReleaseContext/device``). Where it leaves
+    /// the decision to castree, a share that is not the whole leaves every device out.
     public var rule: String
 
     /// castree's own rule.

@@ -47,6 +47,7 @@ extension Release {
             entry.routes = file.routes
             entry.labels = file.labels.filter(\.algorithm.identifiesContent)
             entry.foreign = Self.manifestFields(file.foreign, reserved: Self.entryKeys)
+            entry.foreign += file.checksMember.map { [$0] } ?? []
             for (name, text) in [("key", file.key), ("mediaType", file.mediaType)] {
                 guard let text, !entry.foreign.contains(where: { $0.key == name }) else { continue }
                 entry.foreign.append(.init(key: name, value: .string(text)))

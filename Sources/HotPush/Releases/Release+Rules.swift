@@ -5,6 +5,9 @@ import VersionTree
 // manifests, but only when everything is here; a release is refused before a byte is fetched.
 
 extension Release {
+    /// The most sources of one file.
+    static let sourceCountMax = 64
+
     /// - Parameter origin: where it came from; what comes over TLS names nothing that does not.
     /// - Throws: `.badRelease`, naming the rule and the path or route.
     func validate(origin: OriginURL?) throws(StoreError) {
@@ -15,6 +18,15 @@ extension Release {
         try validateRoutes()
         try validateSizes()
         try validateSources(isSecure: origin?.scheme == "https")
+        try validateTrust()
+    }
+
+    private func validateTrust() throws(StoreError) {
+        guard trust != .length else { return }
+        for file in files where !file.isProvable {
+            throw refuse(
+                "nothing proves the content of \(shown(file)), though it is said to be proved")
+        }
         if trust == .signed, signatures.isEmpty, !files.contains(where: { $0.signature != nil }) {
             throw refuse("it is said to be signed and has no signature")
         }
@@ -22,13 +34,20 @@ extension Release {
 
     private func validateSources(isSecure: Bool) throws(StoreError) {
         for file in files {
-            guard !file.sources.isEmpty else {
-                throw refuse("nothing says where \(shown(file)) can be had")
+            guard (1...Self.sourceCountMax).contains(file.sources.count) else {
+                throw refuse(
+                    "\(shown(file)) has \(file.sources.count) sources; 1 to "
+                        + "\(Self.sourceCountMax) can be asked")
             }
             for source in file.sources {
                 if isSecure, source.reference.prefix(7).lowercased() == "http://" {
                     throw refuse(
                         "\(shown(file)) would be fetched without TLS, unlike the release itself")
+                }
+                if source.isPlain, source.byteCount != nil || !source.checks.isEmpty {
+                    throw refuse(
+                        "a source of \(shown(file)) is the content itself and has a size or checks of "
+                            + "its own; they belong to the file")
                 }
                 for field in source.fields {
                     guard let problem = Self.problem(field: field) else { continue }
@@ -59,8 +78,9 @@ extension Release {
     /// What a request is made of besides its source.
     private static let ownFields: Set<String> = [
         "accept-encoding", "connection", "content-length", "expect", "host", "if-match",
-        "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range", "te",
-        "trailer", "transfer-encoding", "upgrade",
+        "http2-settings", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+        "keep-alive", "proxy-authorization", "proxy-connection", "range", "te", "trailer",
+        "transfer-encoding", "upgrade",
     ]
 
     private func validatePaths() throws(StoreError) {
@@ -130,5 +150,19 @@ extension Release {
     private func refuse(_ problem: String) -> StoreError {
         StoreError(
             .badRelease, "release \(shortened(publisherVersion)) is refused: \(problem)")
+    }
+}
+
+extension ReleaseFile {
+    /// Whether an address or a digest proves its content.
+    fileprivate var isProvable: Bool {
+        if address != nil { return true }
+        return checks.contains { check in
+            switch check {
+            case .digest(let label): label.algorithm.identifiesContent
+            case .meteorLabel: true
+            case .entityTag, .unknownDigest: false
+            }
+        }
     }
 }

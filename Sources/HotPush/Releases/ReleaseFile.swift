@@ -38,6 +38,8 @@ public struct ReleaseFile: Sendable, Hashable {
     public var key: String?
     /// Its media type, if the format says it.
     public var mediaType: String?
+    /// The extension of its name, with its dot, where the format tells it apart from the name (Expo).
+    public var fileExtension: String?
     /// The publisher's signature of this file.
     ///
     /// The format verifies it: that of a digest when it reads the release, that of the bytes when it

@@ -21,6 +21,9 @@ public struct Signature: Sendable, Hashable {
     public var key: String?
     /// What is signed.
     public var subject: Subject
+    /// The certificates that lead from the key to one that is trusted, in PEM, if the publisher sends
+    /// them (RFC 7468).
+    public var certificates: String?
     /// The signature as it is written: in Base64, as a JWT, in hexadecimal digits.
     public var text: String
 

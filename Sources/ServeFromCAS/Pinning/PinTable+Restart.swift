@@ -65,3 +65,17 @@ extension PinTable {
         return corrected
     }
 }
+
+extension PinTable.Load {
+    /// Whether only the cookie of an earlier run tells of it.
+    private var isRecalled: Bool { path.isEmpty }
+
+    /// Notes that it may have asked.
+    ///
+    /// After a restart nobody can tell which page asks, so whichever does is not closed. One that this run
+    /// has seen begin was left some time before, then: it must not hold its version for ever.
+    mutating func heard(at now: Duration, _ limits: PinTable.Limits) {
+        guard isRecalled, now - begunAt < limits.loadingMax + limits.recalled else { return }
+        usedAt = now
+    }
+}

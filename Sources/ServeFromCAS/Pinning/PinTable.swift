@@ -52,6 +52,8 @@ package struct PinTable: Sendable {
         package var loading = Duration.seconds(3)
         /// The longest that a page counts as loading: one that asks again and again has loaded.
         package var loadingMax = Duration.seconds(30)
+        /// How long after a restart pages of which only the cookie tells are held while one of them asks.
+        package var recalled = Duration.seconds(600)
         package init() {}
     }
 
@@ -231,9 +233,8 @@ package struct PinTable: Sendable {
             }
             return .serve(newest.version, cookie: nil, label: nil)
         }
-        // Whichever page asks, it is not closed.
         for index in live where versions.contains(browser.loads[index].version) {
-            browser.loads[index].usedAt = now
+            browser.loads[index].heard(at: now, limits)
         }
         browsers[cookie.browser] = browser
         return doubt(versions, of: request, cookie)

@@ -7,15 +7,18 @@ import VersionTree
 /// CodePush: an archive, the digests of its files, differences to earlier packages, and a JWT over the
 /// digest of all.
 enum CodePush: ForeignSystem {
-    static let document = #"""
+    static let documents = [
+        #"""
         {"label":"v2","description":"d","is_disabled":false,"is_mandatory":true,"target_binary_range":"1.x",
         "rollout":25,"package_size":283,"download_url":"https://h.example/x.zip","package_hash":
         "9e0499ce7df5c04cb304c9deed684dc137fc603cb484a5b027478143c595d80b","files":[
         "b.txt:3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d",
         "c.txt:2e7d2c03a9507ae265ecf5b5356885a53393a2029d241394997265a1a25aefc6"],
         "diffs":{"18ac3e7343f016890c510e93f935261169d9e3f565436429830faf0934f4f8e4":
-        {"url":"https://h.example/d.zip","size":91}},"codepushrelease":"eyJ.eyJ.c2ln"}
+        {"url":"https://h.example/d.zip","size":91}},"codepushrelease":"eyJ.eyJ.c2ln",
+        "is_available":true,"should_run_binary_version":false,"update_app_version":false}
         """#
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         let label = try document.text("label")
@@ -28,7 +31,9 @@ enum CodePush: ForeignSystem {
                 perMille: Int(share) * 10, salt: label, rule: "codepush")
         }
         release.require(Requirement.appVersionRange, document.maybe("target_binary_range"))
-        release.foreign = document.kept("description", "package_hash")
+        release.foreign = document.kept(
+            "description", "package_hash", "is_available", "should_run_binary_version",
+            "update_app_version")
         if let token = document.maybe("codepushrelease") {
             release.signatures = [Signature("RS256", of: .contentDigest, text: token)]
         }
@@ -80,6 +85,9 @@ enum CodePush: ForeignSystem {
                 release.files.map { "\($0.path.description):\($0.hex(.sha256) ?? "")" }),
             "diffs": .object(diffs),
             "codepushrelease": .text(release.signatures.first?.text),
+            "is_available": release.foreign("is_available"),
+            "should_run_binary_version": release.foreign("should_run_binary_version"),
+            "update_app_version": release.foreign("update_app_version"),
         ])
     }
 }
@@ -87,18 +95,22 @@ enum CodePush: ForeignSystem {
 /// Pushy: differences to the version before and to the app's package, then the whole, each from several
 /// hosts; files that are copies of others; checksums.
 enum Pushy: ForeignSystem {
-    static let document = #"""
+    static let documents = [
+        #"""
         {"update":true,"name":"2.3.4","hash":"f00d","description":"d","metaInfo":"{}",
-        "paths":["https://a.example/","https://b.example/"],"diff":"d1","pdiff":"p1","full":"w1",
+        "paths":["https://b.example/","https://a.example/cdn/"],"diff":"diff-1","pdiff":"p","full":"whole.ppk",
         "copies":{"img/b.png":"img/a.png"},"copiesCrc":{"img/a.png":907060870},
-        "config":{"rollout":{"2.3.4":63},"forceBoot":true}}
+        "config":{"rollout":{"2.3.4":63,"2.3.5":7},"forceBoot":true}}
         """#
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         let name = try document.text("name")
         var release = try empty(name, trust: .length)
-        release.foreign = document.kept("hash", "description", "metaInfo", "copies")
+        release.foreign = document.kept("update", "hash", "description", "metaInfo")
         let config = document["config"]
+        let others = (config?["rollout"]?.asObject ?? []).filter { $0.key != name }
+        release.foreign.append(.init(key: "otherRollouts", value: .object(others)))
         if let share = config?["rollout"]?[name]?.asInt64 {
             release.audience.rollout = Rollout(
                 perMille: Int(share) * 10, salt: "", rule: "murmur3")
@@ -114,6 +126,9 @@ enum Pushy: ForeignSystem {
                 let bytes = (0..<4).map { UInt8(truncatingIfNeeded: sum >> (24 - 8 * $0)) }
                 file.checks = [.digest(try #require(Label(.crc32, bytes: bytes)))]
                 file.sources = try sources(document, entry.key)
+                if path != entry.key {
+                    file.foreign = [.init(key: "copyOf", value: .string(entry.key))]
+                }
                 release.files.append(file)
             }
         }
@@ -136,14 +151,19 @@ enum Pushy: ForeignSystem {
 
     static func write(_ release: Release) throws -> JSONValue {
         let first = try #require(release.files.first)
-        let hosts = Set(first.sources.map { $0.reference.dropLast(2) }).sorted().map(String.init)
-        func name(_ position: Int) -> JSONValue {
-            .string(String(first.sources[position * hosts.count].reference.suffix(2)))
+        let places = first.sources.map { source in
+            let end = source.reference.lastIndex(of: "/") ?? source.reference.startIndex
+            return (
+                host: String(source.reference[...end]),
+                name: String(source.reference[end...].dropFirst())
+            )
         }
-        let copies = release.foreign("copies")?.asObject ?? []
-        let originals = release.files.filter { file in
-            !copies.contains { $0.key == file.path.description }
+        let hosts = places.prefix(places.count / 3).map(\.host)
+        func name(_ kind: Int) -> JSONValue { .string(places[kind * hosts.count].name) }
+        let copies: [JSONValue.Member] = release.files.compactMap { file in
+            file.foreign("copyOf").map { .init(key: file.path.description, value: $0) }
         }
+        let originals = release.files.filter { $0.foreign("copyOf") == nil }
         let sums = originals.map { file in
             let bytes = file.digest(.crc32) ?? []
             return JSONValue.Member(
@@ -152,14 +172,15 @@ enum Pushy: ForeignSystem {
         }
         let share = release.audience.rollout.map { JSONValue.integer(Int64($0.perMille / 10)) }
         return .members([
-            "update": .bool(true), "name": .string(release.version.description),
+            "update": release.foreign("update"), "name": .string(release.version.description),
             "hash": release.foreign("hash"), "description": release.foreign("description"),
             "metaInfo": release.foreign("metaInfo"), "paths": .list(hosts), "diff": name(0),
             "pdiff": name(1), "full": name(2), "copies": .object(copies),
             "copiesCrc": .object(sums),
             "config": .members([
                 "rollout": .object(
-                    share.map { [.init(key: release.version.description, value: $0)] } ?? []),
+                    (share.map { [.init(key: release.version.description, value: $0)] } ?? [])
+                        + (release.foreign("otherRollouts")?.asObject ?? [])),
                 "forceBoot": .bool(release.isMandatory),
             ]),
         ])
@@ -168,19 +189,21 @@ enum Pushy: ForeignSystem {
 
 /// Shorebird: one file, compressed and a difference to what the app was shipped with.
 enum Shorebird: ForeignSystem {
-    static let document = #"""
+    static let documents = [
+        #"""
         {"patch_available":true,"patch":{"number":7,
         "hash":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
         "download_url":"https://h.example/p7","hash_signature":"c2lnbmVk"},
         "rolled_back_patch_numbers":[2,5]}
         """#
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         let patch = try #require(document["patch"])
         let number = try #require(patch["number"]?.asInt64)
         var release = try empty(String(number))
         release.order = number
-        release.foreign = document.kept("rolled_back_patch_numbers")
+        release.foreign = document.kept("patch_available", "rolled_back_patch_numbers")
         var source = ContentSource(try patch.text("download_url"))
         source.steps = [
             .decompress("zstd"), .patch("bidiff", of: .init(version: "embedded")),
@@ -198,7 +221,7 @@ enum Shorebird: ForeignSystem {
     static func write(_ release: Release) throws -> JSONValue {
         let file = try #require(release.files.first)
         return .members([
-            "patch_available": .bool(true),
+            "patch_available": release.foreign("patch_available"),
             "patch": .members([
                 "number": release.order.map(JSONValue.integer), "hash": .text(file.hex(.sha256)),
                 "download_url": .string(file.sources[0].reference),

@@ -6,14 +6,21 @@ import VersionTree
 
 /// Capgo: bodies that are compressed and encrypted, digests of what comes of them.
 enum Capgo: ForeignSystem {
-    static let document = #"""
-        {"version":"1.2.3","url":"https://h.example/1.2.3.zip","checksum":"ab12","session_key":"aXY=:a2V5",
+    static let documents = [
+        #"""
+        {"version":"1.2.3","url":"https://h.example/1.2.3.zip","checksum":"ab12","session_key":"",
         "manifest":[{"file_name":"assets/app.js.br",
         "file_hash":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
         "download_url":"https://h.example/o/2cf2.br"},{"file_name":"index.html",
         "file_hash":"486ea46224d1bb4fb680f34f7c9ad96a8f24ec88be73ea8e5a6c65260e9cb8a7",
         "download_url":"https://h.example/o/486e"}],"link":null,"comment":"c"}
-        """#
+        """#,
+        #"""
+        {"version":"1.2.4","url":"https://h.example/1.2.4.zip","checksum":"ab12","session_key":"aXY=:a2V5",
+        "manifest":[{"file_name":"index.html","file_hash":"bG9uZyBhbmQgZW5jcnlwdGVk",
+        "download_url":"https://h.example/o/1"}],"link":null,"comment":null}
+        """#,
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         var release = try empty(try document.text("version"))
@@ -24,11 +31,16 @@ enum Capgo: ForeignSystem {
             var file = ReleaseFile(
                 path: try TreePath(isCompressed ? String(name.dropLast(3)) : name),
                 source: try entry.text("download_url"))
+            let hash = try entry.text("file_hash")
             if release.foreign("session_key")?.asString?.isEmpty == false {
                 file.sources[0].steps.append(.decrypt("aes-128-cbc"))
+                // Encrypted too: the format proves it, once it has decrypted it.
+                file.checks = [.unknownDigest(algorithm: "rsa-sha256", text: hash)]
+                release.trust = .length
+            } else {
+                file.address = ObjectID(hash)
             }
             if isCompressed { file.sources[0].steps.append(.decompress("br")) }
-            file.address = ObjectID(try entry.text("file_hash"))
             release.files.append(file)
         }
         return release
@@ -39,7 +51,7 @@ enum Capgo: ForeignSystem {
             let isCompressed = file.sources[0].steps.contains(.decompress("br"))
             return JSONValue.members([
                 "file_name": .string(file.path.description + (isCompressed ? ".br" : "")),
-                "file_hash": .text(file.address?.description),
+                "file_hash": .text(file.address?.description ?? file.unknown("rsa-sha256")),
                 "download_url": .string(file.sources[0].reference),
             ])
         }
@@ -54,12 +66,14 @@ enum Capgo: ForeignSystem {
 
 /// cordova-hot-code-push: MD5, no sizes, the least native interface, and a list in an order that counts.
 enum ChCP: ForeignSystem {
-    static let document = #"""
+    static let documents = [
+        #"""
         {"chcp.json":{"content_url":"https://h.example/www","release":"2015.09.01-13.30.35",
         "min_native_interface":5,"update":"resume","ios_identifier":"id123"},"chcp.manifest":[
         {"file":"css/app.css","hash":"5d41402abc4b2a76b9719d911017c592"},
         {"file":"a b.html","hash":"7d793037a0760186574b0282f2f435e7"}]}
         """#
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         let config = try #require(document["chcp.json"])
@@ -100,10 +114,12 @@ enum ChCP: ForeignSystem {
 
 /// Ionic: three digests of each file, whose spelling and order count.
 enum Ionic: ForeignSystem {
-    static let document = #"""
+    static let documents = [
+        #"""
         {"snapshot":"s1","url":"https://h.example/m?token=t","manifest":[{"href":"index.html","size":5,
         "integrity":"sha256-LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ= sha384-WeF0h3dEjGnea4ANejO7+5/xtGPkQ1TDVTvNucZm+pASWjx5+QOXvfX2oT3oKGhP sha512-m3HSJL1i83hdltRq0+o9czGb+8KJDKra4t/3JRlnPKcjI8PZm6XBHXx6zG4UuMXaDEZjR1wuXDre9G9zvN7AQw=="}]}
         """#
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         var release = try empty(try document.text("snapshot"))
@@ -142,12 +158,19 @@ enum Ionic: ForeignSystem {
 
 /// Capawesome: a channel, and a signature of each file.
 enum Capawesome: ForeignSystem {
-    static let document = #"""
+    static let documents = [
+        #"""
         {"artifactType":"manifest","bundleId":"8b1d6f3a","channelName":"beta","customProperties":{"k":"v"},
         "url":"https://h.example/download","files":[{"href":"assets/app.js",
         "checksum":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824","sizeInBytes":5,
         "X-Signature":"c2lnbmVk"}]}
-        """#
+        """#,
+        #"""
+        {"artifactType":"manifest","bundleId":"8b1d6f3b","channelName":null,"customProperties":{},
+        "url":"https://h.example/download","files":[{"href":"index.html",
+        "checksum":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824","sizeInBytes":5}]}
+        """#,
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         var release = try empty(try document.text("bundleId"))
@@ -159,8 +182,9 @@ enum Capawesome: ForeignSystem {
                 path: try TreePath(path), source: try document.text("url") + "?href=" + path)
             file.address = ObjectID(try entry.text("checksum"))
             file.byteCount = entry["sizeInBytes"]?.asInt64
-            file.signature = Signature(
-                "rsa-v1_5-sha256", of: .file, text: try entry.text("X-Signature"))
+            file.signature = entry.maybe("X-Signature").map {
+                Signature("rsa-v1_5-sha256", of: .file, text: $0)
+            }
             release.files.append(file)
         }
         return release
@@ -177,7 +201,8 @@ enum Capawesome: ForeignSystem {
         }
         return .members([
             "artifactType": release.foreign("artifactType"),
-            "bundleId": .string(release.version.description), "channelName": .text(release.scope),
+            "bundleId": .string(release.version.description),
+            "channelName": .text(release.scope) ?? .null,
             "customProperties": release.foreign("customProperties"),
             "url": release.foreign("url"), "files": .array(files),
         ])

@@ -7,17 +7,19 @@ import VersionTree
 /// The documents of a publishing system that castree has no format for, read into the neutral model and
 /// written from it alone.
 protocol ForeignSystem: Sendable {
-    /// A document as the system's servers write it.
-    static var document: String { get }
+    /// Documents as the system's servers write them.
+    static var documents: [String] { get }
     static func read(_ document: JSONValue) throws -> Release
     /// The document again; what the release has come from is not looked at.
     static func write(_ release: Release) throws -> JSONValue
 }
 
 extension ForeignSystem {
-    static var sample: JSONValue {
-        get throws { try JSONValue.parse(Array(document.utf8)) }
+    static var samples: [JSONValue] {
+        get throws { try documents.map { try JSONValue.parse(Array($0.utf8)) } }
     }
+
+    static var releases: [Release] { get throws { try samples.map { try read($0) } } }
 
     static func empty(_ version: String, trust: Release.Trust = .digest) throws -> Release {
         Release(
@@ -66,6 +68,12 @@ extension ReleaseFile {
         for case .digest(let label) in checks where label.algorithm == algorithm {
             return label.bytes
         }
+        return nil
+    }
+
+    /// The text of a digest that castree cannot compute.
+    func unknown(_ name: String) -> String? {
+        for case .unknownDigest(name, let text) in checks { return text }
         return nil
     }
 

@@ -20,42 +20,97 @@ import VersionTree
     @Test("holds what other systems say without loss")
     func lossless() throws {
         for system in Self.systems {
-            let document = try system.sample
-            #expect(try system.write(try system.read(document)) == document, "\(system)")
+            for document in try system.samples {
+                #expect(try system.write(try system.read(document)) == document, "\(system)")
+            }
         }
     }
 
     @Test("has rules that releases of other systems keep")
     func valid() throws {
         for system in Self.systems {
-            let release = try system.read(try system.sample)
-            #expect(throws: Never.self, "\(system)") { try release.validate(origin: nil) }
+            for release in try system.releases {
+                #expect(throws: Never.self, "\(system)") { try release.validate(origin: nil) }
+            }
         }
     }
 
-    @Test("makes a manifest that keeps names, types and labels, and no checksum")
+    @Test("makes a manifest that keeps paths, routes, labels, names, types and what else is said")
     func manifest() throws {
-        for system in Self.systems {
-            let release = try system.read(try system.sample)
-            let content = ArrivedContent(address: try address(of: "some"), byteCount: 4)
-            let manifest = try release.manifest(ordinal: 1, createdAt: 0) { _ in content }
-            let again = try Manifest(parsing: manifest.serialized())
-            #expect(Array(again.entries) == Array(manifest.entries), "\(system)")
-        }
-        let expo = try Expo.read(try Expo.sample)
         let content = ArrivedContent(address: try address(of: "some"), byteCount: 4)
-        let entries = try expo.manifest(ordinal: 1, createdAt: 0) { _ in content }.entries
-        let image = try #require(entries.first { $0.path.description.hasSuffix(".png") })
-        let foreign = JSONValue.object(image.foreign)
-        #expect(foreign["key"]?.asString == "4f1cb2cac2370cd5050681232e8575a8")
-        #expect(foreign["mediaType"]?.asString == "image/png")
-        let pushy = try Pushy.read(try Pushy.sample)
-        let bare = try pushy.manifest(ordinal: 1, createdAt: 0) { _ in content }
-        #expect(bare.entries.allSatisfy { $0.labels.isEmpty })
+        for system in Self.systems {
+            for release in try system.releases {
+                let made = try release.manifest(ordinal: 1, createdAt: 0) { position in
+                    let file = release.files[position]
+                    return ArrivedContent(
+                        address: file.address ?? content.address,
+                        byteCount: file.byteCount ?? content.byteCount)
+                }
+                let manifest = try Manifest(parsing: made.serialized())
+                for file in release.files {
+                    let entry = try #require(manifest[file.path], "\(system)")
+                    #expect(entry.routes == file.routes)
+                    let labels = file.labels.filter { $0.algorithm != .crc32 }
+                    #expect(Set(entry.labels) == Set(labels), "\(system)")
+                    let foreign = JSONValue.object(entry.foreign)
+                    #expect(foreign["key"]?.asString == file.key)
+                    #expect(foreign["mediaType"]?.asString == file.mediaType)
+                    for case .unknownDigest(let name, let text) in file.checks {
+                        #expect(foreign["checks"]?[name]?.asString == text)
+                    }
+                    #expect(!file.contradicts(entry))
+                }
+                // What a manifest calls so itself is in the bytes that came only.
+                for member in release.foreign where member.key != "createdAt" {
+                    #expect(
+                        manifest.foreign.contains { $0.key == member.key },
+                        "\(system) \(member.key)")
+                }
+            }
+        }
+    }
+
+    @Test(
+        "tells two documents of one version by what is said of a file, though it names no content")
+    func opaque() throws {
+        let content = ArrivedContent(address: try address(of: "some"), byteCount: 4)
+        for system in [Workbox.self, Pushy.self] as [any ForeignSystem.Type] {
+            var release = try #require(try system.releases.first)
+            let manifest = try release.manifest(ordinal: 1, createdAt: 0) { _ in content }
+            let entry = try #require(manifest[release.files[0].path])
+            release.files[0].checks = release.files[0].checks.map { check in
+                switch check {
+                case .unknownDigest(let name, _): .unknownDigest(algorithm: name, text: "new")
+                case .digest(let label) where label.algorithm == .crc32:
+                    .digest(Label(.crc32, bytes: [0, 0, 0, 1]) ?? label)
+                default: check
+                }
+            }
+            #expect(release.files[0].contradicts(entry), "\(system)")
+        }
     }
 
     static let bad: [(String, String, @Sendable (inout Release) -> Void)] = [
-        ("no source", "nothing says where", { $0.files[0].sources = [] }),
+        ("no source", "has 0 sources", { $0.files[0].sources = [] }),
+        (
+            "too many sources", "65 sources",
+            { $0.files[0].sources = .init(repeating: ContentSource("a"), count: 65) }
+        ),
+        (
+            "a plain source with checks of its own", "belong to the file",
+            {
+                $0.files[0].sources[0].checks = [
+                    .unknownDigest(algorithm: "crc64", text: "0")
+                ]
+            }
+        ),
+        (
+            "proved, with a file that nothing proves", "nothing proves",
+            {
+                $0.files.append(ReleaseFile(path: $0.files[0].path))
+                $0.files[1].path = (try? TreePath("b")) ?? $0.files[1].path
+            }
+        ),
         ("signed, without signature", "has no signature", { $0.trust = .signed }),
         (
             "a field of castree's own", "castree sets itself",
@@ -80,7 +135,9 @@ import VersionTree
         let (name, words, change) = Self.bad[number]
         var release = Release(
             family: "list/1", version: try VersionName("1"), trust: .digest, received: [])
-        release.files = [ReleaseFile(path: try TreePath("index.html"))]
+        release.files = [
+            ReleaseFile(path: try TreePath("index.html"), address: try address(of: "a"))
+        ]
         change(&release)
         let error = #expect(throws: StoreError.self, "\(name)") {
             try release.validate(origin: nil)
@@ -92,7 +149,7 @@ import VersionTree
     @Test("refuses a second source without TLS, if the release came by it")
     func secure() throws {
         var release = Release(
-            family: "list/1", version: try VersionName("1"), trust: .digest, received: [])
+            family: "list/1", version: try VersionName("1"), trust: .length, received: [])
         release.files = [ReleaseFile(path: try TreePath("index.html"))]
         release.files[0].sources.append(ContentSource("http://h.example/index.html"))
         #expect(throws: StoreError.self) { try release.validate(origin: OriginURL("https://h/")) }

@@ -6,7 +6,8 @@ import VersionTree
 
 /// hot-updater: cohorts, fingerprints, a difference to an earlier file that is named by its digest.
 enum HotUpdater: ForeignSystem {
-    static let document = #"""
+    static let documents = [
+        #"""
         {"id":"0195a408-8f13-7d9b-8df4-123456789abc","platform":"ios","channel":"production","enabled":false,
         "shouldForceUpdate":true,"message":"m","fingerprintHash":"fp1","targetAppVersion":"1.x",
         "rolloutCohortCount":309,"targetCohorts":["7","qa"],"manifestFileHash":"sig:bWFuaWZlc3Q=","assets":{
@@ -15,7 +16,17 @@ enum HotUpdater: ForeignSystem {
         {"algorithm":"bsdiff","baseBundleId":"0195a000-0000-7000-8000-000000000000","baseFileHash":
         "486ea46224d1bb4fb680f34f7c9ad96a8f24ec88be73ea8e5a6c65260e9cb8a7","patchFileHash":
         "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d","patchUrl":"https://h.example/p"}}}}
-        """#
+        """#,
+        #"""
+        {"id":"0195a408-8f13-7d9b-8df4-123456789abd","platform":"android","channel":"beta","enabled":true,
+        "shouldForceUpdate":false,"message":null,"targetAppVersion":"*","rolloutCohortCount":1000,
+        "targetCohorts":[],"fileUrl":"https://h.example/b.zip","fileHash":
+        "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824","manifestFileHash":
+        "486ea46224d1bb4fb680f34f7c9ad96a8f24ec88be73ea8e5a6c65260e9cb8a7","assets":{"app.js":{"fileHash":
+        "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824","file":
+        {"url":"https://h.example/app.js"}}}}
+        """#,
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         let id = try document.text("id")
@@ -32,11 +43,15 @@ enum HotUpdater: ForeignSystem {
         }
         release.require(Requirement.fingerprint, document.maybe("fingerprintHash"))
         release.require(Requirement.appVersionRange, document.maybe("targetAppVersion"))
-        release.foreign = document.kept("platform", "message")
+        release.foreign = document.kept("platform", "message", "fileUrl", "fileHash")
         let hash = try document.text("manifestFileHash")
-        release.signatures = [
-            Signature("rsa-v1_5-sha256", of: .document, text: String(hash.dropFirst(4)))
-        ]
+        if hash.hasPrefix("sig:") {
+            release.signatures = [
+                Signature("rsa-v1_5-sha256", of: .document, text: String(hash.dropFirst(4)))
+            ]
+        } else {
+            release.foreign += document.kept("manifestFileHash")
+        }
         for entry in document["assets"]?.asObject ?? [] {
             release.files.append(try file(entry.key, entry.value))
         }
@@ -49,7 +64,11 @@ enum HotUpdater: ForeignSystem {
         file.signature = asset.maybe("signature").map {
             Signature("rsa-v1_5-sha256", of: .fileDigest, text: $0)
         }
-        let patch = try #require(asset["patch"])
+        let whole = try #require(asset["file"])
+        var large = ContentSource(try whole.text("url"))
+        if let compression = whole.maybe("compression") { large.steps = [.decompress(compression)] }
+        file.sources = [large]
+        guard let patch = asset["patch"] else { return file }
         let base = ContentSource.Base(
             version: patch.maybe("baseBundleId"),
             digest: Label(.sha256, hex: try patch.text("baseFileHash")))
@@ -57,10 +76,7 @@ enum HotUpdater: ForeignSystem {
         small.steps = [.patch(try patch.text("algorithm"), of: base)]
         let digest = try #require(Label(.sha256, hex: try patch.text("patchFileHash")))
         small.checks = [.digest(digest)]
-        let whole = try #require(asset["file"])
-        var large = ContentSource(try whole.text("url"))
-        if let compression = whole.maybe("compression") { large.steps = [.decompress(compression)] }
-        file.sources = [small, large]
+        file.sources.insert(small, at: 0)
         return file
     }
 
@@ -73,7 +89,9 @@ enum HotUpdater: ForeignSystem {
             "fingerprintHash": .text(release.requirement(Requirement.fingerprint)),
             "targetAppVersion": .text(release.requirement(Requirement.appVersionRange)),
             "rolloutCohortCount": count, "targetCohorts": .list(release.audience.groups),
-            "manifestFileHash": .text(release.signatures.first.map { "sig:" + $0.text }),
+            "fileUrl": release.foreign("fileUrl"), "fileHash": release.foreign("fileHash"),
+            "manifestFileHash": .text(release.signatures.first.map { "sig:" + $0.text })
+                ?? release.foreign("manifestFileHash"),
             "assets": .object(
                 try release.files.map {
                     .init(key: $0.path.description, value: try asset($0))
@@ -82,33 +100,39 @@ enum HotUpdater: ForeignSystem {
     }
 
     private static func asset(_ file: ReleaseFile) throws -> JSONValue {
-        let (small, large) = (file.sources[0], file.sources[1])
-        guard case .patch(let algorithm, let base) = small.steps[0],
-            case .digest(let digest)? = small.checks.first
-        else { return .null }
+        let large = try #require(file.sources.last)
         return .members([
             "fileHash": .text(file.address?.description), "signature": .text(file.signature?.text),
             "file": .members([
                 "url": .string(large.reference), "compression": .text(large.steps.first?.name),
             ]),
-            "patch": .members([
-                "algorithm": .string(algorithm), "baseBundleId": .text(base.version),
-                "baseFileHash": .text(base.digest.map { hexadecimal($0.bytes) }),
-                "patchFileHash": .string(hexadecimal(digest.bytes)),
-                "patchUrl": .string(small.reference),
-            ]),
+            "patch": file.sources.count > 1 ? patch(file.sources[0]) : nil,
+        ])
+    }
+
+    private static func patch(_ small: ContentSource) -> JSONValue? {
+        guard case .patch(let algorithm, let base) = small.steps[0],
+            case .digest(let digest)? = small.checks.first
+        else { return nil }
+        return .members([
+            "algorithm": .string(algorithm), "baseBundleId": .text(base.version),
+            "baseFileHash": .text(base.digest.map { hexadecimal($0.bytes) }),
+            "patchFileHash": .string(hexadecimal(digest.bytes)),
+            "patchUrl": .string(small.reference),
         ])
     }
 }
 
 /// electron-updater: SHA-512 in Base64, a share of the users, chunks with digests of their own.
 enum Electron: ForeignSystem {
-    static let document = #"""
+    static let documents = [
+        #"""
         {"version":"1.2.3","files":[{"url":"App-1.2.3.AppImage","sha512":
         "m3HSJL1i83hdltRq0+o9czGb+8KJDKra4t/3JRlnPKcjI8PZm6XBHXx6zG4UuMXaDEZjR1wuXDre9G9zvN7AQw==","size":5,
         "blockMapSize":120,"blake2b":"77C8W6De/c95vuIIqueEFrhg"}],
         "releaseDate":"2024-01-01T00:00:00.000Z","stagingPercentage":10}
         """#
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         var release = try empty(try document.text("version"))
@@ -131,14 +155,12 @@ enum Electron: ForeignSystem {
 
     static func write(_ release: Release) throws -> JSONValue {
         let files = release.files.map { file in
-            let digests: [String] = file.checks.compactMap { check in
-                if case .unknownDigest("blake2b-18", let text) = check { text } else { nil }
-            }
-            return JSONValue.members([
+            JSONValue.members([
                 "url": .string(file.path.description),
                 "sha512": .text(file.digest(.sha512).map { Base64.string($0) }),
                 "size": file.byteCount.map(JSONValue.integer),
-                "blockMapSize": file.foreign("blockMapSize"), "blake2b": .text(digests.first),
+                "blockMapSize": file.foreign("blockMapSize"),
+                "blake2b": .text(file.unknown("blake2b-18")),
             ])
         }
         let share = release.audience.rollout.map { JSONValue.integer(Int64($0.perMille / 10)) }
@@ -151,11 +173,13 @@ enum Electron: ForeignSystem {
 
 /// Workbox: revisions that mean nothing to anybody else, SRI, URLs with queries.
 enum Workbox: ForeignSystem {
-    static let document = #"""
+    static let documents = [
+        #"""
         {"manifest":[{"url":"/index.html","revision":"5d41402a","integrity":
         "sha256-LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="},
         {"url":"/app.abcd1234.js","revision":null}]}
         """#
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         var release = try empty("precache", trust: .length)
@@ -178,12 +202,9 @@ enum Workbox: ForeignSystem {
 
     static func write(_ release: Release) throws -> JSONValue {
         let files = release.files.map { file in
-            let revisions: [JSONValue] = file.checks.compactMap { check in
-                guard case .unknownDigest(_, let text) = check else { return nil }
-                return .string(text)
-            }
-            return JSONValue.members([
-                "url": .string("/" + file.path.description), "revision": revisions.first ?? .null,
+            JSONValue.members([
+                "url": .string("/" + file.path.description),
+                "revision": .text(file.unknown("revision")) ?? .null,
                 "integrity": .text(file.digest(.sha256).map { "sha256-" + Base64.string($0) }),
             ])
         }
@@ -193,9 +214,11 @@ enum Workbox: ForeignSystem {
 
 /// The application cache of HTML 5, line by line: URLs without digests, fallbacks, what is never cached.
 enum AppCache: ForeignSystem {
-    static let document = #"""
+    static let documents = [
+        #"""
         {"CACHE":["index.html","js/app.js?v=3"],"NETWORK":["*"],"FALLBACK":["/api /offline.html"]}
         """#
+    ]
 
     static func read(_ document: JSONValue) throws -> Release {
         var release = try empty("appcache", trust: .length)

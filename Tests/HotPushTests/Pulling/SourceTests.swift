@@ -10,6 +10,8 @@ private struct KnownFormat: ReleaseFormat {
     let number = 1
     var files: [ReleaseFile]
     var audience = Audience()
+    /// What the document says instead.
+    var other: FormatAnswer?
 
     init(_ files: ReleaseFile...) { self.files = files }
 
@@ -26,6 +28,13 @@ private struct KnownFormat: ReleaseFormat {
         release.files = files
         release.audience = audience
         return release
+    }
+
+    func answer(
+        _ bytes: [UInt8], _ context: ReleaseContext
+    ) throws(StoreError) -> FormatAnswer {
+        if let other { return other }
+        return .release(try read(bytes, context))
     }
 }
 
@@ -88,7 +97,18 @@ private func file(
         fixture.origin.always(.status(503, retryAfter: nil), on: "/a")
         fixture.origin.play([.status(503, retryAfter: nil)], on: "/b")
         _ = try run(KnownFormat(file("a", "b")))
-        #expect(asked == ["/a", "/b", "/a", "/b"])
+        #expect(asked.prefix(2) == ["/a", "/b"] && asked.last == "/b")
+    }
+
+    @Test("are each tried as often as a single one would be")
+    func attempts() throws {
+        serve("1", [:])
+        for path in ["/a", "/b", "/c"] {
+            fixture.origin.always(.status(503, retryAfter: nil), on: path)
+        }
+        #expect(try failure(KnownFormat(file("a", "b", "c"))).code == .network)
+        let counts = ["/a", "/b", "/c"].map { fixture.origin.requests(for: $0).count }
+        #expect(counts == [3, 3, 3])
     }
 
     @Test("do not wait for what another asks to wait for")
@@ -101,6 +121,14 @@ private func file(
         options.reader = KnownFormat(try file("a", "b"))
         try fixture.run(options)
         #expect(asked == ["/a", "/b"])
+        // The other way round: the first one may be asked again at once.
+        fixture.origin.forgetRequests()
+        serve("2", ["/a": Content("run(2)")])
+        fixture.origin.always(nil, on: "/a")
+        fixture.origin.play([.status(503, retryAfter: nil)], on: "/a")
+        fixture.origin.always(.status(503, retryAfter: "3600"), on: "/b")
+        try fixture.run(options)
+        #expect(asked == ["/a", "/b", "/a"])
     }
 
     @Test("of files without digests tell their contents apart, also by the fields of the request")
@@ -117,12 +145,13 @@ private func file(
         #expect(try fixture.tree("1") == ["none": "none", "two": "two"])
     }
 
+    private let long = String(repeating: "0123456789", count: 30_000)
+
     @Test("go on where another stopped, if the digest proves that the parts fit")
     func goesOn() throws {
-        let text = String(repeating: "0123456789", count: 30_000)
-        serve("1", ["/a": Content(text), "/b": Content(text).tagged("\"b\"")])
-        fixture.origin.play([.cut(after: 100_000)], on: "/a")
-        _ = try run(KnownFormat(file("a", "b", content: text)))
+        serve("1", ["/a": Content(long), "/b": Content(long).tagged("\"b\"")])
+        fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
+        _ = try run(KnownFormat(file("a", "b", content: long)))
         let request = try #require(fixture.origin.requests(for: "/b").first)
         #expect(request["range"] == "bytes=100000-" && request["if-range"] == nil)
         try fixture.expectClean()
@@ -130,14 +159,80 @@ private func file(
 
     @Test("start over where nothing proves that the parts fit")
     func startsOver() throws {
-        let text = String(repeating: "0123456789", count: 30_000)
         // Another deployment, of other content: the parts would not fit.
         let other = String(repeating: "abcdefghij", count: 30_000)
-        serve("1", ["/a": Content(text), "/b": Content(other)])
-        fixture.origin.play([.cut(after: 100_000)], on: "/a")
+        serve("1", ["/a": Content(long), "/b": Content(other)])
+        fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
         _ = try run(KnownFormat(file("a", "b")))
         #expect(fixture.origin.requests(for: "/b").map { $0["range"] } == [nil])
         #expect(try fixture.tree("1") == ["app.js": other])
+    }
+
+    @Test("are stayed with as long as bytes come, and where a part is of use there only")
+    func stays() throws {
+        serve("1", ["/a": Content(long), "/b": Content(long).tagged("\"b\"")])
+        fixture.origin.play(
+            [.cut(after: 100_000), .status(503, retryAfter: nil), .cut(after: 100_000)], on: "/a")
+        fixture.origin.always(.cut(after: 100_000), on: "/b")
+        _ = try run(KnownFormat(file("a", "b")))
+        #expect(
+            fixture.origin.requests(for: "/a").map { $0["range"] }
+                == [nil, "bytes=100000-", "bytes=100000-", "bytes=200000-"])
+        #expect(fixture.origin.requests(for: "/b").isEmpty)
+    }
+
+    @Test("keep what others have sent when one answers with something else")
+    func otherTotal() throws {
+        serve("1", ["/a": Content(long), "/b": Content(long), "/c": Content(long)])
+        fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
+        fixture.origin.always(.total("999"), on: "/b")
+        _ = try run(KnownFormat(file("a", "b", "c", content: long)))
+        #expect(fixture.origin.requests(for: "/c").map { $0["range"] } == ["bytes=100000-"])
+        try fixture.expectClean()
+    }
+
+    @Test("of the file that must be there are asked where several files have one content")
+    func shared() throws {
+        serve("1", ["/good": Content("run(1)")])
+        var map = try file("gone", content: "run(1)", path: "app.js.map")
+        map.isOptional = true
+        var archived = try file("a.zip", content: "run(1)", path: "b.js")
+        archived.sources[0].steps = [.extract("zip", path: "b.js")]
+        _ = try run(KnownFormat(map, archived, file("good", content: "run(1)")))
+        #expect(asked == ["/good"])
+        #expect(try fixture.tree("1").count == 3)
+    }
+
+    @Test("that cannot be read leave out a file that need not be there")
+    func optional() throws {
+        serve("1", ["/app.js": Content("run(1)")])
+        var map = try file("app.js.map.br", path: "app.js.map")
+        map.sources[0].steps = [.decompress("br")]
+        map.isOptional = true
+        let report = try run(KnownFormat(map, file("app.js")))
+        #expect(report.skipped == ["app.js.map"] && asked == ["/app.js"])
+        try fixture.expectClean()
+    }
+
+    @Test("of a format of one's own are held to the rules before anything is asked")
+    func rules() throws {
+        serve("1", ["/app.js": Content("run(1)")])
+        var app = try file("app.js")
+        app.sources[0].fields = [.init("Host", "elsewhere")]
+        #expect(try failure(KnownFormat(app)).code == .badRelease)
+        #expect(asked.isEmpty)
+    }
+
+    @Test("keep the publisher's fields from other hosts")
+    func confined() throws {
+        let other = try FaultyOrigin(["/app.js": Content("run(1)")])
+        serve("1", [:])
+        fixture.origin.always(.redirect(to: "\(other.url)/app.js"), on: "/app.js")
+        var app = try file("app.js")
+        app.sources[0].fields = [.init("X-Key", "secret")]
+        _ = try run(KnownFormat(app))
+        #expect(fixture.origin.requests(for: "/app.js").first?["x-key"] == "secret")
+        #expect(other.requests.map { $0["x-key"] } == [nil])
     }
 
     @Test("with wrong content are left for the next one")
@@ -246,5 +341,39 @@ private func file(
         #expect(try code { $0.rollout = whole } == nil)
         let own = Rollout(perMille: 999, salt: "s")
         #expect(try code({ $0.rollout = own }, { $0.device = "d" }) == nil)
+    }
+}
+
+@Suite("A format of one's own, without a release to tell of") struct OtherAnswerTests {
+    private func answer(_ other: FormatAnswer?, status: Int = 200) throws -> HotPush.OriginAnswer {
+        let fixture = try PullingFixture()
+        fixture.origin.replaceAll(["/version.txt": Content("1")])
+        if status != 200 { fixture.origin.always(.status(status, retryAfter: nil)) }
+        var format = KnownFormat()
+        format.other = other
+        var options = PullingFixture.options
+        options.reader = format
+        return try fixture.pull(options).ask(fixture.origin.url)
+    }
+
+    @Test("says that there is nothing, and why")
+    func nothing() throws {
+        guard case .nothing(["blocked"]) = try answer(.nothing(["blocked"])) else {
+            Issue.record("another answer")
+            return
+        }
+        guard case .nothing(let reasons) = try answer(nil, status: 204) else {
+            Issue.record("another answer")
+            return
+        }
+        #expect(reasons.count == 1)
+    }
+
+    @Test("sends devices back to what was shipped with the app, if there is such a thing")
+    func embedded() throws {
+        guard case .nothing = try answer(.embedded) else {
+            Issue.record("another answer")
+            return
+        }
     }
 }

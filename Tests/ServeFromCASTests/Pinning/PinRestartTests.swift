@@ -71,7 +71,7 @@ struct PinRestartTests {
         }
     }
 
-    @Test("are in doubt as long as one of them keeps asking")
+    @Test("are in doubt as long as one of them keeps asking, for ten minutes at most")
     func asking() throws {
         var (server, browser) = try started()
         _ = server.go("/", in: &browser)
@@ -86,6 +86,27 @@ struct PinRestartTests {
             server.table.expire(now: server.now)
         }
         #expect(server.pinned == ["A", "B"])
+        for _ in 0..<4 {
+            _ = server.get("/late.js", by: browser, from: "/")
+            server.table.close(connection: 1, now: server.now)
+            server.wait(50)
+            server.table.expire(now: server.now)
+        }
+        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+    }
+
+    @Test("do not make a page that was left before it count as open, in the run that saw it go")
+    func leftBefore() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        _ = server.go("/next", in: &browser)
+        server.wait(20)
+        for _ in 0..<3 {
+            #expect(server.get("/late.js", by: browser, from: "/next") == "doubt")
+            server.wait(15)
+        }
+        #expect(server.get("/late.js", by: browser, from: "/next") == "B")
     }
 
     @Test("are those that are open still, not the one that a tab has left long before")
