@@ -166,7 +166,10 @@ extension VersionStore {
 
     /// Takes a version's tree away: in one step it is invisible, then it is deleted.
     func removeTree(of name: String) throws(StoreError) {
-        if let tree = try hideTree(of: name, token: randomToken()) { try remove(tree) }
+        guard let tree = try hideTree(of: name, token: randomToken()) else { return }
+        // Or a power cut might show a tree that lacks some of its files.
+        try store.sync(directories.versions.raw)
+        try remove(tree)
     }
 
     /// Makes a version's tree invisible in one step; the caller deletes it.
