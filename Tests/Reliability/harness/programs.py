@@ -86,6 +86,9 @@ class Programs:
         for program in (self.castree, self.callfault, self.castree + "-pull", self.castree + "-fsck"):
             if not os.access(program, os.X_OK):
                 raise SystemExit(f"there is no {program}; make build first, or say --programs DIRECTORY")
+        # Whoever starts a suite may have signals blocked (a test's thread has), and programs inherit that: a server
+        # would never hear that it is to end.
+        signal.pthread_sigmask(signal.SIG_SETMASK, set())
         # Gone when this ends.
         self.reports = tempfile.TemporaryDirectory(
             prefix="castree-reports-", dir=reports, ignore_cleanup_errors=True)
