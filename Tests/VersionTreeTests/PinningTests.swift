@@ -54,6 +54,20 @@ import VersionTree
         #expect(!Damage.names(temporary.path + "/leases").contains { $0.hasPrefix(".pin-") })
     }
 
+    @Test func `a collection takes the pins of dead processes away, and of no living one`() throws {
+        let temporary = try store()
+        let living = try temporary.versions.pin("1")
+        for version in ["1", "2", "gone"] {
+            try Damage.overwriteOrCreate(
+                temporary.path + "/leases/.pin-0123456789abcdef-\(version)", with: [])
+        }
+        try temporary.versions.collect()
+        let left = Damage.names(temporary.path + "/leases").filter { $0.hasPrefix(".pin-") }
+        #expect(left.count == 1)
+        #expect(try temporary.versions.pinnedVersions() == ["1"])
+        withExtendedLifetime(living) {}
+    }
+
     @Test func `what is not registered cannot be pinned`() throws {
         let temporary = try store()
         #expect(throws: StoreError.self) { try temporary.versions.pin("3") }

@@ -113,7 +113,8 @@ extension Index {
             let references = objects.integer(3)
             guard objects.integer(2) != ObjectState.absent.rawValue else {
                 absent.append(id)
-                absentBefore.append((absentBefore.last ?? 0) + bytes)
+                // Anything may be claimed of what is absent; differences come out right all the same.
+                absentBefore.append((absentBefore.last ?? 0) &+ bytes)
                 continue
             }
             total += bytes
@@ -136,7 +137,7 @@ extension Index {
         let edges = try connection.statement("SELECT edges FROM version WHERE id = ?")
         defer { edges.reset() }
         for row in table.versions {
-            table.usage.apparentBytes += row.byteCount
+            table.usage.apparentBytes = table.usage.apparentBytes.addingClamped(row.byteCount)
             var spans: [UsageTable.Span]?
             var missing: [UsageTable.Span] = []
             if try edges.bind(1, row.id).step() {
@@ -151,7 +152,7 @@ extension Index {
             table.spans.append(spans)
             table.missingBytes.append(
                 missing.reduce(0) {
-                    $0 + absentBefore[Int($1.upper)] - absentBefore[Int($1.lower)]
+                    $0.addingClamped(absentBefore[Int($1.upper)] &- absentBefore[Int($1.lower)])
                 })
         }
         return table

@@ -105,7 +105,7 @@ extension Invocation {
         output.print(isDryRun ? "A repair would:" : "The repair will:")
         for step in plan.steps { output.print("  \(step.sentence)") }
         if !plan.fetches.isEmpty {
-            let bytes = plan.fetches.reduce(0) { $0 + $1.byteCount }
+            let bytes = plan.fetches.reduce(Int64(0)) { $0.addingClamped($1.byteCount) }
             output.print(
                 "  fetch \(counted(plan.fetches.count, "object")) in all, \(sizes.text(bytes))")
         }

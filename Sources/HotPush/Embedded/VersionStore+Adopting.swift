@@ -26,6 +26,7 @@ extension VersionStore {
         if !embedded.comparesContent, let name = before.embedded,
             Self.isName(name, of: embedded), try isWhole(name)
         {
+            try vouchForLifecycle()
             return EmbeddedReport(
                 version: name, isNew: false, becameCurrent: false, newObjects: 0, newBytes: 0,
                 reason: "the app was not updated")
@@ -103,7 +104,7 @@ extension VersionStore {
         let content = try manifest(of: name).contentAddress()
         var rivals: [String: EmbeddedDecision.Rival] = [:]
         for version in lifecycle.needed where version != name {
-            rivals[version] = rival(version, content, lifecycle) { terms in
+            rivals[version] = try rival(version, content, lifecycle) { terms in
                 release?.isFit(terms, app) ?? app.objections(to: terms).isEmpty
             }
         }
@@ -131,7 +132,7 @@ extension VersionStore {
     private func rival(
         _ version: String, _ content: ObjectID, _ lifecycle: Lifecycle,
         isFit: ([Requirement]) -> Bool
-    ) -> EmbeddedDecision.Rival {
+    ) throws(StoreError) -> EmbeddedDecision.Rival {
         var rival = EmbeddedDecision.Rival(version: version)
         rival.wasEmbedded = lifecycle.embedded == version
         do throws(StoreError) {
@@ -141,7 +142,9 @@ extension VersionStore {
             rival.order = terms.order
             rival.isFit = isFit(terms.requirements)
         } catch {
-            // A version whose manifest cannot be read cannot be shown either.
+            // A version whose manifest is gone or damaged cannot be shown either. Of one that cannot be read
+            // just now nobody knows: it would be forgotten for good.
+            guard [.badManifest, .noVersion, .tooLarge].contains(error.code) else { throw error }
             rival.isFit = false
         }
         return rival

@@ -35,7 +35,10 @@ public struct DownloadPlan: Sendable {
     public var reusedBytes: Int64 = 0
 
     /// The bytes to fetch, as far as the release tells.
-    public var byteCount: Int64 { contents.reduce(0) { $0 + ($1.byteCount ?? 0) } }
+    public var byteCount: Int64 {
+        // Of several versions' objects the sum may be beyond all numbers.
+        contents.reduce(0) { $0.addingClamped($1.byteCount ?? 0) }
+    }
 
     /// Whether sizes are unknown, so that ``byteCount`` is a lower bound.
     public var isLowerBound: Bool { contents.contains { $0.byteCount == nil } }
@@ -79,7 +82,7 @@ public struct DownloadPlan: Sendable {
             if address != nil, isPresent(name) {
                 seen[name] = -1
                 reusedObjects += 1
-                reusedBytes += file.byteCount ?? sizes[name] ?? 0
+                reusedBytes = reusedBytes.addingClamped(file.byteCount ?? sizes[name] ?? 0)
                 continue
             }
             seen[name] = contents.count

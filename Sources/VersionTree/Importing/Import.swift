@@ -88,7 +88,7 @@ struct Import {
             guard isNew else { return }
             isNew = false
             // The error to report is the one that led here; what stays is whole and merely there.
-            try? versions.removeTree(of: name)
+            try? versions.removeTree(of: name, shown: false)
             try writing.unpublish()
         }
         // Links, tree and manifest are durable, and from then on only renamed; their names become
@@ -120,7 +120,7 @@ struct Import {
             if !isNew, isShown, (try? isStanding(registration)) == false {
                 // The manifest was replaced meanwhile: the tree would show what it does not say. The
                 // error to report is the first.
-                try? versions.removeTree(of: version.description)
+                try? versions.removeTree(of: version.description, shown: false)
             }
             throw error
         }

@@ -43,11 +43,12 @@ extension VersionStore {
         VersionStore(store, observer: observer, limits: limits)
     }
 
-    /// Deletes what nothing references; see ``Store/collect(progress:)``.
+    /// Deletes what nothing references, and the pins of dead processes; see ``Store/collect(progress:)``.
     @discardableResult
     public func collect(
         progress: (Collected) -> Void = { _ in }
     ) throws(StoreError) -> Collected {
+        try removeDeadPins()
         let collected = try store.collect(progress: progress)
         if collected.objectCount > 0 {
             note(.collected(objects: collected.objectCount, bytes: collected.byteCount))

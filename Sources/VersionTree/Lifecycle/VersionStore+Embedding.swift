@@ -45,6 +45,21 @@ extension VersionStore {
     }
 }
 
+extension VersionStore {
+    /// Makes the lifecycle durable as it is, and lets `current` follow it.
+    ///
+    /// For whoever finds done what another process has begun: that one may have been killed before its
+    /// names were durable, or between the file and the link. Does nothing on a disk that cannot be written:
+    /// nothing is lost there either.
+    package func vouchForLifecycle() throws(StoreError) {
+        do throws(StoreError) {
+            try changeLifecycle { _ in }
+        } catch {
+            guard error.code == .readOnly else { throw error }
+        }
+    }
+}
+
 extension Lifecycle {
     /// Shows what the app was shipped with, and forgets what it cannot run.
     mutating func markEmbedded(_ version: String, _ change: EmbeddedChange) {

@@ -165,8 +165,14 @@ extension VersionStore {
     }
 
     /// Takes a version's tree away: in one step it is invisible, then it is deleted.
-    func removeTree(of name: String) throws(StoreError) {
-        if let tree = try hideTree(of: name, token: randomToken()) { try remove(tree) }
+    ///
+    /// - Parameter isShown: whether somebody was told that it is there; a tree that is taken back at once
+    ///   goes without a sync, which may have failed just before.
+    func removeTree(of name: String, shown isShown: Bool = true) throws(StoreError) {
+        guard let tree = try hideTree(of: name, token: randomToken()) else { return }
+        // Or a power cut might show a tree that lacks some of its files.
+        if isShown { try store.sync(directories.versions.raw) }
+        try remove(tree)
     }
 
     /// Makes a version's tree invisible in one step; the caller deletes it.

@@ -80,6 +80,21 @@ extension VersionStore {
         return false
     }
 
+    /// Takes the pins of dead processes away.
+    ///
+    /// They hold nothing; but whoever kills a server every day leaves one each day.
+    func removeDeadPins() throws(StoreError) {
+        var hasDead = false
+        for (fileName, _) in try pinFiles() where !hasDead { hasDead = try !isHeld(fileName) }
+        guard hasDead else { return }
+        // Under the lock: none is made meanwhile, and so none is taken for a dead one's before it is locked.
+        try withLifecycleLocked { () throws(StoreError) in
+            for (fileName, _) in try self.pinFiles() where try !self.isHeld(fileName) {
+                try self.fileSystem.removeIfPresent(self.directories.leases.raw, fileName)
+            }
+        }
+    }
+
     private func isHeld(_ fileName: String) throws(StoreError) -> Bool {
         let leases = directories.leases.raw
         guard let file = try fileSystem.openIfPresent(leases, fileName, .reading) else {

@@ -24,7 +24,7 @@ extension UsageSurvey {
         var (apparent, stored): (Int64, Int64) = (0, 0)
         return table.versions.indices.reversed().map { place in
             let row = table.versions[place]
-            apparent += row.byteCount
+            apparent = apparent.addingClamped(row.byteCount)
             stored += newBytes[place]
             return GrowthPoint(
                 version: row.name, createdAt: row.createdAt, newBytes: newBytes[place],

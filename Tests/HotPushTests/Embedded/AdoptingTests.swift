@@ -251,6 +251,46 @@ import VersionTree
         #expect(try store.versions.check().findings.isEmpty)
     }
 
+    @Test("forgets no good version whose manifest cannot be read for the moment")
+    func passingError() throws {
+        let directory = TemporaryDirectory()
+        for name in ["1", "2"] { try writeTree(directory.appending("app" + name), ["f": name]) }
+        try writeTree(directory.appending("pushed"), ["f": "pushed"])
+        var failures = 0
+        for position in 1...400 {
+            let disk = FaultyFileSystem()
+            let path = directory.appending("store\(position)")
+            let options = StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
+            let versions = try VersionStore.create(at: path, options: options, fileSystem: disk)
+            try versions.adopt(
+                EmbeddedVersion(directory: directory.appending("app1"), version: "1", order: 1))
+            try versions.add(directory: directory.appending("pushed"), version: "good")
+            try versions.activate("good")
+            try versions.confirm("good", token: versions.boot().token)
+            let second = EmbeddedVersion(
+                directory: directory.appending("app2"), version: "2", order: 2)
+            disk.arm(.fail(EMFILE, at: position))
+            let outcome = Result { try versions.adopt(second) }
+            let hasFired = disk.hasFired
+            disk.disarm()
+            if (try? outcome.get()) == nil { failures += 1 }
+            let again = try VersionStore.open(path, options: options)
+            #expect(try again.lifecycle().knownGood.contains("good"), "call \(position)")
+            if !hasFired { break }
+        }
+        #expect(failures > 5)
+    }
+
+    @Test("whose link a kill has left behind follows at the next start, though nothing is new")
+    func laggingLink() throws {
+        let store = try TemporaryStore()
+        let embedded = try Self.ship("1", in: store)
+        try store.versions.adopt(embedded)
+        Damage.remove(store.path + "/current")
+        #expect(try !store.reopened().adopt(embedded).isNew)
+        #expect(try readTree(store.path + "/current/") == Self.files("1"))
+    }
+
     @Test("interrupted at any step is adopted by the next start")
     func interrupted() throws {
         let directory = TemporaryDirectory()

@@ -1,8 +1,12 @@
 """Runs the programs under test as a user runs them, and the tool that makes their system calls fail."""
 
 import os
+import re
+import signal
 import subprocess
 import tempfile
+import threading
+import urllib.request
 from dataclasses import dataclass, field
 
 # What programs that were built with a sanitizer must be told.
@@ -79,9 +83,12 @@ class Programs:
         self.directory = os.path.abspath(directory or os.path.join(ROOT, ".build", "release"))
         self.castree = os.path.join(self.directory, "castree")
         self.callfault = os.path.join(self.directory, "callfault")
-        for program in (self.castree, self.callfault, self.castree + "-pull"):
+        for program in (self.castree, self.callfault, self.castree + "-pull", self.castree + "-fsck"):
             if not os.access(program, os.X_OK):
                 raise SystemExit(f"there is no {program}; make build first, or say --programs DIRECTORY")
+        # Whoever starts a suite may have signals blocked (a test's thread has), and programs inherit that: a server
+        # would never hear that it is to end.
+        signal.pthread_sigmask(signal.SIG_SETMASK, set())
         # Gone when this ends.
         self.reports = tempfile.TemporaryDirectory(
             prefix="castree-reports-", dir=reports, ignore_cleanup_errors=True)
@@ -92,7 +99,11 @@ class Programs:
         return (tried.stderr.strip() or "callfault does not work here") if tried.returncode else None
 
     def run(self, words, store=None, fault=None, seconds=120, user=None):
-        """Runs castree to its end."""
+        """Runs castree to its end, or castree-fsck if that is the first word; serves until a page has come."""
+        if words[0] == "serve":
+            return self._serve([self.castree] + list(words) + ["--store", store], seconds, user)
+        if words[0] == "castree-fsck":
+            return self._run([self.castree + "-fsck"] + list(words[1:]) + [store], seconds, user)
         command = [self.castree] + list(words)
         if store:
             command += ["--store", store]
@@ -115,13 +126,37 @@ class Programs:
         return ending
 
     @staticmethod
-    def _run(command, seconds, user):
+    def _environment():
         environment = {"PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8", "HOME": "/nonexistent",
                        "SWIFT_BACKTRACE": "enable=no"}
-        environment |= {name: os.environ[name] for name in FOR_SANITIZERS if name in os.environ}
+        return environment | {name: os.environ[name] for name in FOR_SANITIZERS if name in os.environ}
+
+    def _serve(self, command, seconds, user):
+        """Starts a server, asks it for the first page, and tells it to end. It may end before, and say why."""
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env=self._environment(), user=user)
+        limit = threading.Timer(seconds, server.kill)
+        limit.start()
+        try:
+            ready, page = server.stdout.readline(), b""
+            address = re.search(rb"http://[^\s/]+/", ready)
+            if address:
+                with urllib.request.urlopen(address.group().decode(), timeout=seconds) as answer:
+                    page = answer.read()
+            server.send_signal(signal.SIGTERM)
+            output, errors = server.communicate(timeout=seconds)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            server.kill()
+            return Ending(-1, "", f"{error}; {_text(server.communicate()[1])}", late=True)
+        finally:
+            limit.cancel()
+        status = server.returncode if server.returncode >= 0 else 128 - server.returncode
+        return Ending(status, _text(page or ready + output), _text(errors))
+
+    def _run(self, command, seconds, user):
         try:
             done = subprocess.run(command, capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL,
-                                  env=environment, user=user, check=False)
+                                  env=self._environment(), user=user, check=False)
         except subprocess.TimeoutExpired as late:
             return Ending(-1, _text(late.stdout), _text(late.stderr), late=True)
         status = done.returncode if done.returncode >= 0 else 128 - done.returncode

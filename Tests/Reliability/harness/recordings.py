@@ -10,6 +10,14 @@ from dataclasses import dataclass
 from . import disks
 from .recorder import FLUSH, RECORD, WRITE
 
+# The least that a disk writes whole: what it calls a sector. ext4 and xfs ask for no more (their logs know a torn
+# record by its checksum, and the superblock of xfs is one sector).
+SECTOR = 512
+# btrfs asks for more at these places: its superblocks of 4 KiB have one checksum, there is no log for them, and with a
+# torn one nothing can be mounted, whatever a program had synced. Disks with sectors of 4 KiB write them whole. All
+# else may be torn at any sector: nothing refers to it before a superblock does.
+WRITTEN_WHOLE = {"btrfs": (64 << 10, 64 << 20, 256 << 30)}
+
 
 @dataclass
 class Entry:
@@ -72,8 +80,12 @@ def read_record(path):
     return entries
 
 
-def states(entries, count, seed):
-    """Chooses states: (number of entries until the cut, kind, the entries that the disk kept)."""
+def states(entries, count, seed, system):
+    """Chooses states: (number of entries until the cut, kind, the entries that the disk kept).
+
+    Where nothing of what was kept can be torn, the kind is "some".
+    """
+    whole = WRITTEN_WHOLE.get(system, ())
     chance = random.Random(seed)
     flushes = [at for at, entry in enumerate(entries) if entry.kind == FLUSH]
     for number in range(count):
@@ -88,11 +100,15 @@ def states(entries, count, seed):
         elif kind in ("some", "torn"):
             share = chance.random()
             some = [entry for entry in late if chance.random() < share]
-            if kind == "torn" and some:
-                at = chance.randrange(len(some))
-                whole = some[at]
-                sectors = chance.randrange(0, len(whole.content) // 512 + 1)
-                some[at] = Entry(WRITE, whole.offset, whole.content[:sectors * 512], whole.end)
+            tearable = [at for at, entry in enumerate(some)
+                        if len(entry.content) > SECTOR and entry.offset not in whole]
+            if kind == "torn" and tearable:
+                at = chance.choice(tearable)
+                entry = some[at]
+                sectors = chance.randrange(1, len(entry.content) // SECTOR)
+                some[at] = Entry(WRITE, entry.offset, entry.content[:sectors * SECTOR], entry.end)
+            elif kind == "torn":
+                kind = "some"
             chosen += some
         yield cut, kind, chosen
 

@@ -80,6 +80,9 @@ import Testing
         Fault("deletes content before its version is forgotten", in: [.retireAndCollect]) {
             $0.ignoresSync = { path, _ in path.hasSuffix("/manifests") }
         },
+        Fault("deletes a tree before its hidden name is durable", in: [.replace], mixtures: 12) {
+            $0.ignoresSync = { path, _ in path.hasSuffix("/versions") }
+        },
         Fault("changes the index unannounced", in: [.collect, .retireAndCollect], mixtures: 12) {
             $0.ignoresSync = { path, _ in path.hasSuffix("/stamp") }
         },

@@ -64,6 +64,15 @@ struct Facts: Equatable, Sendable {
 
     init() {}
 
+    /// The same, whatever trees there are besides the one that is shown.
+    var withoutTrees: Facts {
+        var facts = self
+        for name in versions.keys where shown != "versions/" + name {
+            facts.versions[name]?.hasTree = false
+        }
+        return facts
+    }
+
     init(_ place: Place, _ store: VersionStore) throws {
         for version in try store.versions() {
             versions[version.version] = .init(

@@ -96,7 +96,8 @@ struct PowerCuts {
             for extent in extents {
                 let seed = random.next()
                 let remains = Remains(
-                    device, extent: extent, seed: seed, saved: saved, now: disk.indexes[now])
+                    device, extent: extent, seed: seed, saved: saved, now: disk.indexes[now],
+                    inOrder: scenario.trustsJournal)
                 tally.states += 1
                 var hasher = Hasher()
                 hasher.combine(remains.signature)
@@ -185,6 +186,7 @@ extension PowerCuts {
         do { try scenario.run(here, fault?(disk) ?? disk, true) } catch let error as StoreError {
             // It says that it is done: that, too, is a promise.
             guard scenario.isDone.contains(error.code) else { return ["\(error)"] }
+            if scenario.promisesNothingTwice { return [] }
         }
         disk.lookAtIndex()
         guard let files = disk.indexes.last else { return [] }

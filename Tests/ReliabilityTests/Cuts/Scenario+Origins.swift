@@ -118,6 +118,55 @@ extension Scenario {
         isKept: { place, _ in try offered(place) == "2" },
         holds: { place in try offered(place) == "2" })
 
-    static let origins = [pull, publish, publishFirst, withdraw, prune]
-    static let all = stores + origins
+    /// A store with a damaged object, whose versions 1 and 2 an origin has, too.
+    private static func damaged(_ place: Place) throws {
+        try with("1", "2")(place)
+        try publish(["1", "2"], of: place.open(), to: place.beside + "/origin")
+        let digits = try address(of: "hello").description
+        try Damage.flip(place.store + "/objects/\(digits.prefix(2))/\(digits.dropFirst(2))", at: 1)
+    }
+
+    private static func repairFromOrigin(_ place: Place, _ versions: VersionStore) throws {
+        let origin = place.beside + "/origin"
+        let pull = Pull(into: versions, over: DirectoryTransport(origin))
+        let fetching: ObjectFetching = { (lost) throws(StoreError) in
+            try pull.fetch(lost, from: .directory(origin))
+        }
+        _ = try versions.repair(fetching: fetching) { _ in true }
+    }
+
+    private static func isWhole(_ place: Place, _ versions: VersionStore) throws -> Bool {
+        try versions.materialize("1")
+        return try versions.store.read(address(of: "hello"), limit: 100) == Array("hello".utf8)
+            && readTree(place.store + "/versions/1") == Place.contents["1"]
+    }
+
+    /// The damaged object is replaced in one step: no version is without it for a moment.
+    static let replace = Scenario(
+        testDescription: "repair from an origin",
+        prepare: { place in
+            try damaged(place)
+            try place.open().activate("1")
+        },
+        run: verb(repairFromOrigin), isKept: isWhole,
+        known: [.damagedObject, .missingObject, .wrongInTree, .missingTree],
+        keepsVersionsWhole: true,
+        treesAreDerived: true)
+
+    /// An earlier repair has taken the object away, and the tree that showed it.
+    static let complete = Scenario(
+        testDescription: "complete from an origin",
+        prepare: { place in
+            try damaged(place)
+            _ = try place.open().check(repairing: true)
+        },
+        run: verb(repairFromOrigin), isKept: isWhole, known: [.incompleteVersion],
+        treesAreDerived: true)
+
+    static let origins = [pull, publish, publishFirst, withdraw, prune, replace, complete]
+    /// All of them, or those whose names `CASTREE_TEST_VERBS` lists, with commas.
+    static let all = (stores + keeping + origins).filter { scenario in
+        let names = ProcessInfo.processInfo.environment["CASTREE_TEST_VERBS"]
+        return names?.split(separator: ",").contains { $0 == scenario.testDescription } ?? true
+    }
 }

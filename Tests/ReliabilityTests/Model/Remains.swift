@@ -27,15 +27,20 @@ struct Remains: Sendable {
     /// - Parameters:
     ///   - saved: the index as it is durable, or `nil` if nobody knows that it is.
     ///   - now: the index as programs see it.
+    ///   - inOrder: names reach the disk in the order of their changes, as with a journal.
     init(
         _ device: Device, extent: Extent, seed: UInt64, saved: RecordingDisk.IndexFiles?,
-        now: RecordingDisk.IndexFiles
+        now: RecordingDisk.IndexFiles, inOrder: Bool = false
     ) {
         var random = SplitMix(state: seed)
         let chosen: Set<Int> =
             switch extent {
             case .none: []
             case .all, .names, .torn: Set(device.pending.indices)
+            case .any where inOrder:
+                Set(
+                    device.pending.indices.prefix(
+                        .random(in: 0...device.pending.count, using: &random)))
             case .any: Set(device.pending.indices.filter { _ in Bool.random(using: &random) })
             }
         self.device = device.entries(keeping: chosen)

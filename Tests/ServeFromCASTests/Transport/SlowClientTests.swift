@@ -1,3 +1,5 @@
+import Foundation
+import StorageTestSupport
 import Testing
 
 @testable import ServeFromCAS
@@ -51,6 +53,43 @@ struct SlowClientTests {
         }
         #expect(client.readAll().count < 3 * (8 << 20))
     }
+
+    #if os(Linux)
+        @Test("gives back place and file of readers that stop in the middle of a large object")
+        func stopped() throws {
+            let server = try TestServer {
+                $0.connection.progressWindow = 200
+                $0.loop.maximumConnections = 4
+            }
+            let file = server.file("/huge")
+            let stuck = try (0..<4).map { _ in try server.client() }
+            for client in stuck {
+                client.send(get("/huge") + get("/huge") + get("/huge"))
+                #expect(!client.receive().isEmpty)
+            }
+            // Collected meanwhile; only who reads it has it yet.
+            Damage.remove(file)
+            // There is no place for a fifth until one of the others is cut. The server sees that the object
+            // is gone, and keeps it for nobody who comes later.
+            let other = try server.client()
+            other.send(get("/huge"))
+            #expect(other.response()?.status == 500)
+            for client in stuck { #expect(client.readAll().count < 3 * (8 << 20)) }
+            let end = ContinuousClock.now + .seconds(60)
+            while try openCount(of: file) > 0, ContinuousClock.now < end { sched_yield() }
+            #expect(try openCount(of: file) == 0)
+        }
+
+        /// How many descriptors of this process lead to a file, removed or not.
+        private func openCount(of path: String) throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
+                // One that has been closed meanwhile leads nowhere.
+                let target = try? FileManager.default.destinationOfSymbolicLink(
+                    atPath: "/proc/self/fd/" + name)
+                return target?.hasPrefix(path) == true
+            }
+        }
+    #endif
 
     @Test("serves everybody else while 200 of 1,000 connections are stuck")
     func crowd() throws {
