@@ -62,19 +62,24 @@ public enum Interruption {
             wakeSource.store(ends.source, ordering: .relaxed)
             wakeTarget.store(ends.target, ordering: .relaxed)
         }
-        for number in [SIGINT, SIGTERM] { handle(number) }
+        var handled = sigset_t()
+        sigemptyset(&handled)
+        for number in [SIGINT, SIGTERM] where handle(number) { sigaddset(&handled, number) }
+        // What starts programs may block signals for itself, and a mask is inherited (signal(7)).
+        pthread_sigmask(SIG_UNBLOCK, &handled, nil)
     }
 
-    private static func handle(_ number: Int32) {
+    /// - Returns: whether the signal is handled.
+    private static func handle(_ number: Int32) -> Bool {
         var action = sigaction()
         // A shell starts background work with SIGINT ignored; nohup-like programs do the same.
-        if sigaction(number, nil, &action) == 0, isIgnoring(action) { return }
+        if sigaction(number, nil, &action) == 0, isIgnoring(action) { return false }
         action = sigaction()
         // SA_RESTART: libraries need not expect EINTR; poll(2) and nanosleep(2) return it all the
         // same (signal(7)).
         action.sa_flags = Int32(SA_RESTART)
         setHandler(of: &action) { number in Interruption.noteSignal(number) }
-        sigaction(number, &action, nil)
+        return sigaction(number, &action, nil) == 0
     }
 
     /// Runs inside the signal handler: atomics, write(2) and _exit(2) only (signal-safety(7)).

@@ -103,6 +103,15 @@ import Testing
         #expect(try place.castree("retire", "1").status == 1)
     }
 
+    #if os(Linux)
+        @Test func `SIGTERM ends one that was started by a program that blocks signals`() throws {
+            let served = try Served(
+                place, launcher: ["/usr/bin/env", "--block-signal=TERM", "--block-signal=INT"])
+            #expect(try served.get().status == 200)
+            #expect(try served.end(SIGTERM).status == 0)
+        }
+    #endif
+
     @Test func `SIGTERM ends with 0, SIGINT with 130`() throws {
         for (signal, status) in [(SIGTERM, 0), (SIGINT, 130)] as [(Int32, Int32)] {
             let served = try Served(place)

@@ -15,16 +15,21 @@ final class Served {
     private var hasEnded = false
 
     /// Starts the server and waits for its ready line; a port of its own unless `arguments` name one.
+    ///
+    /// - Parameter launcher: a program and arguments of it that run what follows them.
     init(
-        _ place: Workplace, _ arguments: [String] = [], environment: [String: String] = [:]
+        _ place: Workplace, _ arguments: [String] = [], environment: [String: String] = [:],
+        launcher: [String] = []
     ) throws {
         let pipe = Pipe()
         let names = arguments.contains("--port") || arguments.contains("--app-id")
         // Computed ports of two tests that run at once may be the same.
         let own = names ? [] : ["--app-id", Self.newApp(), "--next-port"]
-        let all = ["serve"] + own + arguments
+        let command =
+            launcher + [ProgramUnderTest.castree.url.path, "serve"] + own + arguments
         running = try Running(
-            .castree, all, in: place.directory, environment: environment, output: pipe)
+            URL(filePath: command[0]), Array(command.dropFirst()), in: place.directory,
+            environment: environment, output: pipe)
         // Ours is closed, so that a server that ends at once is noticed.
         try pipe.fileHandleForWriting.close()
         var output = Data()

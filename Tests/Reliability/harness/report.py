@@ -11,11 +11,15 @@ class Report:
 
     def __init__(self, suite):
         self.suite, self.cycles, self.faults, self.failures = suite, 0, 0, 0
-        self.start = time.monotonic()
+        self.start = self.told = time.monotonic()
 
     def count(self, faults=1):
         self.cycles += 1
         self.faults += faults
+        # Long suites say once a minute that they go on.
+        if time.monotonic() - self.told > 60:
+            self.told = time.monotonic()
+            print(f"{self.suite}: {self.cycles} cycles, {self.failures} failures", file=sys.stderr, flush=True)
 
     def fail(self, where, complaints):
         self.failures += 1
