@@ -19,12 +19,12 @@ enum RequestFields {
         if !request.acceptsEncodings { lines.append("Accept-Encoding: identity") }
         if request.offset > 0 { lines.append("Range: bytes=\(request.offset)-") }
         var fields = request.fields
+        if !isForeign { fields += request.confinedFields }
         if let value = request.ifRange, request.offset > 0 { fields.append(("If-Range", value)) }
         if let value = request.ifNoneMatch { fields.append(("If-None-Match", value)) }
         for (name, value) in fields {
             guard isToken(name), isFieldValue(value) else { return nil }
-            let isConfined = request.confinesFields || credentials.contains(name.lowercased())
-            if isForeign, isConfined { continue }
+            if isForeign, credentials.contains(name.lowercased()) { continue }
             // A name with a semicolon is libcurl's way to say: empty, but sent.
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
@@ -34,7 +34,7 @@ enum RequestFields {
     /// Whether a line of `lines(of:)` for a request without any fields suffices.
     static func isPlain(_ request: TransferRequest) -> Bool {
         request.offset <= 0 && request.ifNoneMatch == nil && request.fields.isEmpty
-            && !request.acceptsEncodings
+            && request.confinedFields.isEmpty && !request.acceptsEncodings
     }
 
     /// `token` of RFC 9110, section 5.6.2.

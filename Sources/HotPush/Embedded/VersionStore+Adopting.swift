@@ -6,7 +6,7 @@ extension VersionStore {
     /// when all else fails.
     ///
     /// To be called when the app starts, before ``boot()``. After the first time it costs a look at
-    /// lifecycle.json. When an app update brings another version, its files are copied into the store
+    /// lifecycle.json and one sync. When an app update brings another version, its files are copied into the store
     /// (they often stand on another file system, and go with the next update); what the store has of
     /// them already costs nothing. Downloads and bans are kept. It becomes current unless what is
     /// current is newer; see ``EmbeddedVersion/order`` and ``EmbeddedVersion/winsWhenInDoubt``.
@@ -104,7 +104,7 @@ extension VersionStore {
         let content = try manifest(of: name).contentAddress()
         var rivals: [String: EmbeddedDecision.Rival] = [:]
         for version in lifecycle.needed where version != name {
-            rivals[version] = try rival(version, content, lifecycle) { terms in
+            rivals[version] = rival(version, content, lifecycle) { terms in
                 release?.isFit(terms, app) ?? app.objections(to: terms).isEmpty
             }
         }
@@ -132,7 +132,7 @@ extension VersionStore {
     private func rival(
         _ version: String, _ content: ObjectID, _ lifecycle: Lifecycle,
         isFit: ([Requirement]) -> Bool
-    ) throws(StoreError) -> EmbeddedDecision.Rival {
+    ) -> EmbeddedDecision.Rival {
         var rival = EmbeddedDecision.Rival(version: version)
         rival.wasEmbedded = lifecycle.embedded == version
         do throws(StoreError) {
@@ -143,9 +143,8 @@ extension VersionStore {
             rival.isFit = isFit(terms.requirements)
         } catch {
             // A version whose manifest is gone or damaged cannot be shown either. Of one that cannot be read
-            // just now nobody knows: it would be forgotten for good.
-            guard [.badManifest, .noVersion, .tooLarge].contains(error.code) else { throw error }
-            rival.isFit = false
+            // just now nobody knows: it is not forgotten, and counts as one that says nothing of itself.
+            rival.isFit = ![.badManifest, .noVersion, .tooLarge].contains(error.code)
         }
         return rival
     }

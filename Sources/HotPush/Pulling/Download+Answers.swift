@@ -115,9 +115,10 @@ extension Download {
             guard !transfer.work.asksForWhole else { throw wrong(transfer, reason) }
             var work = transfer.work
             // Another source may go on from what is here.
-            if isProvable(work.content), work.turns.leave() {
+            if isProvable(work.content), work.turns.areMany, !work.hasSparedPart {
                 try arrival.suspend()
-                work.moved()
+                work.hasSparedPart = true
+                work.wait(until: .now, stays: false)
                 return waiting.append(work)
             }
             try arrival.discard()
@@ -170,15 +171,11 @@ extension Download {
             work.budgetID, result, head: transfer.head, newByteCount: max(0, newByteCount),
             now: secondsNow(), using: &generator)
         if case .again(let delay) = decision {
-            let stays = newByteCount > 0 || (hasPart && !isProvable(work.content))
-            work.turns.wait(until: .now + delay, stays: stays)
-            stays ? (work.due = work.turns.due) : work.moved()
+            let isOfUse = newByteCount >= 64 << 10 || (hasPart && !isProvable(work.content))
+            work.wait(until: .now + delay, stays: isOfUse && !transfer.isTooSlow)
             return waiting.append(work)
         }
-        if decision != .pullSpent, work.turns.leave() {
-            work.moved()
-            return waiting.append(work)
-        }
+        if decision != .pullSpent, work.leave() { return waiting.append(work) }
         let file = file(of: work.content)
         if let status = transfer.head?.status, status >= 400 {
             if file.isOptional, [403, 404, 410].contains(status) { return leaveOut(work) }
@@ -197,10 +194,7 @@ extension Download {
         work.validator = nil
         takeBack(&work)
         guard work.wrongCount <= Self.wrongCountMax else {
-            if work.turns.leave() {
-                work.moved()
-                return waiting.append(work)
-            }
+            if work.leave() { return waiting.append(work) }
             guard leavesOutWrongContent, file(of: work.content).isOptional else { throw trouble }
             return leaveOut(work)
         }
@@ -215,6 +209,7 @@ extension Download {
     func leaveOut(_ work: Work) {
         var work = work
         takeBack(&work)
+        budget.forget(work.budgetIDs)
         progress.objectsTotal -= 1
         progress.bytesTotal -= work.content.byteCount ?? 0
         tally.absent.insert(work.content.name)
@@ -246,6 +241,7 @@ extension Download {
             trouble.cause = error.cause
             return try tryAgain(work, after: trouble)
         }
+        budget.forget(work.budgetIDs)
         if isFetched { tally.fetchedCount += 1 }
         progress.objects += 1
         finished.append(ArrivedFile(content: work.content, arrived: arrived))

@@ -27,14 +27,37 @@ final class Download: TransferClient {
         var isResumed = false
 
         /// What the budget knows the source by.
-        var budgetID: Int { content.file * Release.sourceCountMax + turns.place }
+        var budgetID: Int { budgetIDs.lowerBound + turns.place }
+        /// What it knows all sources by.
+        var budgetIDs: Range<Int> {
+            let first = content.file * Release.sourceCountMax
+            return first..<first + Release.sourceCountMax
+        }
 
-        /// Begins with another source: what is known of the last one's answers is not said of it.
-        mutating func moved() {
+        /// Whether a part was once kept from a source that has no use for it, for another one.
+        var hasSparedPart = false
+
+        /// Goes on after a failure that may pass, with another source unless it stays.
+        mutating func wait(until due: ContinuousClock.Instant, stays: Bool) {
+            let place = turns.place
+            turns.wait(until: due, stays: stays)
+            if turns.place != place { forgetAnswers() }
+            self.due = turns.due
+        }
+
+        /// Goes on after a failure for good; whether there is another source.
+        mutating func leave() -> Bool {
+            guard turns.leave() else { return false }
+            forgetAnswers()
             wrongCount = 0
+            due = turns.due
+            return true
+        }
+
+        /// What is known of one source's answers is not said of another's.
+        private mutating func forgetAnswers() {
             validator = nil
             asksForWhole = false
-            due = turns.due
         }
     }
 
@@ -222,8 +245,7 @@ final class Download: TransferClient {
         if file.needsInspection {
             request.byteCountMax = min(request.byteCountMax, Int64(Pull.inspectedByteCountMax))
         }
-        request.fields = source.fields.map { ($0.name, $0.value) }
-        request.confinesFields = !request.fields.isEmpty
+        request.confinedFields = source.fields.map { ($0.name, $0.value) }
         if work.wrongCount > 0 { request.fields.append(("cache-control", "no-cache")) }
         running[lastID] = Running(work, arrival, part, question)
         tally.requestCount += 1

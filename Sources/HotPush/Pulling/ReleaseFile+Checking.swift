@@ -28,18 +28,16 @@ extension ReleaseFile {
     /// The field of a manifest's entry with what is said of the content and does not name it: by it a
     /// later release of the same name is told from this one.
     var checksMember: JSONValue.Member? {
-        var members: [JSONValue.Member] = []
-        for check in checks {
+        guard !foreign.contains(where: { $0.key == Self.checksKey }) else { return nil }
+        let said: [JSONValue] = checks.compactMap { check in
             switch check {
-            case .unknownDigest(let algorithm, let text):
-                members.append(.init(key: algorithm, value: .string(text)))
+            case .unknownDigest(let algorithm, let text): .string("\(algorithm):\(text)")
             case .digest(let label) where !label.algorithm.identifiesContent:
-                let digits = label.description.dropFirst(label.algorithm.rawValue.count + 1)
-                members.append(.init(key: label.algorithm.rawValue, value: .string(String(digits))))
-            case .digest, .entityTag, .meteorLabel: break
+                .string(label.description)
+            case .digest, .entityTag, .meteorLabel: nil
             }
         }
-        return members.isEmpty ? nil : .init(key: Self.checksKey, value: .object(members))
+        return said.isEmpty ? nil : .init(key: Self.checksKey, value: .array(said))
     }
 
     private static let checksKey = "checks"

@@ -2,8 +2,8 @@ import CASStore
 
 /// Which source of a content is asked next, and when.
 ///
-/// One that is in trouble makes nobody wait for it: the others are asked meanwhile. A value, decided
-/// without a network or a clock.
+/// While one is in trouble the others are asked, unless what it has begun would be lost. A value,
+/// decided without a network or a clock.
 struct SourceTurns {
     /// Where the content can be had, in the order of preference; none for what castree cannot read.
     private let sources: [ContentSource]
@@ -38,7 +38,8 @@ struct SourceTurns {
     ///
     /// - Parameters:
     ///   - due: when this source may be asked again.
-    ///   - stays: whether to stay with it: what it has begun is of no use with another.
+    ///   - stays: whether to stay with it: it is getting on, or what it has begun is of no use with
+    ///     another.
     mutating func wait(until due: ContinuousClock.Instant, stays: Bool) {
         dues[place] = due
         if !stays { _ = move() }

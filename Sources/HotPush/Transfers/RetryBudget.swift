@@ -29,6 +29,12 @@ public struct RetryBudget: Sendable {
         pullFailureCount = 0
     }
 
+    /// Forgets transfers that are over, however they ended.
+    mutating func forget(_ ids: Range<Int>) {
+        if failureCounts.isEmpty { return }
+        for id in ids { failureCounts[id] = nil }
+    }
+
     /// Decides about an attempt that did not bring its file.
     ///
     /// - Parameters:

@@ -95,10 +95,8 @@ public struct TransferRequest: Sendable {
     public var ifNoneMatch: String?
     /// More fields: name and value.
     public var fields: [(name: String, value: String)] = []
-    /// Whether ``fields`` are for this origin only: a redirect to another one loses them.
-    ///
-    /// Those that say who asks never go there.
-    public var confinesFields = false
+    /// Fields for this origin only: a redirect to another one loses them.
+    public var confinedFields: [(name: String, value: String)] = []
     /// Whether to offer the content encodings that the library can decode.
     ///
     /// Never with an offset: ranges count encoded bytes. Without it the request says `identity`. The

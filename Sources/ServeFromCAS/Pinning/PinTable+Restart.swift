@@ -72,10 +72,15 @@ extension PinTable.Load {
 
     /// Notes that it may have asked.
     ///
-    /// After a restart nobody can tell which page asks, so whichever does is not closed. One that this run
-    /// has seen begin was left some time before, then: it must not hold its version for ever.
-    mutating func heard(at now: Duration, _ limits: PinTable.Limits) {
-        guard isRecalled, now - begunAt < limits.loadingMax + limits.recalled else { return }
-        usedAt = now
+    /// One that this run has seen begin asks with its path as the Referer; of others of its version that
+    /// were left before nothing is heard, so they hold nothing for ever. After a restart nobody can tell
+    /// which page asks, and whichever does is not closed.
+    mutating func heard(
+        _ request: PinRequest, at now: Duration, _ limits: PinTable.Limits
+    ) {
+        let isHeard =
+            isRecalled
+            ? now - begunAt < limits.loadingMax + limits.recalled : path == request.referrer
+        if isHeard { usedAt = now }
     }
 }

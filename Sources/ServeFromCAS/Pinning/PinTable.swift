@@ -234,7 +234,7 @@ package struct PinTable: Sendable {
             return .serve(newest.version, cookie: nil, label: nil)
         }
         for index in live where versions.contains(browser.loads[index].version) {
-            browser.loads[index].heard(at: now, limits)
+            browser.loads[index].heard(request, at: now, limits)
         }
         browsers[cookie.browser] = browser
         return doubt(versions, of: request, cookie)

@@ -48,8 +48,9 @@ extension VersionStore {
     public func collect(
         progress: (Collected) -> Void = { _ in }
     ) throws(StoreError) -> Collected {
-        try removeDeadPins()
         let collected = try store.collect(progress: progress)
+        // They hold nothing, and the next collection comes by again.
+        try? removeDeadPins()
         if collected.objectCount > 0 {
             note(.collected(objects: collected.objectCount, bytes: collected.byteCount))
         }

@@ -55,7 +55,7 @@ extension VersionStore {
         do throws(StoreError) {
             try changeLifecycle { _ in }
         } catch {
-            guard error.code == .readOnly else { throw error }
+            guard [.readOnly, .permission].contains(error.code) else { throw error }
         }
     }
 }

@@ -80,6 +80,9 @@ extension VersionStore {
             let references = try self.store.referenceCount(of: version)
             let manifest = self.open(manifestOf: version)
             let tree = try self.hideTree(of: version, token: lease)
+            // Or a power cut might bring back the tree of a version that nobody knows any more, whole or in
+            // part: it would keep its content on the disk. Somebody who was killed may have hidden it.
+            try self.store.sync(self.directories.versions.raw)
             lifecycle.retire(version)
             return Retired(references: references, tree: tree, manifest: manifest)
         } afterwards: { (result) throws(StoreError) in

@@ -95,6 +95,22 @@ struct PinRestartTests {
         #expect(server.get("/late.js", by: browser, from: "/") == "B")
     }
 
+    @Test("hold a page that asks in the run that saw it begin, whatever it asks for")
+    func asksInDoubt() throws {
+        var (server, browser) = try started()
+        _ = server.go("/", in: &browser)
+        server.current = server.b
+        _ = server.go("/next", in: &browser, connection: 2)
+        server.wait(10)
+        for _ in 0..<12 {
+            #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+            server.table.close(connection: 1, now: server.now)
+            // The other tab is not closed either.
+            #expect(server.get("/late.js", by: browser, from: "/next") == "doubt")
+            server.wait(10)
+        }
+    }
+
     @Test("do not make a page that was left before it count as open, in the run that saw it go")
     func leftBefore() throws {
         var (server, browser) = try started()
