@@ -4,7 +4,8 @@ public import VersionTree
 /// What a release asks and where it stands among its publisher's releases, kept with the version.
 ///
 /// A member `terms` of the version's manifest: `{"order":7,"scope":"stable","requirements":
-/// [{"kind":"compatibility","value":"…"}]}`. An app update reads it: what the new app cannot run is not gone back to.
+/// [{"kind":"compatibility","value":"…"}]}`. An app update reads it: what the new app cannot run is
+/// not gone back to.
 public struct ReleaseTerms: Sendable, Hashable {
     /// Orders releases of one origin: a larger one is newer.
     public var order: Int64?

@@ -22,7 +22,8 @@ extension Release {
     /// Optional files that the origin does not give away are left out. Digests become labels; what
     /// the neutral model has no place for stays as foreign fields, with the release's `family` and
     /// `trust` and a file's `key` and `mediaType` beside. What is of no use once the content is here
-    /// (sources, signatures, audience) is in the bytes that came, which are kept. A release of castree's own format gives the manifest that it was read from.
+    /// (sources, signatures, audience) is in the bytes that came, which are kept. A release of castree's
+    /// own format gives the manifest that it was read from.
     ///
     /// - Parameters:
     ///   - ordinal: the version's place in the store's order; the release's own if it has one.

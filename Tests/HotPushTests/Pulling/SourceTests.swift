@@ -345,8 +345,15 @@ private func file(
 }
 
 @Suite("A format of one's own, without a release to tell of") struct OtherAnswerTests {
-    private func answer(_ other: FormatAnswer?, status: Int = 200) throws -> HotPush.OriginAnswer {
+    private func answer(
+        _ other: FormatAnswer?, status: Int = 200, isShipped: Bool = false
+    ) throws -> HotPush.OriginAnswer {
         let fixture = try PullingFixture()
+        if isShipped {
+            let www = fixture.device.directory.appending("www")
+            try writeTree(www, ["index.html": "shipped"])
+            try fixture.device.versions.adopt(EmbeddedVersion(directory: www, version: "0"))
+        }
         fixture.origin.replaceAll(["/version.txt": Content("1")])
         if status != 200 { fixture.origin.always(.status(status, retryAfter: nil)) }
         var format = KnownFormat()
@@ -371,9 +378,14 @@ private func file(
 
     @Test("sends devices back to what was shipped with the app, if there is such a thing")
     func embedded() throws {
-        guard case .nothing = try answer(.embedded) else {
+        guard case .embedded = try answer(.embedded, isShipped: true) else {
             Issue.record("another answer")
             return
         }
+        guard case .nothing(let reasons) = try answer(.embedded) else {
+            Issue.record("another answer")
+            return
+        }
+        #expect(reasons.count == 1 && reasons[0].contains("shipped"))
     }
 }
