@@ -102,6 +102,8 @@ final class Download: TransferClient {
     let isInterrupted: () -> Bool
     let report: (PullProgress) -> Void
     private let unknownByteCountMax: Int64
+    /// What each content must match: the labels of all its files.
+    private let labels: [ObjectID: [Label]]
     private(set) var dripLimit: DripLimit?
     /// Whether optional content that keeps coming with other bytes is left out, as if it were absent.
     var leavesOutWrongContent = false
@@ -136,6 +138,7 @@ final class Download: TransferClient {
         report = options.progress
         unknownByteCountMax = options.fileByteCountMax
         budget = RetryBudget(options.retries)
+        labels = plan.labels
         queue = plan.contents.map { content in
             let file = plan.release.files[content.file]
             return Work(
@@ -154,6 +157,8 @@ final class Download: TransferClient {
     }
 
     func file(of content: DownloadPlan.Content) -> ReleaseFile { plan.release.files[content.file] }
+
+    private func labels(of content: DownloadPlan.Content) -> [Label] { labels[content.name] ?? [] }
 
     // MARK: What to ask for
 
@@ -192,7 +197,7 @@ final class Download: TransferClient {
     /// Whether parts of a content from several responses will be proved to fit together.
     func isProvable(_ content: DownloadPlan.Content) -> Bool {
         !content.isProvisional
-            || file(of: content).labels.contains(where: \.algorithm.identifiesContent)
+            || labels(of: content).contains(where: \.algorithm.identifiesContent)
     }
 
     /// The absolute URL that is asked for a content.
@@ -211,7 +216,7 @@ final class Download: TransferClient {
         }
         var arrival = try arrivals.begin(
             content.name, byteCount: content.byteCount, isProvisional: content.isProvisional,
-            labels: file.labels, digests: file.wantedDigests)
+            labels: labels(of: content), digests: file.wantedDigests)
         // What is looked at must be whole in memory.
         if arrival.offset > 0, work.asksForWhole || file.needsInspection { try arrival.restart() }
         // Of the very response that the staged bytes came from.

@@ -25,7 +25,7 @@ public struct DownloadPlan: Sendable {
     public var contents: [Content] = []
     /// For each file of the release, the address or name of its content.
     public var names: [ObjectID] = []
-    /// Sizes of content in the store that the release does not tell.
+    /// Sizes of content that the release does not tell of every file: the store or another file does.
     let knownSizes: [ObjectID: Int64]
     /// What files that are in the store already say about the app.
     var app: AppIdentity?
@@ -43,6 +43,17 @@ public struct DownloadPlan: Sendable {
     /// Whether sizes are unknown, so that ``byteCount`` is a lower bound.
     public var isLowerBound: Bool { contents.contains { $0.byteCount == nil } }
 
+    /// What contents must match besides their addresses, of all files that have them.
+    var labels: [ObjectID: [Label]] {
+        var result: [ObjectID: [Label]] = [:]
+        for (position, file) in release.files.enumerated() where !file.checks.isEmpty {
+            for label in file.labels where result[names[position]]?.contains(label) != true {
+                result[names[position], default: []].append(label)
+            }
+        }
+        return result
+    }
+
     /// Decides what to fetch.
     ///
     /// Launch files come first, then small files before large ones: what a page needs to show itself
@@ -58,7 +69,7 @@ public struct DownloadPlan: Sendable {
         sizes: [ObjectID: Int64] = [:], isPresent: (ObjectID) -> Bool
     ) throws(StoreError) {
         self.release = release
-        knownSizes = sizes
+        knownSizes = Self.sizes(of: release, sizes)
         names.reserveCapacity(release.files.count)
         var seen: [ObjectID: Int] = [:]
         let version = release.version.description
@@ -82,17 +93,32 @@ public struct DownloadPlan: Sendable {
             if address != nil, isPresent(name) {
                 seen[name] = -1
                 reusedObjects += 1
-                reusedBytes = reusedBytes.addingClamped(file.byteCount ?? sizes[name] ?? 0)
+                reusedBytes = reusedBytes.addingClamped(file.byteCount ?? knownSizes[name] ?? 0)
                 continue
             }
             seen[name] = contents.count
             contents.append(
                 Content(
-                    name: name, isProvisional: address == nil, byteCount: file.byteCount,
+                    name: name, isProvisional: address == nil,
+                    byteCount: file.byteCount ?? knownSizes[name],
                     file: position, isFirst: file.isLaunchFile))
         }
         try refuseUnreadable()
         sort()
+    }
+
+    private static func sizes(
+        of release: Release, _ stored: [ObjectID: Int64]
+    ) -> [ObjectID: Int64] {
+        let isUnknown = release.files.contains { $0.address != nil && $0.byteCount == nil }
+        guard isUnknown else { return stored }
+        var result = stored
+        for file in release.files {
+            if let address = file.address, let byteCount = file.byteCount {
+                result[address] = byteCount
+            }
+        }
+        return result
     }
 
     private func refuseUnreadable() throws(StoreError) {

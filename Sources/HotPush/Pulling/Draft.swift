@@ -86,7 +86,7 @@ final class Draft {
     /// Notes contents that are in the store; before the lease of the download ends, the manifest must
     /// name them.
     func note(_ arrived: [ArrivedFile]) {
-        for one in arrived where one.content.isProvisional {
+        for one in arrived where one.content.isProvisional || one.content.byteCount == nil {
             contents[one.content.name] = ArrivedContent(
                 address: one.arrived.object.address, byteCount: one.arrived.object.byteCount)
             hasNews = true

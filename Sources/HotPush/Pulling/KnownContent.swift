@@ -20,28 +20,21 @@ struct KnownContent {
     }
 
     private let store: Store
-    private let isInterrupted: () -> Bool
+    private var digests: StoredDigests
     private var labelled: [Label: [Candidate]] = [:]
     /// What was fetched under a name that only its publisher can compute, and was right.
     private var named: [String: [Candidate]] = [:]
     private var placed: [Place: [Candidate]] = [:]
     private var bySize: [Int64: [ObjectID]] = [:]
-    private var digests: [ObjectID: [Label]] = [:]
-    /// Those that the release names content by.
-    private let algorithms: [DigestAlgorithm]
     /// Objects of one size are compared with a label only if they are this few: to read more would
     /// cost more than to fetch one.
     private static let candidatesMax = 64
 
-    /// - Parameter isInterrupted: asked while content is read, which may take long.
     init(
-        _ versions: VersionStore, for files: [ReleaseFile], isInterrupted: @escaping () -> Bool
+        _ versions: VersionStore, for files: [ReleaseFile], _ digests: StoredDigests
     ) throws(StoreError) {
         store = versions.store
-        var wanted: Set<DigestAlgorithm> = []
-        for file in files { wanted.formUnion(file.labels.map(\.algorithm) + file.wantedDigests) }
-        algorithms = DigestAlgorithm.allCases.filter { wanted.contains($0) }
-        self.isInterrupted = isInterrupted
+        self.digests = digests
         let sizes = Set(files.compactMap { $0.address == nil ? $0.byteCount : nil })
         for file in files where file.hasImmutableSource { placed[Place(of: file)] = [] }
         var found: [Int64: Set<ObjectID>] = [:]
@@ -85,79 +78,70 @@ struct KnownContent {
     }
 
     /// The address of content that is known to be that of a file, if the store has it.
+    ///
+    /// Manifests only say where to look: what they say of labels was said by publishers, of any
+    /// origin. The bytes are read, unless nothing is known of them but a name that nobody can compute.
     /// - Throws: `.interrupted`.
     mutating func address(of file: ReleaseFile) throws(StoreError) -> ObjectID? {
         for label in file.labels {
-            if let address = try present(labelled[label], file) { return address }
+            if let address = try present(labelled[label], file, isVouched: false) { return address }
+            guard label.algorithm == .sha256, let address = ObjectID(bytes: label.bytes),
+                try store.contains(address)
+            else { continue }
+            if try isContent(address, of: file, isVouched: false) { return address }
         }
         for case .meteorLabel(let name) in file.checks {
-            if let address = try present(named[name], file) { return address }
+            if let address = try present(named[name], file, isVouched: true) { return address }
         }
         if file.hasImmutableSource,
-            let address = try present(placed[Place(of: file)], file)
+            let address = try present(placed[Place(of: file)], file, isVouched: true)
         {
-            // What the publisher says of the content goes before what the URL promises.
-            if file.labels.isEmpty { return address }
-            if try isProved(address, file) { return address }
+            return address
         }
         guard let byteCount = file.byteCount, let candidates = bySize[byteCount],
             candidates.count <= Self.candidatesMax
         else { return nil }
-        for candidate in candidates where try isProved(candidate, file) { return candidate }
+        for candidate in candidates
+        where try isContent(candidate, of: file, isVouched: false) { return candidate }
         return nil
     }
 
-    /// The first candidate that is there and has the size that the release says.
-    private func present(
-        _ candidates: [Candidate]?, _ file: ReleaseFile
+    /// The first candidate that is there, has the size that the release says, and is the content.
+    private mutating func present(
+        _ candidates: [Candidate]?, _ file: ReleaseFile, isVouched: Bool
     ) throws(StoreError) -> ObjectID? {
         for candidate in candidates ?? [] {
             if let byteCount = file.byteCount, byteCount != candidate.byteCount { continue }
-            if try store.contains(candidate.address) { return candidate.address }
+            guard try store.contains(candidate.address) else { continue }
+            if try isContent(candidate.address, of: file, isVouched: isVouched) {
+                return candidate.address
+            }
         }
         return nil
     }
 
-    private mutating func isProved(
-        _ candidate: ObjectID, _ file: ReleaseFile
+    /// Whether an object is a file's content.
+    ///
+    /// - Parameter isVouched: its name is reason enough, unless its digests are against it.
+    private mutating func isContent(
+        _ candidate: ObjectID, of file: ReleaseFile, isVouched: Bool
     ) throws(StoreError) -> Bool {
+        let isEnough = isVouched && !file.needsProof
+        if isEnough, file.labels.isEmpty { return true }
+        let own = try digests.of(candidate)
         var isProved = false
         for check in file.checks {
             switch check {
             case .entityTag, .unknownDigest: continue
             case .digest(let label):
-                let digests = try digests(of: candidate)
-                guard let own = digests.first(where: { $0.algorithm == label.algorithm }) else {
-                    return false
-                }
-                if own != label { return false }
+                guard own.contains(label) else { return false }
                 if label.algorithm.identifiesContent { isProved = true }
             case .meteorLabel(let text):
                 guard let label = MeteorLabel(text) else { continue }
-                if case .proved = try label.proof(digests(of: candidate)) { isProved = true }
+                if case .proved = try label.proof(own) { isProved = true }
             }
         }
-        return isProved
-    }
-
-    /// The digests of an object; none if it is gone or damaged.
-    private mutating func digests(of address: ObjectID) throws(StoreError) -> [Label] {
-        if let known = digests[address] { return known }
-        var found: [Label] = []
-        if let reader = try store.open(address) {
-            let digester = try ContentDigests(algorithms)
-            do throws(StoreError) {
-                try reader.forEachPiece { (piece) throws(StoreError) in
-                    if isInterrupted() { throw Pull.interruption }
-                    piece.withUnsafeBytes { digester.update($0) }
-                }
-                found = digester.finish(address: address)
-            } catch {
-                guard error.code == .damagedObject else { throw error }
-            }
-        }
-        digests[address] = found
-        return found
+        return isProved || isEnough
     }
 }
 

@@ -147,10 +147,13 @@ extension Pull {
         of release: Release, from origin: OriginLocation
     ) throws(StoreError) -> [ObjectID?] {
         var result = release.files.map(\.address)
+        try release.validateLabels()
+        var digests = StoredDigests(
+            versions.store, for: release.files, isInterrupted: isInterrupted)
+        try digests.refuseContradicted(release)
         guard result.contains(nil) else { return result }
         let draft = try arrivedFiles(of: release)
-        var known = try KnownContent(
-            versions, for: release.files, isInterrupted: isInterrupted)
+        var known = try KnownContent(versions, for: release.files, digests)
         for (position, file) in release.files.enumerated() where result[position] == nil {
             if let address = draft[file.path.description],
                 try address

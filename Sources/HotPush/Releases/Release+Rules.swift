@@ -145,6 +145,27 @@ extension Release {
         }
     }
 
+    /// Refuses two digests of one content by one algorithm; also of what castree's own manifests say.
+    func validateLabels() throws(StoreError) {
+        var digests: [ObjectID: [Label]] = [:]
+        for file in files where !file.checks.isEmpty {
+            // The SHA-256 is the address.
+            var known =
+                file.address.flatMap {
+                    digests[$0] ?? [Label(.sha256, bytes: $0.bytes)].compactMap(\.self)
+                } ?? []
+            for label in file.labels {
+                if label.isContradicted(by: known) {
+                    throw refuse(
+                        "the content of \(shown(file)) would have two digests by "
+                            + label.algorithm.rawValue)
+                }
+                if !known.contains(label) { known.append(label) }
+            }
+            if let address = file.address { digests[address] = known }
+        }
+    }
+
     private func shown(_ file: ReleaseFile) -> String { quoted(file.path.description) }
 
     private func refuse(_ problem: String) -> StoreError {

@@ -33,12 +33,13 @@ import VersionTree
             .digest(try #require(Label(.md5, bytes: Array(repeating: 1, count: 16))))
         ]
         let asked = Mutex(0)
-        var known = try KnownContent(store.versions, for: [file]) {
+        let digests = StoredDigests(store.versions.store, for: [file]) {
             asked.withLock { count in
                 count += 1
                 return count > 1
             }
         }
+        var known = try KnownContent(store.versions, for: [file], digests)
         #expect(code { _ = try known.address(of: file) } == .interrupted)
         #expect(asked.withLock { $0 } == 2)
     }

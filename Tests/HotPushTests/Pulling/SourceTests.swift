@@ -4,40 +4,6 @@ import StorageTestSupport
 import Testing
 import VersionTree
 
-/// A format whose document is the name of a version; the rest is said beforehand.
-private struct KnownFormat: ReleaseFormat {
-    let name = "known"
-    let number = 1
-    var files: [ReleaseFile]
-    var audience = Audience()
-    /// What the document says instead.
-    var other: FormatAnswer?
-
-    init(_ files: ReleaseFile...) { self.files = files }
-
-    func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
-        [ReleaseDocument(path: "version.txt", accept: "text/plain")]
-    }
-
-    func recognizes(_ bytes: [UInt8]) -> Bool { false }
-
-    func read(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> Release {
-        var release = Release(
-            family: family, version: try VersionName(String(decoding: bytes, as: UTF8.self)),
-            trust: .length, received: bytes)
-        release.files = files
-        release.audience = audience
-        return release
-    }
-
-    func answer(
-        _ bytes: [UInt8], _ context: ReleaseContext
-    ) throws(StoreError) -> FormatAnswer {
-        if let other { return other }
-        return .release(try read(bytes, context))
-    }
-}
-
 private func file(
     _ sources: String..., content: String? = nil, path: String = "app.js"
 ) throws -> ReleaseFile {
@@ -201,6 +167,23 @@ private func file(
         _ = try run(KnownFormat(map, archived, file("good", content: "run(1)")))
         #expect(asked == ["/good"])
         #expect(try fixture.tree("1").count == 3)
+    }
+
+    @Test("give content whose size nobody tells, or only one of its files")
+    func sizeless() throws {
+        serve("1", ["/a": Content("run(1)"), "/b": Content("run(2)")])
+        var files = try ["a", "c"].map { try file("a", content: "run(1)", path: $0) }
+        files += try ["b", "d"].map { try file("b", content: "run(2)", path: $0) }
+        for place in [0, 2, 3] { files[place].byteCount = nil }
+        var format = KnownFormat()
+        format.files = files
+        _ = try run(format)
+        let tree = ["a": "run(1)", "b": "run(2)", "c": "run(1)", "d": "run(2)"]
+        #expect(try fixture.tree("1") == tree)
+        serve("2", [:])
+        _ = try run(format)
+        #expect(try fixture.tree("2") == tree)
+        try fixture.expectClean()
     }
 
     @Test("that cannot be read leave out a file that need not be there")

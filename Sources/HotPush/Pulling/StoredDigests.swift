@@ -1,0 +1,73 @@
+import CASStore
+import VersionTree
+
+/// The digests of content that the store has, each computed once: what labels are held against.
+struct StoredDigests {
+    private let store: Store
+    /// Those that the release names content by.
+    private let algorithms: [DigestAlgorithm]
+    private let isInterrupted: () -> Bool
+    private var known: [ObjectID: [Label]] = [:]
+
+    /// - Parameter isInterrupted: asked while content is read, which may take long.
+    init(_ store: Store, for files: [ReleaseFile], isInterrupted: @escaping () -> Bool) {
+        self.store = store
+        self.isInterrupted = isInterrupted
+        var wanted: Set<DigestAlgorithm> = []
+        for file in files where !file.checks.isEmpty {
+            wanted.formUnion(file.labels.map(\.algorithm))
+            wanted.formUnion(file.wantedDigests)
+        }
+        algorithms = DigestAlgorithm.allCases.filter { wanted.contains($0) }
+    }
+
+    /// The digests of an object; none if it is gone or damaged.
+    /// - Throws: `.interrupted`.
+    mutating func of(_ address: ObjectID) throws(StoreError) -> [Label] {
+        if let known = known[address] { return known }
+        var found: [Label] = []
+        if let reader = try store.open(address) {
+            let digester = try ContentDigests(algorithms)
+            do throws(StoreError) {
+                try reader.forEachPiece { (piece) throws(StoreError) in
+                    if isInterrupted() { throw Pull.interruption }
+                    piece.withUnsafeBytes { digester.update($0) }
+                }
+                found = digester.finish(address: address)
+            } catch {
+                guard error.code == .damagedObject else { throw error }
+            }
+        }
+        known[address] = found
+        return found
+    }
+
+    /// Refuses labels that the content of an address does not have.
+    ///
+    /// What is fetched is held against them as it comes; this is for what is here already. Otherwise
+    /// they would stand in the version's manifest, and name other content to whoever asks by them.
+    /// - Throws: `.badRelease`; `.interrupted`.
+    mutating func refuseContradicted(_ release: Release) throws(StoreError) {
+        for file in release.files {
+            // The SHA-256 is the address.
+            guard let address = file.address,
+                file.labels.contains(where: { $0.algorithm != .sha256 })
+            else { continue }
+            let digests = try of(address)
+            if let label = file.labels.first(where: { $0.isContradicted(by: digests) }) {
+                throw StoreError(
+                    .badRelease,
+                    "release \(shortened(release.publisherVersion)) is refused: the content of "
+                        + "\(quoted(file.path.description)) at its address is here, and has another "
+                        + "\(label.algorithm.rawValue) than the release says")
+            }
+        }
+    }
+}
+
+extension Label {
+    /// Whether digests of content have another one by the same algorithm.
+    func isContradicted(by digests: [Label]) -> Bool {
+        digests.contains { $0.algorithm == algorithm && $0 != self }
+    }
+}
