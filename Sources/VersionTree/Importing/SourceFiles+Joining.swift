@@ -53,10 +53,7 @@ extension SourceFiles {
     }
 
     private mutating func sort() {
-        var order = [UInt32](unsafeUninitializedCapacity: count) { buffer, filled in
-            for position in 0..<count { buffer[position] = UInt32(position) }
-            filled = count
-        }
+        var order = (0..<count).map { UInt32($0) }
         paths.withUnsafeBufferPointer { bytes in
             records.withUnsafeBufferPointer { records in
                 func path(_ position: UInt32) -> UnsafeBufferPointer<UInt8> {

@@ -30,12 +30,7 @@ struct TreePlan: Sendable {
         // put to its directory, and the directories' shares of `order` are filled one after another.
         var found = Directories()
         // Where each file's directory stands.
-        let owners = [UInt32](unsafeUninitializedCapacity: manifest.count) { buffer, filled in
-            for position in 0..<manifest.count {
-                buffer[position] = UInt32(found.index(ofEntryAt: position, manifest))
-            }
-            filled = manifest.count
-        }
+        let owners = (0..<manifest.count).map { UInt32(found.index(ofEntryAt: $0, manifest)) }
         directories = found.directories
         for owner in owners {
             let files = directories[Int(owner)].files

@@ -34,15 +34,12 @@ private struct Candidates {
             }
         }
         let count = manifest.count + directories.count
-        keys = [UInt64](unsafeUninitializedCapacity: count) { buffer, filled in
-            for name in 0..<count {
-                let place = place(name)
-                let hash = manifest.withPath(place.position) { path in
-                    Self.hash(UnsafeBufferPointer(rebasing: path[..<place.length]))
-                }
-                buffer[name] = UInt64(hash) << 32 | UInt64(name)
+        keys = (0..<count).map { name in
+            let place = place(name)
+            let hash = manifest.withPath(place.position) { path in
+                Self.hash(UnsafeBufferPointer(rebasing: path[..<place.length]))
             }
-            filled = count
+            return UInt64(hash) << 32 | UInt64(name)
         }
         keys.sort()
     }
