@@ -41,7 +41,8 @@ import VersionTree
         let report = try temporary.versions.add(directory: source, version: "1")
         #expect(report.bytes == 1 << 30)
         #expect(try status(temporary.tree("1") + "/sparse")?.byteCount == 1 << 30)
-        #expect(peakBytes < 1 << 30)
+        // The whole process is measured, and a sanitizer multiplies what its other tests take.
+        #expect(Sanitizer.isPresent || peakBytes < 1 << 30)
     }
 
     @Test func `never stores a mismatch of a file that grows all the time`() throws {

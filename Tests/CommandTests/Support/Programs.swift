@@ -89,7 +89,7 @@ final class Running {
         process.executableURL = program
         process.arguments = arguments
         process.currentDirectoryURL = directory
-        process.environment = environment.merging(Self.counting) { given, _ in given }
+        process.environment = environment.merging(Self.inherited) { given, _ in given }
         process.standardInput = FileHandle.nullDevice
         if let output {
             process.standardOutput = output.fileHandleForWriting
@@ -100,9 +100,11 @@ final class Running {
         try Self.receivingSignals { try process.run() }
     }
 
-    /// Where the compiler's counters go, if somebody asks which lines are reached.
-    private static let counting = ProcessInfo.processInfo.environment
-        .filter { $0.key == "LLVM_PROFILE_FILE" }
+    /// What the compiler's counters and sanitizers go by, if the tests are built with them.
+    private static let inherited = ProcessInfo.processInfo.environment.filter {
+        ["ASAN_OPTIONS", "LD_PRELOAD", "LLVM_PROFILE_FILE", "LSAN_OPTIONS", "TSAN_OPTIONS"]
+            .contains($0.key)
+    }
 
     /// Runs the body with no signal blocked in this thread, and Ctrl-C not ignored: a child inherits both.
     ///

@@ -249,11 +249,11 @@ extension ProxyOptions {
     /// As usual, but a machine under load loses no connection to a time-out.
     static var patient: ProxyOptions {
         var options = ProxyOptions()
-        options.poolIdle = 600_000
-        options.poolFresh = 600_000
-        options.connect = 600_000
-        options.head = 600_000
-        options.stall = 600_000
+        options.poolIdle = 3_600_000
+        options.poolFresh = 3_600_000
+        options.connect = 3_600_000
+        options.head = 3_600_000
+        options.stall = 3_600_000
         return options
     }
 }

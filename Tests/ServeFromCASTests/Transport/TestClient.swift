@@ -282,9 +282,9 @@ extension ConnectionOptions {
     /// As usual, but nobody is cut for being slow: what a test is not about must not end it.
     static var patient: ConnectionOptions {
         var options = ConnectionOptions()
-        options.headDeadline = 600_000
-        options.idle = 600_000
-        options.progressWindow = 600_000
+        options.headDeadline = 3_600_000
+        options.idle = 3_600_000
+        options.progressWindow = 3_600_000
         return options
     }
 }
