@@ -142,6 +142,22 @@ import VersionTree
         #expect(temporary.staged == [])
     }
 
+    @Test func `a note whose part is gone is collected, and no other`() throws {
+        let temporary = try TemporaryStore()
+        let (gone, here) = (try address(of: "gone"), try address(of: "here"))
+        let staging = temporary.path + "/staging/"
+        for name in ["\(gone).from", ".\(gone).from.new", "stranger.from"] {
+            try Damage.replace(staging + name, by: .emptyFile)
+        }
+        let arrivals = try Arrivals(temporary.store)
+        var arrival = try arrivals.begin(here, byteCount: nil, isProvisional: true)
+        try arrival.note(source: "\"a tag\"")
+        try arrival.append(Self.large.span.bytes)
+        try temporary.store.collect()
+        #expect(Set(temporary.staged) == ["\(here)", "\(here).from", "stranger.from"])
+        try arrival.discard()
+    }
+
     @Test func `without a label, provisional content is gone on with only if it was suspended`()
         throws
     {

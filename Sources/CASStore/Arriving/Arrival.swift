@@ -147,8 +147,8 @@ public struct Arrival: ~Copyable {
 
     private func delete() throws(StoreError) {
         guard let staged else { return }
-        try arrivals.store.fileSystem.removeIfPresent(staged.directory, staged.name)
         try arrivals.note(nil, of: staged, expected)
+        try arrivals.store.fileSystem.removeIfPresent(staged.directory, staged.name)
     }
 }
 
@@ -186,6 +186,8 @@ struct ExpectedContent {
         algorithms = wanted.isEmpty ? [] : DigestAlgorithm.allCases.filter { wanted.contains($0) }
     }
 
-    /// Whether neither the name nor a label tells right bytes from wrong ones.
-    var isUnvouched: Bool { isProvisional && labels.isEmpty }
+    /// Whether neither the name nor a digest tells right bytes from wrong ones.
+    var isUnvouched: Bool {
+        isProvisional && !labels.contains(where: \.algorithm.identifiesContent)
+    }
 }

@@ -225,8 +225,8 @@ public final class Arrivals {
         let isNew = addresses.insert(object.address).inserted
         guard isNew else {
             if let staged {
-                try store.fileSystem.removeIfPresent(staged.directory, staged.name)
                 try note(nil, of: staged, expected)
+                try store.fileSystem.removeIfPresent(staged.directory, staged.name)
             }
             return
         }
@@ -234,10 +234,11 @@ public final class Arrivals {
             object: object, provisional: expected.isProvisional ? expected.name : nil)
         do throws(StoreError) {
             if let staged {
+                // First: a part without a note is begun anew, a note without a part would stay for ever.
+                try note(nil, of: staged, expected)
                 try store.fileSystem.setMode(staged.file.raw, 0o444)
                 try store.fileSystem.rename(
                     staged.directory, staged.name, to: batch.directory.raw, one.stagedName)
-                try note(nil, of: staged, expected)
             } else {
                 try batch.spaceBudget.take(object.byteCount, store.fileSystem)
                 try batch.write(memory.span.bytes, as: one.stagedName)

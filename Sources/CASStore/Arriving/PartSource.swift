@@ -47,6 +47,32 @@ struct PartSource {
 
     func remove() throws(StoreError) { try store.fileSystem.removeIfPresent(staging, name) }
 
+    /// Removes the notes of parts that are not there.
+    ///
+    /// A part is there before its note, so no writer is in the way; one that has just begun would only
+    /// begin again.
+    static func removeOrphans(_ store: Store) throws(StoreError) {
+        let staging = store.directories.staging.raw
+        var orphans: [String] = []
+        try store.fileSystem.list(staging) { (entry, _) throws(StoreError) in
+            let name = String(cString: entry)
+            guard let part = part(of: name), try store.fileSystem.status(staging, part) == nil
+            else { return true }
+            orphans.append(name)
+            return true
+        }
+        for name in orphans { try store.fileSystem.removeIfPresent(staging, name) }
+    }
+
+    /// The name of the part that a note is about, also of one that was never finished.
+    private static func part(of name: String) -> String? {
+        var note = name[...]
+        if note.hasPrefix("."), note.hasSuffix(".new") { note = note.dropFirst().dropLast(4) }
+        guard note.hasSuffix(suffix) else { return nil }
+        let part = String(note.dropLast(suffix.count))
+        return ObjectID(part) == nil ? nil : part
+    }
+
     /// What names the time since the system started (random(4)); `nil` where nothing does.
     private static func boot(_ fileSystem: any FileSystem) throws(StoreError) -> String? {
         let path = "/proc/sys/kernel/random/boot_id"

@@ -126,6 +126,7 @@ extension Store {
         removing: Bool
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         let staging = directories.staging.raw
+        if removing { try PartSource.removeOrphans(self) }
         return try leftovers(in: staging, .partial) { (address) throws(StoreError) in
             let known = try self.index { (index) throws(StoreError) in
                 try index.read { (connection) throws(StoreError) in
@@ -145,8 +146,8 @@ extension Store {
                 here.isSameFile(as: try self.fileSystem.status(file.raw))
             else { return false }
             if removing {
-                try self.fileSystem.removeIfPresent(staging, name)
                 try PartSource(self, address).remove()
+                try self.fileSystem.removeIfPresent(staging, name)
             }
             return true
         }

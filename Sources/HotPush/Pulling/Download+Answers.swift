@@ -128,7 +128,7 @@ extension Download {
             return
         case .append, .startOver:
             if result == .finished, transfer.question.isForRest,
-                let whole = transfer.part.wholeByteCount,
+                let whole = transfer.wholeByteCount,
                 arrival.offset < whole, arrival.offset > transfer.part.byteCount
             {
                 // A server may send less than the rest that was asked for (RFC 9110, section 15.3.7).

@@ -80,6 +80,12 @@ final class Download: TransferClient {
         /// The bytes of a file that the format looks at.
         var inspected: [UInt8] = []
 
+        /// How large the file is: the release says it, or the part that came.
+        var wholeByteCount: Int64? {
+            part.wholeByteCount
+                ?? head?["content-range"].flatMap { ContentRange($0) }?.total
+        }
+
         init(
             _ work: Work, _ arrival: consuming Arrival, _ part: StagedPart,
             _ question: StagedPart.Question

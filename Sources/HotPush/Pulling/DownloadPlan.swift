@@ -26,7 +26,7 @@ public struct DownloadPlan: Sendable {
     /// For each file of the release, the address or name of its content.
     public var names: [ObjectID] = []
     /// Sizes of content that the release does not tell of every file: the store or another file does.
-    let knownSizes: [ObjectID: Int64]
+    private(set) var knownSizes: [ObjectID: Int64]
     /// What files that are in the store already say about the app.
     var app: AppIdentity?
     /// How many distinct contents the store has already.
@@ -51,6 +51,13 @@ public struct DownloadPlan: Sendable {
                 result[names[position], default: []].append(label)
             }
         }
+        for content in contents where content.isProvisional {
+            guard let address = release.files[content.file].address,
+                let label = Label(.sha256, bytes: address.bytes),
+                result[content.name]?.contains(label) != true
+            else { continue }
+            result[content.name, default: []].append(label)
+        }
         return result
     }
 
@@ -73,21 +80,21 @@ public struct DownloadPlan: Sendable {
         names.reserveCapacity(release.files.count)
         var seen: [ObjectID: Int] = [:]
         let version = release.version.description
+        let unproved = Self.unproved(release, addresses)
         for (position, file) in release.files.enumerated() {
-            let address = addresses[position]
+            var address = addresses[position]
             let name: ObjectID
-            if let address {
-                name = address
+            if let known = address, !unproved.contains(known) || isPresent(known) {
+                name = known
             } else {
                 name = try file.provisionalAddress(origin: origin, version: version)
+                if let known = address { knownSizes[name] = knownSizes[known] }
+                address = nil
             }
             names.append(name)
             if let earlier = seen[name] {
                 guard earlier >= 0 else { continue }
-                if file.isLaunchFile { contents[earlier].isFirst = true }
-                if file.isBetterThan(release.files[contents[earlier].file]) {
-                    contents[earlier].file = position
-                }
+                join(file, at: position, to: earlier)
                 continue
             }
             if address != nil, isPresent(name) {
@@ -105,6 +112,17 @@ public struct DownloadPlan: Sendable {
         }
         try refuseUnreadable()
         sort()
+    }
+
+    /// Addresses that prove too little of some file, so that their content goes by another name until it
+    /// has come.
+    private static func unproved(_ release: Release, _ addresses: [ObjectID?]) -> Set<ObjectID> {
+        var result: Set<ObjectID> = []
+        for (position, file) in release.files.enumerated() where !file.isProvedByAddress {
+            // What was found here has been held against everything.
+            if let address = addresses[position], file.address != nil { result.insert(address) }
+        }
+        return result
     }
 
     private static func sizes(
@@ -146,20 +164,46 @@ public struct DownloadPlan: Sendable {
     ///
     /// - Throws: as when it was made.
     mutating func add(_ lost: Set<ObjectID>) throws(StoreError) {
-        var rest = lost
-        guard !rest.isEmpty else { return }
-        for (position, file) in release.files.enumerated() {
-            guard rest.remove(names[position]) != nil else { continue }
-            let byteCount = file.byteCount ?? knownSizes[names[position]]
+        var places: [ObjectID: Int] = [:]
+        for (position, file) in release.files.enumerated() where lost.contains(names[position]) {
+            let name = names[position]
+            if let place = places[name] {
+                join(file, at: position, to: place)
+                continue
+            }
+            places[name] = contents.count
+            let byteCount = file.byteCount ?? knownSizes[name]
             contents.append(
                 Content(
-                    name: names[position], isProvisional: false, byteCount: byteCount,
-                    file: position, isFirst: file.isLaunchFile))
+                    name: name, isProvisional: false, byteCount: byteCount, file: position,
+                    isFirst: file.isLaunchFile))
             reusedObjects -= 1
             reusedBytes -= byteCount ?? 0
         }
+        guard !places.isEmpty else { return }
         try refuseUnreadable()
         sort()
+    }
+
+    /// Leaves out contents that have come by another pull since the plan was made, unless the format
+    /// wants to see them.
+    mutating func leaveOut(_ names: Set<ObjectID>) {
+        guard !names.isEmpty else { return }
+        contents.removeAll { content in
+            guard names.contains(content.name), !release.files[content.file].needsInspection
+            else { return false }
+            reusedObjects += 1
+            reusedBytes = reusedBytes.addingClamped(content.byteCount ?? 0)
+            return true
+        }
+    }
+
+    /// Notes that another file has a content, too.
+    private mutating func join(_ file: ReleaseFile, at position: Int, to place: Int) {
+        if file.isLaunchFile { contents[place].isFirst = true }
+        if file.isBetterThan(release.files[contents[place].file]) {
+            contents[place].file = position
+        }
     }
 }
 

@@ -10,6 +10,8 @@ final class Draft {
     /// What is known of the content behind each name of the plan.
     private var contents: [ObjectID: ArrivedContent] = [:]
     private var absent: Set<ObjectID> = []
+    /// Names of the plan of which the content is known.
+    var named: Set<ObjectID> { Set(contents.keys) }
     /// What the format has read about the app.
     var app: AppIdentity?
     /// Whether something has come that the registered manifest does not name.
@@ -65,8 +67,32 @@ final class Draft {
         return manifest
     }
 
+    /// Takes over what the registered manifest of the same release says has come: another pull of it,
+    /// now or earlier, has named what would be lost without a name.
+    private func takeOver() throws(StoreError) {
+        let waiting = Set(plan.contents.filter(\.isProvisional).map(\.name))
+            .subtracting(contents.keys)
+        guard !waiting.isEmpty else { return }
+        let standing: Manifest
+        do throws(StoreError) {
+            standing = try versions.manifest(of: plan.release.version.description)
+        } catch {
+            guard [.noVersion, .badManifest, .tooLarge].contains(error.code) else { throw error }
+            return
+        }
+        guard standing.received?.address == received.address else { return }
+        for (position, file) in plan.release.files.enumerated() {
+            let name = plan.names[position]
+            guard waiting.contains(name), let entry = standing[file.path], entry.address != name,
+                try versions.store.unvouched([entry.address]).isEmpty
+            else { continue }
+            contents[name] = ArrivedContent(address: entry.address, byteCount: entry.byteCount)
+        }
+    }
+
     /// - Returns: whether nothing is missing.
     func register() throws(StoreError) -> Bool {
+        try takeOver()
         let manifest = try manifest()
         do throws(StoreError) {
             return try versions.register(manifest)
@@ -86,7 +112,7 @@ final class Draft {
     /// Notes contents that are in the store; before the lease of the download ends, the manifest must
     /// name them.
     func note(_ arrived: [ArrivedFile]) {
-        for one in arrived where one.content.isProvisional || one.content.byteCount == nil {
+        for one in arrived where one.content.isProvisional {
             contents[one.content.name] = ArrivedContent(
                 address: one.arrived.object.address, byteCount: one.arrived.object.byteCount)
             hasNews = true
@@ -101,6 +127,7 @@ final class Draft {
     /// Puts what has come into the registered manifest.
     func revise() throws(StoreError) {
         guard hasNews else { return }
+        try takeOver()
         let manifest = try manifest()
         do throws(StoreError) {
             try versions.revise(manifest)

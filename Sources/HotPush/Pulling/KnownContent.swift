@@ -40,10 +40,11 @@ struct KnownContent {
         var found: [Int64: Set<ObjectID>] = [:]
         for name in try versions.store.manifestNames() {
             guard let manifest = try Self.readable(name, versions) else { continue }
+            let isMeteor = manifest.isOfMeteor
             for entry in manifest.entries {
                 let candidate = Candidate(address: entry.address, byteCount: entry.byteCount)
                 for label in entry.labels { Self.note(candidate, &labelled[label, default: []]) }
-                if let name = MeteorLabel.kept(in: entry) {
+                if isMeteor, let name = MeteorLabel.kept(in: entry) {
                     Self.note(candidate, &named[name, default: []])
                 }
                 if !placed.isEmpty {
@@ -128,6 +129,9 @@ struct KnownContent {
     ) throws(StoreError) -> Bool {
         let isEnough = isVouched && !file.needsProof
         if isEnough, file.labels.isEmpty { return true }
+        // Nothing to read for: its address says it, or nothing would.
+        if !file.checks.isEmpty, file.checks.allSatisfy({ $0.isAddress(candidate) }) { return true }
+        guard isEnough || file.canBeProved else { return false }
         let own = try digests.of(candidate)
         var isProved = false
         for check in file.checks {
@@ -143,6 +147,33 @@ struct KnownContent {
         }
         return isProved || isEnough
     }
+}
+
+extension ContentCheck {
+    /// Whether it says no more than an address.
+    fileprivate func isAddress(_ address: ObjectID) -> Bool {
+        guard case .digest(let label) = self else { return false }
+        return label.algorithm == .sha256 && label.bytes == address.bytes
+    }
+}
+
+extension ReleaseFile {
+    /// Whether some digest of the bytes could prove that they are its content.
+    fileprivate var canBeProved: Bool {
+        checks.contains { check in
+            switch check {
+            case .digest(let label): label.algorithm.identifiesContent
+            case .meteorLabel: true
+            case .entityTag, .unknownDigest: false
+            }
+        }
+    }
+}
+
+extension Manifest {
+    /// Whether the labels that its entries keep are Meteor's: it was pulled from a Meteor server or made
+    /// here, of what the app was shipped with. Those of other publishers are whatever they say.
+    fileprivate var isOfMeteor: Bool { received?.format.hasPrefix("meteor/") ?? true }
 }
 
 extension MeteorLabel {

@@ -21,7 +21,7 @@ extension ObjectID {
 }
 
 extension ReleaseFile {
-    /// The name of its content while the address is not known.
+    /// The name of its content until that has come.
     ///
     /// - Parameters:
     ///   - origin: where it comes from; names content that has no label.
@@ -29,6 +29,7 @@ extension ReleaseFile {
     func provisionalAddress(
         origin: String, version: String
     ) throws(StoreError) -> ObjectID {
+        if let address { return try .provisional(["address", address.description]) }
         var names: [String] = []
         for check in checks {
             switch check {

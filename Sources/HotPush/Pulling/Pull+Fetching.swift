@@ -43,6 +43,7 @@ extension Pull {
         report.isUnchanged = wasHere && isComplete
         if !isComplete {
             let arrivals = try Arrivals(versions.store)
+            plan.leaveOut(draft.named)
             try complete(&plan, draft, arrivals)
             let context = try context(of: offer)
             let download = Download(

@@ -32,7 +32,7 @@ extension Pull {
         let absent = Set(try versions.store.unvouched(known))
         var plan = try DownloadPlan(
             release, origin: offer.location.description, addresses: addresses,
-            sizes: sizes(of: release, addresses)
+            sizes: sizes(of: release, addresses, absent)
         ) { !absent.contains($0) }
         plan.app = app
         return plan
@@ -59,8 +59,11 @@ extension Pull {
                 }
             } catch {
                 switch error.code {
-                case .unsuitableRelease, .badRelease, .damagedObject, .tooLarge:
-                    if file.address == nil { addresses[position] = nil }
+                case .damagedObject: addresses[position] = nil
+                case .unsuitableRelease, .badRelease, .tooLarge:
+                    // The release itself says that it is this content.
+                    if file.address != nil { throw error }
+                    addresses[position] = nil
                 default: throw error
                 }
             }
@@ -155,10 +158,12 @@ extension Pull {
         let draft = try arrivedFiles(of: release)
         var known = try KnownContent(versions, for: release.files, digests)
         for (position, file) in release.files.enumerated() where result[position] == nil {
+            // What went meanwhile may not be what the server has now.
             if let address = draft[file.path.description],
                 try address
                     != file.provisionalAddress(
-                        origin: origin.description, version: release.version.description)
+                        origin: origin.description, version: release.version.description),
+                try versions.store.unvouched([address]).isEmpty
             {
                 result[position] = address
             } else {
@@ -170,11 +175,12 @@ extension Pull {
 
     /// The sizes of known content of which the release does not tell the size.
     private func sizes(
-        of release: Release, _ addresses: [ObjectID?]
+        of release: Release, _ addresses: [ObjectID?], _ absent: Set<ObjectID>
     ) throws(StoreError) -> [ObjectID: Int64] {
         var result: [ObjectID: Int64] = [:]
         for (position, file) in release.files.enumerated() where file.byteCount == nil {
-            guard let address = addresses[position], let reader = try versions.store.open(address)
+            guard let address = addresses[position], !absent.contains(address),
+                let reader = try versions.store.open(address)
             else { continue }
             result[address] = reader.byteCount
         }

@@ -8,11 +8,25 @@ extension ReleaseFile {
         checks.compactMap { if case .digest(let label) = $0 { label } else { nil } }
     }
 
+    /// Whether its address is all there is to prove.
+    ///
+    /// Otherwise its content stands under another name until it has come, so that no version becomes
+    /// complete by it that was never held against the rest.
+    var isProvedByAddress: Bool {
+        address != nil && byteCount != nil && !needsInspection && !hasLabelsBesidesAddress
+    }
+
+    /// Whether there are digests that the address does not prove: the SHA-256 is the address.
+    var hasLabelsBesidesAddress: Bool {
+        !checks.isEmpty && labels.contains { $0.algorithm != .sha256 || address == nil }
+    }
+
     /// Whether a manifest has other content in the file's place than the release says.
     func contradicts(_ entry: Manifest.Entry) -> Bool {
         if let address, address != entry.address { return true }
         if let byteCount, byteCount != entry.byteCount { return true }
         for label in labels {
+            if label.algorithm == .sha256, label.bytes != entry.address.bytes { return true }
             let kept = entry.labels.first { $0.algorithm == label.algorithm }
             if let kept, kept != label { return true }
         }

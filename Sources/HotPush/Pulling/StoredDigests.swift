@@ -21,25 +21,28 @@ struct StoredDigests {
         algorithms = DigestAlgorithm.allCases.filter { wanted.contains($0) }
     }
 
-    /// The digests of an object; none if it is gone or damaged.
+    /// The digests of an object; none if it is gone, damaged or cannot be read: it is fetched, then.
     /// - Throws: `.interrupted`.
     mutating func of(_ address: ObjectID) throws(StoreError) -> [Label] {
         if let known = known[address] { return known }
         var found: [Label] = []
-        if let reader = try store.open(address) {
-            let digester = try ContentDigests(algorithms)
-            do throws(StoreError) {
-                try reader.forEachPiece { (piece) throws(StoreError) in
-                    if isInterrupted() { throw Pull.interruption }
-                    piece.withUnsafeBytes { digester.update($0) }
-                }
-                found = digester.finish(address: address)
-            } catch {
-                guard error.code == .damagedObject else { throw error }
-            }
+        do throws(StoreError) {
+            found = try compute(address)
+        } catch {
+            guard [.damagedObject, .io, .permission].contains(error.code) else { throw error }
         }
         known[address] = found
         return found
+    }
+
+    private func compute(_ address: ObjectID) throws(StoreError) -> [Label] {
+        guard let reader = try store.open(address) else { return [] }
+        let digester = try ContentDigests(algorithms)
+        try reader.forEachPiece { (piece) throws(StoreError) in
+            if isInterrupted() { throw Pull.interruption }
+            piece.withUnsafeBytes { digester.update($0) }
+        }
+        return digester.finish(address: address)
     }
 
     /// Refuses labels that the content of an address does not have.
@@ -49,10 +52,7 @@ struct StoredDigests {
     /// - Throws: `.badRelease`; `.interrupted`.
     mutating func refuseContradicted(_ release: Release) throws(StoreError) {
         for file in release.files {
-            // The SHA-256 is the address.
-            guard let address = file.address,
-                file.labels.contains(where: { $0.algorithm != .sha256 })
-            else { continue }
+            guard let address = file.address, file.hasLabelsBesidesAddress else { continue }
             let digests = try of(address)
             if let label = file.labels.first(where: { $0.isContradicted(by: digests) }) {
                 throw StoreError(

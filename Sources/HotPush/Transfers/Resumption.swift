@@ -119,6 +119,9 @@ public enum Resumption {
         if let length = head["content-length"].flatMap(Int64.init), length != Int64(bytes.count) {
             return .askForWhole("the server sent a part whose length is not what its range says")
         }
+        if range.total == nil, part.wholeByteCount == nil {
+            return .askForWhole("the server sent a part without saying how large the whole is")
+        }
         if let total = range.total
             ?? (bytes.upperBound > part.wholeByteCount ?? .max
                 ? bytes.upperBound : nil),

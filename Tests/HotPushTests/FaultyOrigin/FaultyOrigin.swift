@@ -190,6 +190,8 @@ enum Fault: Sendable {
     case shiftRange(by: Int)
     /// The right bytes of a range; `Content-Range` says this total.
     case total(String)
+    /// 206 with so many bytes at most, as a server may send (RFC 9110, section 15.3.7).
+    case less(thanAsked: Int)
     /// 206 without `Content-Range`.
     case anonymousRange
     /// 206 with `multipart/byteranges`.

@@ -79,6 +79,7 @@ struct OriginAnswer {
         if case .shiftRange(let distance) = fault {
             range = min(max(range.lowerBound + distance, 0), body.count - 1)..<body.count
         }
+        if case .less(let most) = fault { range = range.prefix(most) }
         var total = "\(body.count)"
         if case .total(let other) = fault { total = other }
         status = 206

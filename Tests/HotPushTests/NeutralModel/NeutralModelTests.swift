@@ -42,8 +42,10 @@ import VersionTree
             for release in try system.releases {
                 let made = try release.manifest(ordinal: 1, createdAt: 0) { position in
                     let file = release.files[position]
+                    let named = file.labels.first { $0.algorithm == .sha256 }
                     return ArrivedContent(
-                        address: file.address ?? content.address,
+                        address: file.address ?? named.flatMap { ObjectID(bytes: $0.bytes) }
+                            ?? content.address,
                         byteCount: file.byteCount ?? content.byteCount)
                 }
                 let manifest = try Manifest(parsing: made.serialized())

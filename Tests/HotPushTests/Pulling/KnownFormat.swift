@@ -8,6 +8,8 @@ struct KnownFormat: ReleaseFormat {
     let number = 1
     var files: [ReleaseFile]
     var audience = Audience()
+    /// Contents that it refuses when it looks at them.
+    var refused: Set<String> = []
     /// What the document says instead.
     var other: FormatAnswer?
 
@@ -26,6 +28,13 @@ struct KnownFormat: ReleaseFormat {
         release.files = files
         release.audience = audience
         return release
+    }
+
+    func inspect(
+        _ file: ReleaseFile, _ bytes: [UInt8], of release: Release, _ context: ReleaseContext
+    ) throws(StoreError) -> AppIdentity? {
+        guard refused.contains(String(decoding: bytes, as: UTF8.self)) else { return nil }
+        throw StoreError(.badRelease, "\(file.path) has a bad signature")
     }
 
     func answer(

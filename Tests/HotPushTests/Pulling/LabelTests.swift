@@ -4,22 +4,6 @@ import StorageTestSupport
 import Testing
 import VersionTree
 
-private func label(_ algorithm: DigestAlgorithm, _ content: String) throws -> Label {
-    var digester = try Digester(algorithm)
-    var text = content
-    text.withUTF8 { digester.update(UnsafeRawBufferPointer($0)) }
-    return try #require(Label(algorithm, bytes: digester.finish { Array($0) }))
-}
-
-private func file(
-    _ path: String, address content: String? = nil, _ labels: Label...
-) throws -> ReleaseFile {
-    var file = ReleaseFile(path: try TreePath(path))
-    file.address = try content.map { try address(of: $0) }
-    file.checks = labels.map { .digest($0) }
-    return file
-}
-
 @Suite("A label") struct LabelTests {
     let fixture: PullingFixture
 
@@ -52,17 +36,17 @@ private func file(
     func wrong(_ algorithm: DigestAlgorithm, isHere: Bool) throws {
         if isHere {
             serve("1", ["/app.js": Content("run(1)")])
-            _ = try run(file("app.js", address: "run(1)"))
+            _ = try run(labelled("app.js", address: "run(1)"))
         }
         serve("2", ["/app.js": Content("run(1)")])
-        let wrong = try file("app.js", address: "run(1)", label(algorithm, "run(2)"))
+        let wrong = try labelled("app.js", address: "run(1)", label(algorithm, "run(2)"))
         let error = try #require(throws: StoreError.self) { try run(wrong) }
         let isKnown = isHere || algorithm == .sha256
         #expect(error.code == (isKnown ? .badRelease : .mismatch), "\(error)")
         #expect(asked.isEmpty == isKnown)
         #expect(error.message.contains("app.js"))
         serve("2", ["/app.js": Content("run(1)")])
-        _ = try run(file("app.js", address: "run(1)", label(algorithm, "run(1)")))
+        _ = try run(labelled("app.js", address: "run(1)", label(algorithm, "run(1)")))
         #expect(asked == (isHere ? [] : ["/app.js"]))
         try fixture.expectClean()
     }
@@ -71,12 +55,12 @@ private func file(
     func shared() throws {
         serve("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
         let files = [
-            try file("a", address: "run(1)", label(.md5, "run(1)")),
-            try file("b", address: "run(1)", label(.sha1, "run(2)")),
+            try labelled("a", address: "run(1)", label(.md5, "run(1)")),
+            try labelled("b", address: "run(1)", label(.sha1, "run(2)")),
         ]
         let error = try #require(throws: StoreError.self) { try run(files[0], files[1]) }
         #expect(error.code == .mismatch)
-        _ = try run(files[0], file("b", address: "run(1)", label(.sha1, "run(1)")))
+        _ = try run(files[0], labelled("b", address: "run(1)", label(.sha1, "run(1)")))
         #expect(try fixture.tree("1") == ["a": "run(1)", "b": "run(1)"])
     }
 
@@ -85,12 +69,12 @@ private func file(
     func two() throws {
         serve("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
         let files = [
-            try file("a", address: "run(1)", label(.md5, "run(1)")),
-            try file("b", address: "run(1)", label(.md5, "run(2)")),
+            try labelled("a", address: "run(1)", label(.md5, "run(1)")),
+            try labelled("b", address: "run(1)", label(.md5, "run(2)")),
         ]
         let error = try #require(throws: StoreError.self) { try run(files[0], files[1]) }
         #expect(error.code == .badRelease && asked.isEmpty)
-        let both = try file("c", label(.md5, "run(1)"), label(.md5, "run(2)"))
+        let both = try labelled("c", label(.md5, "run(1)"), label(.md5, "run(2)"))
         #expect(throws: StoreError.self) { try run(both) }
         #expect(asked.isEmpty)
     }
@@ -106,7 +90,7 @@ private func file(
                 foreign: []))
         try fixture.device.add("filling", ["anything": "evil()"])
         serve("1", ["/app.js": Content("run(1)")])
-        _ = try run(file("app.js", label(.sha512, "run(1)")))
+        _ = try run(labelled("app.js", label(.sha512, "run(1)")))
         #expect(asked == ["/app.js"])
         #expect(try fixture.tree("1") == ["app.js": "run(1)"])
     }
@@ -114,10 +98,10 @@ private func file(
     @Test("is not enough where another one of the same file is against it")
     func contradicted() throws {
         serve("1", ["/app.js": Content("run(1)")])
-        _ = try run(file("app.js", label(.sha512, "run(1)")))
+        _ = try run(labelled("app.js", label(.sha512, "run(1)")))
         serve("2", ["/app.js": Content("run(1)")])
         let error = try #require(throws: StoreError.self) {
-            try run(file("app.js", label(.sha512, "run(1)"), label(.sha1, "run(2)")))
+            try run(labelled("app.js", label(.sha512, "run(1)"), label(.sha1, "run(2)")))
         }
         #expect(error.code == .mismatch && asked.contains("/app.js"))
     }
@@ -126,10 +110,10 @@ private func file(
     func found() throws {
         try fixture.device.add("0", ["old/app.js": "run(1)"])
         serve("1", [:])
-        _ = try run(file("app.js", label(.sha256, "run(1)")))
+        _ = try run(labelled("app.js", label(.sha256, "run(1)")))
         #expect(asked.isEmpty)
         #expect(try fixture.tree("1") == ["app.js": "run(1)"])
-        var sized = try file("app.js", label(.sha384, "run(1)"))
+        var sized = try labelled("app.js", label(.sha384, "run(1)"))
         sized.byteCount = 6
         serve("2", [:])
         _ = try run(sized)
@@ -139,7 +123,7 @@ private func file(
     @Test("of content whose URL never changes is held against what stands in its place")
     func immutable() throws {
         serve("1", ["/app.js": Content("run(1)")])
-        var app = try file("app.js")
+        var app = try labelled("app.js")
         app.hasImmutableSource = true
         _ = try run(app)
         serve("2", [:])

@@ -1,0 +1,321 @@
+import CASStore
+import StorageTestSupport
+import StrictJSON
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Content of which an address alone does not prove all that its release says, in the middle of whatever
+/// may happen.
+@Suite("Content that its address does not prove") struct UnprovedContentTests {
+    let fixture: PullingFixture
+
+    init() throws { fixture = try PullingFixture() }
+
+    private func serve(_ version: String, _ contents: [String: String]) {
+        var all = ["/version.txt": Content(version)]
+        for (path, text) in contents { all[path] = Content(text) }
+        fixture.origin.replaceAll(all)
+        fixture.origin.forgetRequests()
+    }
+
+    private func options(_ files: [ReleaseFile], refusing refused: Set<String> = []) -> PullOptions
+    {
+        var format = KnownFormat()
+        format.files = files
+        format.refused = refused
+        var options = PullingFixture.options
+        options.reader = format
+        return options
+    }
+
+    @discardableResult
+    private func run(_ files: ReleaseFile..., refusing: Set<String> = []) throws -> PullReport {
+        try fixture.run(options(files, refusing: refusing), parallel: 1)
+    }
+
+    private func failure(
+        _ files: ReleaseFile..., refusing: Set<String> = []
+    ) throws -> StoreError.Code {
+        let options = options(files, refusing: refusing)
+        return try #require(throws: StoreError.self) {
+            try fixture.run(options, parallel: 1)
+        }.code
+    }
+
+    private func state(_ version: String) throws -> VersionState? {
+        try fixture.device.reopened().versions().first { $0.version == version }?.state
+    }
+
+    private var asked: [String] {
+        fixture.origin.requests.map(\.path).filter { $0 != "/version.txt" }
+    }
+
+    @Test("has no size that anybody tells, and comes from somewhere else in the meantime")
+    func elsewhere() throws {
+        serve("1", ["/b": "run(2)"])
+        let files = [try labelled("a", address: "run(1)"), try labelled("b", address: "run(2)")]
+        #expect(try failure(files[0], files[1]) == .notFound)
+        try fixture.device.reopened().addText("other", "run(1)")
+        try run(files[0], files[1])
+        #expect(try fixture.tree("1") == ["a": "run(1)", "b": "run(2)"])
+        try fixture.expectClean()
+    }
+
+    @Test("has no size that anybody tells, and comes from somewhere else while it is fetched")
+    func meanwhile() throws {
+        serve("1", ["/a": "run(1)", "/b": "run(2)"])
+        let path = fixture.device.path
+        fixture.origin.before("/b") { _ in
+            _ = code {
+                try VersionStore.open(path, options: StoreOptions(isDurable: false))
+                    .addText("other", "run(1)", "run(2)")
+            }
+        }
+        try run(labelled("b", address: "run(2)"), labelled("a", address: "run(1)"))
+        #expect(try fixture.tree("1") == ["a": "run(1)", "b": "run(2)"])
+        try fixture.expectClean()
+    }
+
+    @Test("completes no version by coming from somewhere else while a label is against it")
+    func poisoned() throws {
+        serve("1", ["/a": "run(1)"])
+        let wrong = try labelled("a", address: "run(1)", label(.sha1, "run(2)"))
+        #expect(try failure(wrong) == .mismatch)
+        try fixture.device.reopened().addText("other", "run(1)")
+        #expect(try state("1") == .incomplete)
+        #expect(try failure(wrong) == .badRelease)
+        // Its publisher corrects it under the same name.
+        let right = try labelled("a", address: "run(1)", label(.sha1, "run(1)"))
+        try run(right)
+        let manifest = try fixture.device.reopened().manifest(of: "1")
+        #expect(manifest[0].labels == [try label(.sha1, "run(1)")])
+        try fixture.expectClean()
+    }
+
+    @Test("is held against a corrected label, and the wrong one is forgotten")
+    func corrected() throws {
+        serve("1", ["/a": "run(1)"])
+        #expect(
+            try failure(labelled("a", address: "run(1)", label(.sha1, "run(2)"))) == .mismatch)
+        let right = try labelled("a", address: "run(1)", label(.sha1, "run(1)"))
+        try run(right)
+        let manifest = try fixture.device.reopened().manifest(of: "1")
+        #expect(manifest[0].labels == [try label(.sha1, "run(1)")])
+        fixture.origin.forgetRequests()
+        #expect(try run(right).isUnchanged)
+        #expect(asked.isEmpty)
+    }
+
+    @Test("is held against its labels also if it comes between plan and download")
+    func between() throws {
+        serve("1", ["/a": "run(1)"])
+        let wrong = try labelled("a", address: "run(1)", label(.sha1, "run(2)"))
+        let pull = try fixture.pull(options([wrong]), parallel: 1)
+        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
+            Issue.record("nothing is offered")
+            return
+        }
+        let plan = try pull.plan(found)
+        try fixture.device.reopened().addText("other", "run(1)")
+        #expect(code { _ = try pull.fetch(plan, of: found) } == .mismatch)
+        #expect(try state("1") == .incomplete)
+    }
+
+    @Test("is looked at by its format, wherever it comes from", arguments: [true, false])
+    func inspected(isHere: Bool) throws {
+        if isHere { try fixture.device.reopened().addText("other", "run(1)") }
+        serve("1", ["/a": "run(1)"])
+        var file = try labelled("a", address: "run(1)")
+        file.byteCount = 6
+        file.needsInspection = true
+        #expect(try failure(file, refusing: ["run(1)"]) == .badRelease)
+        #expect(try [nil, .incomplete].contains(state("1")))
+        try run(file)
+        #expect(try fixture.tree("1") == ["a": "run(1)"])
+    }
+
+    @Test("is another version's of the same name, as its digest says")
+    func sameName() throws {
+        try fixture.device.reopened().addText("1", "run(1)")
+        serve("1", ["/0": "run(2)"])
+        #expect(try failure(labelled("0", label(.sha256, "run(2)"))) == .versionExists)
+    }
+
+    @Test("is not taken for a label that only its publisher can compute, on a stranger's word")
+    func stranger() throws {
+        let name = String(repeating: "ab", count: 20)
+        var entry = Manifest.Entry(
+            path: try TreePath("x"), address: try address(of: "evil()"), byteCount: 6)
+        entry.foreign = [.init(key: "hash", value: .string(name))]
+        let versions = try fixture.device.reopened()
+        try versions.addText("filling", "evil()")
+        var manifest = try Manifest(
+            version: VersionName("other"), ordinal: 1, createdAt: 0, entries: [entry],
+            foreign: [])
+        manifest.received = Manifest.Received(
+            format: "castree/1", address: try address(of: "evil()"), byteCount: 6)
+        try versions.register(manifest)
+        serve("1", ["/a": "run(1)"])
+        var file = ReleaseFile(path: try TreePath("a"))
+        file.checks = [.meteorLabel(name)]
+        try run(file)
+        #expect(asked == ["/a"])
+        #expect(try fixture.tree("1") == ["a": "run(1)"])
+    }
+
+    @Test("is not read where nothing that its release says could prove it")
+    func unread() throws {
+        try fixture.device.reopened().addText("other", "run(1)")
+        let asked = Mutex(0)
+        var file = ReleaseFile(path: try TreePath("a"), byteCount: 6)
+        for checks in [[], [ContentCheck.digest(try label(.crc32, "run(1)"))]] {
+            file.checks = checks
+            let versions = try fixture.device.reopened()
+            let digests = StoredDigests(versions.store, for: [file]) {
+                asked.withLock { $0 += 1 }
+                return false
+            }
+            var known = try KnownContent(versions, for: [file], digests)
+            #expect(try known.address(of: file) == nil)
+        }
+        #expect(asked.withLock { $0 } == 0)
+    }
+
+    @Test("is fetched if what stands in its place cannot be read")
+    func unreadable() throws {
+        try fixture.device.reopened().addText("other", "run(1)")
+        let object = fixture.device.path + "/" + (try fixture.path(of: "run(1)").dropFirst())
+        try Damage.replace(object, by: .directory)
+        serve("1", ["/a": "run(2)"])
+        var file = try labelled("a", label(.sha1, "run(2)"))
+        file.byteCount = 6
+        try run(file)
+        #expect(try fixture.tree("1") == ["a": "run(2)"])
+    }
+
+    @Test("that is collected before it has a name is asked for where it must be had")
+    func collected() throws {
+        try fixture.device.reopened().addText("other", "run(1)")
+        serve("1", ["/good": "run(1)"])
+        var map = try labelled("app.js.map", address: "run(1)")
+        map.byteCount = 6
+        map.isOptional = true
+        var app = try labelled("app.js", address: "run(1)")
+        app.byteCount = 6
+        app.sources = [ContentSource("good")]
+        let pull = try fixture.pull(options([map, app]), parallel: 1)
+        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
+            Issue.record("nothing is offered")
+            return
+        }
+        let plan = try pull.plan(found)
+        #expect(plan.contents.isEmpty)
+        let versions = try fixture.device.reopened()
+        try versions.retire("other")
+        try versions.collect()
+        #expect(try pull.fetch(plan, of: found).objects == 1)
+        #expect(asked == ["/good"])
+        #expect(try state("1") == .complete)
+    }
+
+    @Test("that is lost after it came is asked for again, whatever the server has by now")
+    func lost() throws {
+        serve("1", ["/a": "run(1)"])
+        let files = try ["a", "b"].map { ReleaseFile(path: try TreePath($0)) }
+        #expect(try failure(files[0], files[1]) == .notFound)
+        let object = fixture.device.path + "/" + (try fixture.path(of: "run(1)").dropFirst())
+        try Damage.flip(object, at: 0)
+        _ = try fixture.device.reopened().check(CheckOptions(isDeep: true), repairing: true)
+        serve("1", ["/a": "run(3)", "/b": "run(2)"])
+        try run(files[0], files[1])
+        #expect(try fixture.tree("1") == ["a": "run(3)", "b": "run(2)"])
+        try fixture.expectClean()
+    }
+
+    @Test("that another pull has brought keeps its name")
+    func kept() throws {
+        serve("1", ["/a": "run(1)"])
+        let files = try ["a", "b"].map { ReleaseFile(path: try TreePath($0)) }
+        let late = try fixture.pull(options(files), parallel: 1)
+        guard case .release(let found) = try late.ask(fixture.origin.url) else {
+            Issue.record("nothing is offered")
+            return
+        }
+        let plan = try late.plan(found)
+        #expect(try failure(files[0], files[1]) == .notFound)
+        serve("1", ["/b": "run(2)"])
+        #expect(code { _ = try late.fetch(plan, of: found) } == nil)
+        #expect(asked == ["/b"])
+        try fixture.device.reopened().collect()
+        #expect(try state("1") == .complete)
+        try fixture.expectClean()
+    }
+
+    @Test("is whole, though servers send less than the rest and nobody tells the size")
+    func less() throws {
+        let long = String(repeating: "0123456789", count: 30_000)
+        fixture.origin.replaceAll([
+            "/version.txt": Content("1"), "/a": Content(long).tagged("\"one\""),
+        ])
+        fixture.origin.play(
+            [.cut(after: 100_000), .less(thanAsked: 50_000), .less(thanAsked: 70_000)], on: "/a")
+        try run(ReleaseFile(path: TreePath("a")))
+        #expect(try fixture.tree("1") == ["a": long])
+        fixture.origin.replaceAll([
+            "/version.txt": Content("2"), "/a": Content(long).tagged("\"two\""),
+        ])
+        fixture.origin.play([.cut(after: 100_000), .total("*")], on: "/a")
+        try run(ReleaseFile(path: TreePath("a")))
+        #expect(try fixture.tree("2") == ["a": long])
+    }
+
+    @Test("is fetched to the end by the next pull, at whatever call this one is killed")
+    func killed() throws {
+        serve("1", ["/a": "run(1)", "/b": "run(2)", "/c": "run(3)"])
+        let files = [
+            try labelled("a", address: "run(1)"),
+            try labelled("b", address: "run(2)", label(.sha1, "run(2)")),
+            try labelled("c", label(.md5, "run(3)")),
+        ]
+        let directory = TemporaryDirectory()
+        let storeOptions = StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
+        var position = 0
+        var hasFired = true
+        while hasFired {
+            let path = directory.appending("store")
+            defer { Damage.remove(path) }
+            let disk = FaultyFileSystem()
+            let transport = try PullingFixture.transport(parallel: 1)
+            let versions = try VersionStore.create(
+                at: path, options: storeOptions, fileSystem: disk)
+            disk.arm(.stop(after: position))
+            _ = code {
+                try Pull(into: versions, over: transport, options(files)).run(fixture.origin.url)
+            }
+            hasFired = disk.hasFired
+            disk.disarm()
+            let again = try VersionStore.open(path, options: storeOptions)
+            // Content that is here by itself must not be in the way.
+            try again.addText("other", "run(1)", "run(2)")
+            _ = try Pull(into: again, over: transport, options(files)).run(fixture.origin.url)
+            let tree = try readTree(path + "/versions/1")
+            #expect(tree == ["a": "run(1)", "b": "run(2)", "c": "run(3)"], "\(position)")
+            position += 1
+        }
+        #expect(position > 50)
+    }
+}
+
+extension VersionStore {
+    /// Adds a version of these texts, under the paths 0, 1, …
+    fileprivate func addText(_ name: String, _ texts: String...) throws {
+        let source = TemporaryDirectory()
+        var files: [String: String] = [:]
+        for (position, text) in texts.enumerated() { files["\(position)"] = text }
+        try writeTree(source.appending("files"), files)
+        try add(directory: source.appending("files"), version: name)
+    }
+}
