@@ -171,8 +171,10 @@ extension ReleaseFile {
 }
 
 extension Manifest {
-    /// Whether the labels that its entries keep are Meteor's: it was pulled from a Meteor server or made
-    /// here, of what the app was shipped with. Those of other publishers are whatever they say.
+    /// Whether the labels that its entries keep are Meteor's.
+    ///
+    /// It was pulled from a Meteor server, or made here of what the app was shipped with. Those of other
+    /// publishers are whatever they say.
     fileprivate var isOfMeteor: Bool { received?.format.hasPrefix("meteor/") ?? true }
 }
 

@@ -310,7 +310,7 @@ import VersionTree
 }
 
 extension VersionStore {
-    /// Adds a version of these texts, under the paths 0, 1, …
+    /// Adds a version of these texts, whose paths are their numbers.
     fileprivate func addText(_ name: String, _ texts: String...) throws {
         let source = TemporaryDirectory()
         var files: [String: String] = [:]
