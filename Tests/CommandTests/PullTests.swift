@@ -252,7 +252,7 @@ import Testing
         #expect(again.pending && again.objects <= 6)
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(60)))
     func `pull that is interrupted keeps what has come, and the next one goes on`() throws {
         try place.add("3", ["index.html": "3", "large": Self.large])
         try publish("3")

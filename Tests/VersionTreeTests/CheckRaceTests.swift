@@ -75,7 +75,7 @@ import Testing
 
     // MARK: The index, the lifecycle, twins
 
-    @Test("finds nothing of a revision that has not committed yet", .timeLimit(.minutes(5)))
+    @Test("finds nothing of a revision that has not committed yet", .timeLimit(.minutes(60)))
     func revising() throws {
         let temporary = try TemporaryStore()
         try temporary.versions.register(makeManifest("1", ["a": "one"]))

@@ -87,7 +87,7 @@ import Testing
     }
 
     // ext4 takes 65,000 links to one inode.
-    @Test(.tags(.slow), .timeLimit(.minutes(5)))
+    @Test(.tags(.slow), .timeLimit(.minutes(60)))
     func `shows seventy thousand identical files, and collects them to nothing`() throws {
         let temporary = try TemporaryStore()
         let source = temporary.directory.appending("source")

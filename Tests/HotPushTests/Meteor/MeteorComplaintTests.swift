@@ -8,7 +8,7 @@ import VersionTree
 
 // What users of Meteor's plugin complain about, as far as it is the client's.
 
-@Suite("A complaint about Meteor's plugin", .timeLimit(.minutes(5))) struct MeteorComplaintTests {
+@Suite("A complaint about Meteor's plugin", .timeLimit(.minutes(60))) struct MeteorComplaintTests {
     private func place(_ release: ServedMeteor) throws -> MeteorPlace {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1))
@@ -162,7 +162,7 @@ import VersionTree
     }
 }
 
-@Suite("Content whose label only its publisher can compute", .timeLimit(.minutes(5)))
+@Suite("Content whose label only its publisher can compute", .timeLimit(.minutes(60)))
 struct MeteorLabelledTests {
     private static let label = "0123456789abcdef0123456789abcdef01234567"
     private static let path = "/__cordova/generated.bin"
@@ -242,7 +242,7 @@ struct MeteorLabelledTests {
     }
 }
 
-@Suite("A Meteor app from a store of apps", .timeLimit(.minutes(5))) struct MeteorShippedTests {
+@Suite("A Meteor app from a store of apps", .timeLimit(.minutes(60))) struct MeteorShippedTests {
     @Test(
         "that is updated goes back to what was pushed before if it can run it",
         arguments: [true, false])

@@ -88,7 +88,7 @@ struct MeteorFailure: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("Meteor's rows: a release with a fault", .timeLimit(.minutes(5)))
+@Suite("Meteor's rows: a release with a fault", .timeLimit(.minutes(60)))
 struct MeteorRefusedRowTests {
     private func place(_ failure: MeteorFailure) throws -> MeteorPlace {
         let place = try MeteorPlace()

@@ -50,7 +50,7 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("Meteor's rows: an update", .timeLimit(.minutes(5))) struct MeteorRowTests {
+@Suite("Meteor's rows: an update", .timeLimit(.minutes(60))) struct MeteorRowTests {
     @Test(
         "rows 27, 31, 36: is shown after the next start only", arguments: try MeteorScenario.all())
     func switching(_ scenario: MeteorScenario) throws {
@@ -159,7 +159,7 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("Meteor's rows: an interrupted update", .timeLimit(.minutes(5)))
+@Suite("Meteor's rows: an interrupted update", .timeLimit(.minutes(60)))
 struct MeteorPartialRowTests {
     /// A device to which of version 2 only these have come.
     private func interrupted(

@@ -7,7 +7,7 @@ import VersionTree
 @testable import HotPush
 
 /// What becomes of an origin's answers, as the documents say.
-@Suite("A pull does what the origin and the caller say", .timeLimit(.minutes(5)))
+@Suite("A pull does what the origin and the caller say", .timeLimit(.minutes(60)))
 struct PullAnswerTests {
     private func error(_ body: () throws -> Void) -> StoreError? {
         do {

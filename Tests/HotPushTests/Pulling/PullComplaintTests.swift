@@ -6,7 +6,7 @@ import Testing
 import VersionTree
 
 /// What users of other systems that push releases complain about.
-@Suite("A complaint about hot-pushed releases", .timeLimit(.minutes(5)))
+@Suite("A complaint about hot-pushed releases", .timeLimit(.minutes(60)))
 struct PullComplaintTests {
     private func objectPath(_ text: String, in fixture: PullingFixture) throws -> String {
         let name = try address(of: text).description

@@ -8,7 +8,7 @@ import VersionTree
 @testable import HotPush
 
 /// A progress bar is believed: it never shows more than all, and in the end all.
-@Suite("The progress of a pull", .timeLimit(.minutes(5))) struct PullProgressTests {
+@Suite("The progress of a pull", .timeLimit(.minutes(60))) struct PullProgressTests {
     /// What a pull told.
     private final class Told: Sendable {
         private let list = Mutex<[PullProgress]>([])

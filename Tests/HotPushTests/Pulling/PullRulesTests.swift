@@ -8,7 +8,7 @@ import VersionTree
 
 @testable import HotPush
 
-@Suite("The rules of a pull", .timeLimit(.minutes(5))) struct PullRulesTests {
+@Suite("The rules of a pull", .timeLimit(.minutes(60))) struct PullRulesTests {
     // MARK: Order
 
     @Test("the index page comes first, then small files before large ones")

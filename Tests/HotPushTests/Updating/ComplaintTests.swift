@@ -8,7 +8,7 @@ import VersionTree
 // What users of cordova-plugin-meteor-webapp complain about, as far as the life of a version goes, and
 // what a successor is expected to do better. Numbers are those of the lists in the reference.
 
-@Suite("A complaint of users", .timeLimit(.minutes(5))) struct ComplaintTests {
+@Suite("A complaint of users", .timeLimit(.minutes(60))) struct ComplaintTests {
     private func ship(_ name: String, _ fixture: UpdatingFixture) throws -> EmbeddedVersion {
         let directory = fixture.store.directory.appending("app-\(name)-\(UUID().uuidString)")
         try writeTree(directory, UpdatingFixture.files(name))
@@ -223,7 +223,7 @@ import VersionTree
     }
 }
 
-@Suite("Better than the original", .timeLimit(.minutes(5))) struct BetterTests {
+@Suite("Better than the original", .timeLimit(.minutes(60))) struct BetterTests {
     private func isFailure(_ event: UpdateEvent) -> Bool {
         if case .failed = event { true } else { false }
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HotPush
 
-@Suite("The events of an update", .timeLimit(.minutes(5))) struct EventMailboxTests {
+@Suite("The events of an update", .timeLimit(.minutes(60))) struct EventMailboxTests {
     private static func progress(_ number: Int) -> UpdateEvent {
         var figures = DownloadFigures()
         figures.requests = number

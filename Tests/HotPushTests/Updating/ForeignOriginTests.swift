@@ -8,7 +8,7 @@ import VersionTree
 @testable import HotPush
 
 /// The manager over servers of other systems: real ones, with real downloads.
-@Suite("An update from another system's server", .timeLimit(.minutes(10)))
+@Suite("An update from another system's server", .timeLimit(.minutes(60)))
 struct ForeignOriginTests {
     let place: MeteorPlace
     let clock = ManualClock()

@@ -8,7 +8,7 @@ import VersionTree
 
 /// What origin-format.md says: an update is mandatory if the release is, or any release for this device
 /// that is newer than the one it runs.
-@Suite("A mandatory release", .timeLimit(.minutes(10))) struct MandatoryTests {
+@Suite("A mandatory release", .timeLimit(.minutes(60))) struct MandatoryTests {
     let fixture: PullingFixture
 
     init() throws {

@@ -8,7 +8,7 @@ import VersionTree
 @testable import HotPush
 
 /// The manager over a real origin on a real server, and real downloads.
-@Suite("An update from an origin", .timeLimit(.minutes(10))) struct PullSourceTests {
+@Suite("An update from an origin", .timeLimit(.minutes(60))) struct PullSourceTests {
     let fixture: PullingFixture
     let clock = ManualClock()
 

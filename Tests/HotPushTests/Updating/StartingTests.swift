@@ -6,7 +6,7 @@ import VersionTree
 
 @testable import HotPush
 
-@Suite("A start", .timeLimit(.minutes(5))) struct StartingTests {
+@Suite("A start", .timeLimit(.minutes(60))) struct StartingTests {
     /// A process that runs version 2, which nobody has confirmed; 1 is known good.
     private func unconfirmed(
         _ fixture: UpdatingFixture, _ set: (inout UpdateOptions) -> Void = { _ in }

@@ -5,7 +5,7 @@ import VersionTree
 
 @testable import HotPush
 
-@Suite("An update", .timeLimit(.minutes(5))) struct UpdatingTests {
+@Suite("An update", .timeLimit(.minutes(60))) struct UpdatingTests {
     @Test("of an app that has nothing yet is shown as soon as it is there")
     func first() async throws {
         let fixture = try UpdatingFixture()
