@@ -91,7 +91,7 @@ class World:
             self.done["kills"] += process.returncode == -signal.SIGKILL
             self.done["stops"] += 0.15 <= fate < 0.22
         if process.returncode == -signal.SIGKILL and fate < 0.15:
-            return (0, "{}", "") if self.sabotage == "early" else None
+            return (0, '{"findings": []}', "") if self.sabotage == "early" else None
         crash = servers.crash_of(errors.decode(errors="replace"))
         if process.returncode < 0 or process.returncode > 8 or crash:
             self.wrong(words, [f"it ends with {process.returncode}: {crash or errors.decode()[-300:]}"])
@@ -276,7 +276,7 @@ def check(world, chance):
     if ending[0] not in (0, 4):
         world.wrong(words, [f"it ends with status {ending[0]}: {ending[1]} {ending[2]}"])
         return
-    wrong = [f"finds {finding['kind']}: {finding['message']}" for finding in json.loads(ending[1]).get("findings", [])
+    wrong = [f"finds {finding['kind']}: {finding['message']}" for finding in json.loads(ending[1])["findings"]
              if finding["kind"] not in WHILE_RUNNING]
     if wrong:
         world.wrong(words, wrong)
