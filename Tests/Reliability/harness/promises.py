@@ -164,17 +164,17 @@ def _left_behind(places):
         for name in os.listdir(os.path.join(places.store, directory)):
             if name.startswith(".") or directory in ("staging", "quarantine"):
                 left.append(f"{directory}/{name} is left for ever")
-    # A checkout grows beside its target. (Nobody may look into lost+found, and nobody but the file system needs it.)
-    ours = {os.path.basename(path) for path in (places.store, places.origin, places.copy)}
-    left += [f"{name} is left beside the store" for name in os.listdir(places.device) if name.startswith(".") and name not in ours]
-    return left
+    # A checkout grows beside its target.
+    return left + [f"{name} is left beside the store" for name in os.listdir(places.device) if name.startswith(".")]
 
 
 def _wrong_copy(places, before, after):
     """What was checked out is whole, or not there at all."""
     if os.path.lexists(places.copy):
         name = after.copied or before.copied
-        complaint = tree_complaint(places.copy, places.files(name)) if name else f"{places.copy} is there, and nobody made it"
+        if not name:
+            return [f"{places.copy} is there, and nobody made it"]
+        complaint = tree_complaint(places.copy, places.files(name))
         return [complaint] if complaint else []
     return [f"{before.copied} was checked out, and the copy is lost"] if before.copied and after.copied else []
 

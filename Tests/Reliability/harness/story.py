@@ -21,6 +21,7 @@ class Verb:
     partial: str | None = None  # a version that it may leave incomplete
     repeated: tuple = (0,)  # how it may end when it is said again
     instead: tuple = ()  # what is said then, where it is refused because it is half done
+    finish: tuple = ()  # what is said after it was said again, where that does not build the tree of `incomplete`
     done: tuple = (0,)  # how it ends when it has done what it promises
     deed: Callable[[Places], None] | None = None
 
@@ -101,7 +102,9 @@ STORY = [
     Verb("repair", lambda places: ["fsck", "--repair"],
          lambda promised: replace(promised, damaged=None, incomplete="3"), done=(0, 1)),
     Verb("mend", lambda places: ["fsck", "--repair", "--from", places.origin],
-         lambda promised: replace(promised, incomplete=None), done=(0, 1)),
+         lambda promised: replace(promised, incomplete=None), done=(0, 1),
+         # What is fetched before it is interrupted lacks nothing the second time, and nobody needs its tree yet.
+         finish=("add", "--version", "3")),
     Verb("withdraw", lambda places: ["withdraw", "3", places.origin],
          lambda promised: replace(promised, published="2"), repeated=(0, 3)),
     Verb("prune", lambda places: ["prune", places.origin, "--keep", "1", "--grace", "0s"],
@@ -154,6 +157,8 @@ def tell(programs, places, verb, promised, fault=None):
 def tell_again(programs, places, verb, promised):
     """Says an interrupted verb again; returns what is wrong, or None, and what is promised from then on."""
     ending, _ = tell(programs, places, verb, promised)
+    if verb.acknowledges(ending) and verb.finish and not os.path.isdir(os.path.join(places.store, "versions", "3")):
+        ending = programs.run(verb.finish + (places.source("3"),), places.store)
     if verb.acknowledges(ending):
         return None, verb.promise(promised)
     if ending.status and ending.status in verb.repeated and verb.instead:
