@@ -12,7 +12,8 @@ programs := ^(CommandTests|StressTests)\.
 
 release := -c release -Xswiftc -cross-module-optimization
 
-# How long the fuzzer and the reliability suites go on; 0: every point there is.
+# How long the fuzzer and the reliability suites go on. 0: every point there is (CYCLES: every call and every write that
+# can fail, and the usual number of moments and states, which have no end).
 TARGET ?= all
 SECONDS ?= 60
 CYCLES ?= 200

@@ -3,8 +3,8 @@ import Testing
 
 /// A short, seeded slice of Tests/Reliability: the real programs, and what stands below them broken.
 ///
-/// `make stress`, `make crashpoints` and `make fulldisk` do the same for longer. `CASTREE_STRESS_SECONDS` says how long
-/// the first of them goes on here.
+/// `make stress`, `make crashpoints`, `make powercut` and `make fulldisk` do the same for longer.
+/// `CASTREE_STRESS_SECONDS` says how long the first of them goes on here.
 @Suite("The programs", .serialized) struct ReliabilityTests {
     static let directory = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Reliability")
@@ -21,6 +21,12 @@ import Testing
         try expectClean("crashpoints", ["--limit", "120"])
     }
 
+    @Test("lose nothing when the power is cut at a call, or leaves the disk in any state it may")
+    func powerCuts() throws {
+        try expectClean(
+            "powercut", ["--systems", "ext4", "--ways", "call", "states", "--cycles", "10"])
+    }
+
     @Test("say what is in the way of them on disks that are full or not theirs, and free them")
     func fullDisks() throws {
         let hindrances = ["space", "inodes", "readonly", "permission"]
@@ -33,7 +39,16 @@ import Testing
         arguments: [
             ["crashpoints", "--modes", "kill", "--believe", "--verbs", "add-2", "--limit", "20"],
             ["crashpoints", "--modes", "skip", "--verbs", "add-1", "--limit", "30"],
-            ["stress", "--seconds", "2", "--round", "1", "--sabotage"],
+            ["stress", "--seconds", "2", "--round", "1", "--sabotage", "object"],
+            ["stress", "--seconds", "60", "--round", "5", "--sabotage", "server"],
+            [
+                "fulldisk", "--systems", "ext4", "--hindrances", "space", "--levels", "1",
+                "--lie", "unlinkat", "--only", "gc:0",
+            ],
+            [
+                "powercut", "--systems", "ext4", "--ways", "call", "--lie", "syncs",
+                "--cycles", "4",
+            ],
         ])
     func brokenOnPurpose(words: [String]) throws {
         let (status, output) = try run(words[0], Array(words.dropFirst()))

@@ -10,25 +10,34 @@ import threading
 import time
 from collections import Counter
 
-from . import removal
+from . import removal, servers
 from .ledger import GONE, THERE, UNKNOWN
 from .releases import release, tree_complaint, write_release
 
 RELEASES = 24  # versions that come and go
+SERVERS = 2  # at once, over the one store
+SABOTAGE = {
+    "object": "an object is lost in each round",
+    "server": "a server crashes now and then",
+    "locks": "no command has any lock",
+    "early": "a command is acknowledged before it is done",
+}
+# The one refusal of retire that may come: nothing else is known good or pending here, and the version is not current.
+PINNED = ("castree: version {} cannot be retired: a server still shows it to a page; close the page, or stop the server, "
+          "and repeat the command")
 WHILE_RUNNING = {"leftover", "wrongCurrentLink"}
 
 
 class World:
     """The store, its ledger, and what has happened so far."""
 
-    def __init__(self, tools, places, book, figures):
+    def __init__(self, tools, places, book, figures, sabotage=""):
         self.tools, self.places, self.book, self.figures = tools, places, book, figures
+        self.sabotage = sabotage  # what is broken on purpose: one of SABOTAGE
         self.count_lock = threading.Lock()
         self.done = Counter()
         self.switching = threading.Lock()
-        self.server = None
-        self.port = None
-        self.server_lock = threading.Lock()
+        self.servers = servers.Row(tools, places, SERVERS, self.wrong)
         self.directories = 0
 
     def prepare(self):
@@ -55,7 +64,10 @@ class World:
 
     def tell(self, chance, words):
         """Runs a command; sometimes kills it, sometimes stops it for a while. Returns None if it was killed."""
-        process = subprocess.Popen([self.tools.castree, *words, "--store", self.places.store],
+        under = []
+        if self.sabotage == "locks":
+            under = [self.tools.callfault, "--calls", "none", "--skip", "flock", "--under", self.places.device, "--"]
+        process = subprocess.Popen([*under, self.tools.castree, *words, "--store", self.places.store],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         fate, moment = chance.random(), chance.random() * 0.06
         if fate < 0.15:
@@ -79,39 +91,51 @@ class World:
             self.done["kills"] += process.returncode == -signal.SIGKILL
             self.done["stops"] += 0.15 <= fate < 0.22
         if process.returncode == -signal.SIGKILL and fate < 0.15:
-            return None
-        if process.returncode < 0 or process.returncode > 8:
-            self.wrong(words, [f"it ends with {process.returncode}: {errors.decode()[-300:]}"])
+            return (0, '{"findings": []}', "") if self.sabotage == "early" else None
+        crash = servers.crash_of(errors.decode(errors="replace"))
+        if process.returncode < 0 or process.returncode > 8 or crash:
+            self.wrong(words, [f"it ends with {process.returncode}: {crash or errors.decode()[-300:]}"])
         return process.returncode, output.decode(), errors.decode()
 
     def wrong(self, words, complaints):
         with self.count_lock:
             self.figures.fail(" ".join(words), complaints)
 
+    def note(self, name):
+        with self.count_lock:
+            self.done[name] += 1
+
     def new_directory(self):
         with self.count_lock:
             self.directories += 1
             return os.path.join(self.places.device, f"checkout{self.directories}")
 
-    def sabotage(self, chance):
-        """Loses an object, so that it can be seen that the checker sees it."""
+    def break_something(self, chance):
+        """Between two rounds, so that it can be seen that the checker sees it."""
+        if self.sabotage != "object":
+            return
         objects = os.path.join(self.places.store, "objects")
         found = sorted(os.path.join(parent, name) for parent, _, names in os.walk(objects) for name in names)
         os.remove(chance.choice(found))
 
     def counts(self):
+        self.done["servers"] = len(self.servers.all)
         return [f"{name}={count}" for name, count in sorted(self.done.items())]
 
-    def stop(self):
-        with self.server_lock:
-            if self.server:
-                self.server.kill()
-                self.server.wait()
-                self.server = None
+    def note_fault(self, name, count=1):
+        """Counts what was done to a server."""
+        with self.count_lock:
+            self.done[name] += count
+            self.figures.faults += count
 
-    def rest(self):
+    def stop(self, chance):
+        kills, ends = self.servers.end_all(chance)
+        self.note_fault("server-kills", kills)
+        self.note_fault("server-ends", ends)
+
+    def rest(self, chance):
         """All are at rest: everything that was acknowledged is held against the store."""
-        self.stop()
+        self.stop(chance)
         wrong = []
         listed = self.tools.run(["versions", "--json"], self.places.store)
         if listed.status:
@@ -191,6 +215,7 @@ def retire(world, chance):
         # It may have been retired since it was chosen.
         before = world.book.states[version]
         words = ["retire", version]
+        began = time.monotonic()
         ending = world.tell(chance, words)
         if ending is None:
             world.book.note(version, UNKNOWN)
@@ -198,8 +223,11 @@ def retire(world, chance):
             world.book.note(version, GONE)
         elif ending[0] == 3 and before != THERE:
             world.book.note(version, GONE)
-        elif ending[0] == 1 and re.search("current|known good|page|in use|pinned|server|process", ending[2]):
-            return  # refused, and for a reason
+        elif ending[0] == 1 and ending[2].strip() == PINNED.format(version):
+            # Right only if a server is there that was there already when the version was current.
+            if not world.servers.may_show(world.book.left_at(version), began):
+                world.wrong(words, [f"refused, though no server can show it: {ending[2]}"])
+            world.note("refused")
         else:
             world.wrong(words, [f"it ends with status {ending[0]}, and was {before}: {ending[2]}"])
 
@@ -254,36 +282,36 @@ def check(world, chance):
         world.wrong(words, wrong)
 
 
-def _start_server(world):
-    """Starts a server if none runs; returns its port."""
-    with world.server_lock:
-        if world.server and world.server.poll() is None:
-            return world.port
-        world.server = subprocess.Popen(
-            [world.tools.castree, "serve", "--store", world.places.store, "--app-id", "stress", "--next-port"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
-        line = world.server.stdout.readline()
-        found = re.search(r"localhost:(\d+)", line)
-        world.port = int(found.group(1)) if found else None
-        world.done["servers"] += 1
-        return world.port
-
-
 def browse(world, chance):
-    """Loads a page of four files; all must be of the version of the first. Now and then the server is killed."""
-    port = _start_server(world)
-    if port is None:
-        world.wrong(["serve"], ["it does not say where it serves"])
+    """Loads a page of four files; all must be of the version of the first. Now and then a server is ended or stopped."""
+    server = world.servers.take(chance.randrange(SERVERS))
+    if server is None:
+        return  # said already
+    fate = chance.random()
+    if fate < 0.03:
+        world.note_fault("server-kills", server.kill())
         return
-    if chance.random() < 0.03:
-        with world.server_lock:
-            world.server.kill()
-            world.server.wait()
+    if fate < 0.05:
+        world.note_fault("server-ends", server.end())
         return
+    if fate < 0.12:
+        world.note_fault("server-stops", server.pause(chance.random() * 0.8))
+        return
+    if world.sabotage == "server" and fate < 0.2:
+        server.process.send_signal(signal.SIGSEGV)
+    connection = http.client.HTTPConnection("localhost", server.port, timeout=120)
     try:
-        _load_page(world, http.client.HTTPConnection("localhost", port, timeout=120))
-    except (OSError, http.client.HTTPException):
-        world.done["broken"] += 1  # the server was killed meanwhile
+        connection.connect()
+        connection.auto_open = False  # another connection might be another server's
+        _load_page(world, connection)
+    except (OSError, http.client.HTTPException) as error:
+        moment, told = time.monotonic(), server.told_to_end()
+        if told is not None and told <= moment:
+            world.note("broken")
+        else:
+            world.wrong(["serve"], [f"a page breaks off, and nobody had ended the server: {error!r}"])
+    finally:
+        connection.close()
 
 
 def _load_page(world, connection):
@@ -307,6 +335,4 @@ def _load_page(world, connection):
             world.wrong([f"GET /{path}"], [
                 f"status {answer.status}, {len(body)} bytes: not those of release {found.group(1).decode()}"])
             return
-    connection.close()
-    with world.count_lock:
-        world.done["pages"] += 1
+    world.note("pages")

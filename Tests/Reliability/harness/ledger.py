@@ -1,6 +1,7 @@
 """What was acknowledged while many processes run: for each version whether it must be there, may be, or must not."""
 
 import threading
+import time
 from contextlib import contextmanager
 
 THERE, GONE, UNKNOWN = "there", "gone", "unknown"
@@ -15,7 +16,7 @@ class Ledger:
         self.states = {}  # version to THERE, GONE or UNKNOWN; what is not here was never there
         self.taken = {}  # version to the number of those who use it; -1: somebody changes it
         self.current = set()  # what `current` may be: one, or several after an interrupted switch
-        self.protected = set()  # known good, or started: refused by retire, for a reason that is right
+        self.left = {}  # version to the moment when it ceased to be one of them
 
     @contextmanager
     def changing(self, version):
@@ -59,6 +60,7 @@ class Ledger:
         """Somebody made a version current, or died over it."""
         with self.lock:
             if acknowledged:
+                self.left.update((other, time.monotonic()) for other in self.current - {version})
                 self.current = {version}
             else:
                 self.current.add(version)
@@ -66,3 +68,8 @@ class Ledger:
     def may_be_current(self):
         with self.lock:
             return set(self.current)
+
+    def left_at(self, version):
+        """When the version was last what `current` may be, or long ago."""
+        with self.lock:
+            return self.left.get(version, float("-inf"))

@@ -1,5 +1,6 @@
 """What was acknowledged, kept outside of the store, and whether the store still keeps it."""
 
+import hashlib
 import json
 import os
 from dataclasses import dataclass, field, replace
@@ -7,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from . import removal
 from .releases import release, tree_complaint
 
+# The file whose object is damaged: no other version has it.
+DAMAGED = "own/one.bin"
 # What a check may find after an interruption. Everything else would be a loss or a wrong byte.
 LEFT_BY_THE_DEAD = {"leftover"}
 
@@ -20,6 +23,12 @@ class Promised:
     current: str | None = None
     known_good: frozenset = frozenset()
     published: str | None = None
+    bad: frozenset = frozenset()  # banned
+    forgiven: frozenset = frozenset()  # not banned any more
+    damaged: str | None = None  # the test itself has damaged the object of its DAMAGED
+    incomplete: str | None = None  # that object was taken away
+    copied: str | None = None  # checked out
+    pruned: bool = False  # the origin is to hold only what is published, once it is pruned again
 
     def with_version(self, name):
         return replace(self, store=True, versions=self.versions | {name})
@@ -39,17 +48,22 @@ class Places:
     store: str = field(init=False)
     origin: str = field(init=False)
     upstream: str = field(init=False)
+    copy: str = field(init=False)
 
     def __post_init__(self):
         self.store = os.path.join(self.device, "store")
         self.origin = os.path.join(self.device, "origin")
         self.upstream = os.path.join(self.outside, "upstream")
+        self.copy = os.path.join(self.device, "copy")
 
     def source(self, name):
         return os.path.join(self.outside, "release-" + name)
 
     def files(self, name):
         return release(int(name), self.seed)
+
+    def damaged_address(self, name):
+        return hashlib.sha256(self.files(name)[DAMAGED][0]).hexdigest()
 
 
 def complaints(programs, places, before, after, partial=None):
@@ -68,10 +82,11 @@ def complaints(programs, places, before, after, partial=None):
     wrong += _wrong_lifecycle(programs, places, before, after)
     # The link follows lifecycle.json: between the two it may be one behind.
     moving = {"wrongCurrentLink"} if before.current != after.current else set()
-    wrong += _wrong_findings(programs, places, LEFT_BY_THE_DEAD | moving)
+    damaged = {name for name in (before.damaged, after.damaged) if name}
+    wrong += _wrong_findings(programs, places, LEFT_BY_THE_DEAD | moving, damaged)
     if before.published:
         wrong += _wrong_origin(programs, places, {before.published, after.published})
-    return wrong
+    return wrong + _wrong_copy(places, before, after)
 
 
 def final_complaints(programs, places, promised):
@@ -79,25 +94,34 @@ def final_complaints(programs, places, promised):
     collected = programs.run(["gc"], places.store)
     if collected.status != 0:
         return [f"gc fails: {collected.errors.strip()}"]
-    wrong = complaints(programs, places, promised, promised)
+    wrong = []
+    if promised.pruned:
+        # As gc: what was deleted may come back with a power cut, and then goes with the next prune.
+        pruned = programs.run(["prune", places.origin, "--keep", "1", "--grace", "0s"])
+        wrong += [f"prune fails: {pruned.errors.strip()}"] if pruned.status else _left_in_origin(places, promised.published)
+    wrong += complaints(programs, places, promised, promised)
     return wrong + _wrong_findings(programs, places, set()) + _left_behind(places)
 
 
 def _wrong_versions(listed, places, before, after, partial):
     states = {version["version"]: version["state"] for version in listed}
     wrong = []
+    damaged = {before.damaged, after.damaged}
+    # On its way from damaged to mended it may be in any state, and is never lost.
+    mended = damaged | {before.incomplete, after.incomplete}
     for name in sorted(before.versions & after.versions):
-        if states.get(name) != "materialized":
+        if states.get(name) != "materialized" and not (name in states and name in mended):
             wrong.append(f"version {name} was acknowledged and is {states.get(name, 'lost')}")
     for name, state in states.items():
         if name not in before.versions | after.versions:
             wrong.append(f"version {name} is {state}, and nobody made it")
-        elif state == "incomplete" and name != partial:
+        elif state == "incomplete" and name not in mended | {partial}:
             wrong.append(f"version {name} is incomplete")
     trees = os.path.join(places.store, "versions")
     for name in os.listdir(trees) if os.path.isdir(trees) else []:
         if not name.startswith("."):
-            complaint = tree_complaint(os.path.join(trees, name), places.files(name))
+            complaint = tree_complaint(
+                os.path.join(trees, name), places.files(name), {DAMAGED} if name in damaged else set())
             if complaint and name not in before.versions - after.versions:
                 wrong.append(complaint)
     return wrong
@@ -114,6 +138,9 @@ def _wrong_lifecycle(programs, places, before, after):
     for name in before.known_good & after.known_good:
         if name not in state["knownGood"]:
             wrong.append(f"{name} was confirmed and is not known good")
+    banned = {ban["version"] for ban in state["bad"]}
+    wrong += [f"{name} was rolled back and is not banned" for name in sorted((before.bad & after.bad) - banned)]
+    wrong += [f"{name} was forgiven and is banned" for name in sorted(before.forgiven & after.forgiven & banned)]
     link = os.path.join(places.store, "current")
     shown = os.path.basename(os.readlink(link)) if os.path.islink(link) else None
     if shown not in (before.current, after.current):
@@ -121,14 +148,15 @@ def _wrong_lifecycle(programs, places, before, after):
     return wrong
 
 
-def _wrong_findings(programs, places, allowed):
+def _wrong_findings(programs, places, allowed, damaged=()):
     checked = programs.run(["fsck", "--deep", "--json"], places.store)
     if checked.status not in (0, 4):
         return [f"fsck fails with status {checked.status}: {checked.errors.strip()}"]
+    addresses = {places.damaged_address(name) for name in damaged}
     return [
         f"fsck finds {finding['kind']}: {finding['message']}"
         for finding in json.loads(checked.output)["findings"]
-        if finding["kind"] not in allowed
+        if finding["kind"] not in allowed and finding["object"] not in addresses and finding["version"] not in damaged
     ]
 
 
@@ -139,7 +167,27 @@ def _left_behind(places):
         for name in os.listdir(os.path.join(places.store, directory)):
             if name.startswith(".") or directory in ("staging", "quarantine"):
                 left.append(f"{directory}/{name} is left for ever")
-    return left
+    # A checkout grows beside its target.
+    return left + [f"{name} is left beside the store" for name in os.listdir(places.device) if name.startswith(".")]
+
+
+def _wrong_copy(places, before, after):
+    """What was checked out is whole, or not there at all."""
+    if os.path.lexists(places.copy):
+        name = after.copied or before.copied
+        if not name:
+            return [f"{places.copy} is there, and nobody made it"]
+        complaint = tree_complaint(places.copy, places.files(name))
+        return [complaint] if complaint else []
+    return [f"{before.copied} was checked out, and the copy is lost"] if before.copied and after.copied else []
+
+
+def _left_in_origin(places, name):
+    """A pruned origin holds what it offers and nothing else."""
+    contents = {hashlib.sha256(content).hexdigest() for content, _ in places.files(name).values()}
+    kept = {os.path.basename(parent) + file
+            for parent, _, files in os.walk(os.path.join(places.origin, "objects")) for file in files}
+    return [f"the origin keeps {left} after it was pruned" for left in sorted(kept - contents)]
 
 
 def _wrong_origin(programs, places, names):

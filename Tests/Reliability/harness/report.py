@@ -26,8 +26,10 @@ class Report:
         for complaint in complaints:
             print(f"FAIL {self.suite} {where}: {complaint}", flush=True)
 
-    def end(self, *extra):
-        """Prints the line of figures; returns the exit status."""
+    def end(self, *extra, may_be_nothing=False):
+        """Prints the line of figures; returns the exit status. To have done nothing at all is a failure."""
+        if not self.cycles and not may_be_nothing:
+            self.fail("as it was asked for", ["nothing at all was done"])
         seconds = time.monotonic() - self.start
         words = [f"suite={self.suite}", f"cycles={self.cycles}", f"faults={self.faults}",
                  f"failures={self.failures}", f"seconds={seconds:.0f}", *extra]

@@ -5,21 +5,32 @@ import os
 from dataclasses import dataclass, replace
 from typing import Callable
 
-from . import removal
-from .promises import Places, Promised
+from . import removal, web
+from .programs import Ending
+from .promises import DAMAGED, Places, Promised
 from .releases import release, write_release
 
 
 @dataclass(frozen=True)
 class Verb:
-    """One command of the story."""
+    """One command of the story, or a deed of the test's own between two commands, in which nothing is made to fail."""
 
     name: str
-    words: Callable[[Places], list]
+    words: Callable[[Places], list] | None
     promise: Callable[[Promised], Promised]
     partial: str | None = None  # a version that it may leave incomplete
     repeated: tuple = (0,)  # how it may end when it is said again
     instead: tuple = ()  # what is said then, where it is refused because it is half done
+    finish: tuple = ()  # what is said after it was said again, where that does not build the tree of `incomplete`
+    done: tuple = (0,)  # how it ends when it has done what it promises
+    deed: Callable[[Places], None] | None = None
+
+    def acknowledges(self, ending):
+        return ending.status in self.done and not ending.late
+
+    def complaint(self, ending):
+        """Why it may not end so, or None."""
+        return None if self.acknowledges(ending) else ending.complaint()
 
 
 def _add(version):
@@ -35,6 +46,32 @@ def _activate(version):
 def _publish(version):
     return Verb(f"publish-{version}", lambda places: ["publish", version, places.origin],
                 lambda promised: replace(promised, published=version))
+
+
+def _damage(places):
+    """Other bytes in an object of version 3, as a disk does it: of the same length, and durable."""
+    address = places.damaged_address("3")
+    path = os.path.join(places.store, "objects", address[:2], address[2:])
+    content = places.files("3")[DAMAGED][0]
+    os.chmod(path, 0o644)
+    file = os.open(path, os.O_WRONLY)
+    try:
+        os.pwrite(file, bytes(255 - byte for byte in content), 0)
+        os.fchmod(file, 0o444)
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _lose_index(places):
+    for name in os.listdir(places.store):
+        if name.startswith("index.sqlite"):
+            os.remove(os.path.join(places.store, name))
+    directory = os.open(places.store, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 STORY = [
@@ -53,24 +90,48 @@ STORY = [
          repeated=(0, 3)),
     Verb("gc", lambda places: ["gc"], lambda promised: promised),
     _publish("3"),
-    Verb("rollback", lambda places: ["rollback"], lambda promised: replace(promised, current="1"),
+    Verb("rollback", lambda places: ["rollback"],
+         lambda promised: replace(promised, current="1", bad=frozenset({"3"})),
          repeated=(0, 1), instead=("activate", "1")),
+    Verb("forgive", lambda places: ["forgive", "3"],
+         lambda promised: replace(promised, bad=frozenset(), forgiven=frozenset({"3"})), repeated=(0, 3)),
+    Verb("checkout", lambda places: ["checkout", "3", places.copy, "--mode", "copy"],
+         lambda promised: replace(promised, copied="3"), repeated=(0, 1)),
+    Verb("damage", None, lambda promised: replace(promised, damaged="3"), deed=_damage),
+    # Exit status 1 of fsck: problems were found, and all were repaired.
+    Verb("repair", lambda places: ["fsck", "--repair"],
+         lambda promised: replace(promised, damaged=None, incomplete="3"), done=(0, 1)),
+    Verb("mend", lambda places: ["fsck", "--repair", "--from", places.origin],
+         lambda promised: replace(promised, incomplete=None), done=(0, 1),
+         # What is fetched before it is interrupted lacks nothing the second time, and nobody needs its tree yet.
+         finish=("add", "--version", "3")),
+    Verb("withdraw", lambda places: ["withdraw", "3", places.origin],
+         lambda promised: replace(promised, published="2"), repeated=(0, 3)),
+    Verb("prune", lambda places: ["prune", places.origin, "--keep", "1", "--grace", "0s"],
+         lambda promised: replace(promised, pruned=True)),
+    Verb("lose-index", None, lambda promised: promised, deed=_lose_index),
+    Verb("rebuild", lambda places: ["gc"], lambda promised: promised),
+    # One after the other, so that the calls have the same numbers each time.
+    Verb("web-pull", lambda places: ["pull", web.address(places.upstream), "--channel", "web", "--keep", "--retries", "0",
+                                     "--jobs", "1"],
+         lambda promised: promised.with_version("4"), partial="4"),
 ]
 
 
 def positions(names):
-    """The places of verbs in the story, by name or by the part before the hyphen; all of them for none."""
-    return [at for at, verb in enumerate(STORY)
+    """The places of verbs in the story, by name or by the part before the hyphen; all of them for none. Deeds are none."""
+    return [at for at, verb in enumerate(STORY) if not verb.deed
             if not names or verb.name in names or verb.name.split("-")[0] in names]
 
 
 def prepare_outside(programs, places):
     """Writes the releases and the origin that is pulled from. Nothing of it fails."""
     os.makedirs(places.outside, exist_ok=True)
-    for name in ("1", "2", "3"):
+    for name in ("1", "2", "3", "4"):
         write_release(places.source(name), release(int(name), places.seed))
     store = os.path.join(places.outside, "upstream-store")
-    for words in (["add", places.source("3"), "--version", "3"], ["publish", "3", places.upstream]):
+    for words in (["add", places.source("3"), "--version", "3"], ["publish", "3", places.upstream],
+                  ["add", places.source("4"), "--version", "4"], ["publish", "4", places.upstream, "--channel", "web"]):
         ending = programs.run(words, store)
         if ending.status != 0:
             raise SystemExit(f"cannot prepare the origin: {ending.errors}")
@@ -79,8 +140,14 @@ def prepare_outside(programs, places):
 
 def tell(programs, places, verb, promised, fault=None):
     """Says one verb; returns how it ended and what is promised from then on."""
+    if verb.deed:
+        try:
+            verb.deed(places)
+        except OSError as error:  # of a disk that fails on purpose
+            return Ending(1, "", f"castree's test: {error}"), promised
+        return Ending(0, "", ""), verb.promise(promised)
     ending = programs.run(verb.words(places), places.store, fault)
-    if ending.status == 0 and not ending.late:
+    if verb.acknowledges(ending):
         if verb.name == "boot":
             places.token = json.loads(ending.output)["token"]
         promised = verb.promise(promised)
@@ -90,6 +157,10 @@ def tell(programs, places, verb, promised, fault=None):
 def tell_again(programs, places, verb, promised):
     """Says an interrupted verb again; returns what is wrong, or None, and what is promised from then on."""
     ending, _ = tell(programs, places, verb, promised)
+    if verb.acknowledges(ending) and verb.finish and not os.path.isdir(os.path.join(places.store, "versions", "3")):
+        ending = programs.run(verb.finish + (places.source("3"),), places.store)
+    if verb.acknowledges(ending):
+        return None, verb.promise(promised)
     if ending.status and ending.status in verb.repeated and verb.instead:
         ending = programs.run(verb.instead, places.store)
     elif ending.status in verb.repeated:
@@ -103,7 +174,7 @@ def tell_until(programs, places, end, promised=Promised(), begin=0):
     """Says the verbs from `begin` up to `end`, which must all succeed."""
     for verb in STORY[begin:end]:
         ending, promised = tell(programs, places, verb, promised)
-        if ending.status != 0:
+        if not verb.acknowledges(ending):
             raise Unsaid(f"{verb.name} fails with status {ending.status}: {ending.errors.strip()}")
     return promised
 
