@@ -26,7 +26,10 @@ extension FuzzTarget {
             return
         }
         let again = try Lifecycle(parsing: lifecycle.serialized())
-        try hold(again == lifecycle, "another lifecycle when it is written and read")
+        var expected = lifecycle
+        // Without members that are not ours it may be what it was before somebody put them in.
+        if again.staleDigest == nil { expected.staleDigest = nil }
+        try hold(again == expected, "another lifecycle when it is written and read")
         let names =
             [lifecycle.current, lifecycle.pending, lifecycle.embedded] + lifecycle.knownGood
         for case let name? in names {
