@@ -150,7 +150,8 @@ let package = Package(
         .testTarget(
             name: "ReliabilityTests",
             dependencies: [
-                "StorageTestSupport", "HotPush", "VersionTree", "CASStore", "StrictJSON",
+                "StorageTestSupport", "ServeFromCAS", "HotPush", "VersionTree", "CASStore",
+                "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
             name: "ServeFromCASTests",

@@ -77,11 +77,12 @@ import Testing
         }
     }
 
-    @Test func `the second signal ends the process at once`() async {
-        await #expect(processExitsWith: .exitCode(130)) {
+    @Test(arguments: [SIGINT, SIGTERM])
+    func `the second signal ends the process at once`(number: Int32) async {
+        await #expect(processExitsWith: .exitCode(130)) { [number] in
             run { _ in
-                try send(SIGINT)
-                kill(getpid(), SIGINT)
+                try send(number)
+                kill(getpid(), number)
                 while true { pause() }
             }
         }

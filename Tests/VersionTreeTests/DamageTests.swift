@@ -145,7 +145,8 @@ import VersionTree
         #expect(try readTree(temporary.tree("1"))["run"] == "#!shared")
     }
 
-    // Hostile input 14: an object with wrong bytes is never linked into a new tree unseen.
+    // Hostile input 14. A tree of links shows what it links to, unread: a check finds it, a server does not
+    // serve it, and a copy is refused.
     @Test func `serves no byte of a damaged object that is read whole`() throws {
         let temporary = try make()
         let address = try address(of: "shared content")

@@ -85,6 +85,12 @@ import VersionTree
     /// What somebody does to `d/file` between the look at the directory and the look at the file.
     private static let changes: [String: @Sendable (String) -> Void] = [
         "grows": { path in try? writeFile(path + "/d/file", "more than before") },
+        "shrinks": { path in truncate(path + "/d/file", 2) },
+        "changes in place": { path in try? writeFile(path + "/d/file", "BEFORE") },
+        "becomes a socket": { path in
+            unlink(path + "/d/file")
+            makeSocket(path + "/d/file")
+        },
         "vanishes": { path in unlink(path + "/d/file") },
         "becomes a fifo": { path in
             unlink(path + "/d/file")
@@ -105,6 +111,60 @@ import VersionTree
             symlink("../outside", path + "/d")
         },
     ]
+
+    /// What somebody does to a file of which the first part has been read.
+    private static let rewrites: [String: @Sendable (String) -> Void] = [
+        "shrinks": { path in truncate(path, 300_000) },
+        "grows": { path in
+            let file = open(path, O_WRONLY | O_APPEND)
+            _ = write(file, "more", 4)
+            close(file)
+        },
+        "changes where it was read": { path in overwriteFirst(of: path, with: "X") },
+        "is written over with what it says": { path in overwriteFirst(of: path, with: "0") },
+    ]
+
+    /// In place, and with a time of its own: clocks may be too coarse to tell.
+    private static func overwriteFirst(of path: String, with text: String) {
+        let file = open(path, O_WRONLY)
+        _ = write(file, text, 1)
+        close(file)
+        var times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1_000_000_000, tv_nsec: 0)]
+        utimensat(AT_FDCWD, path, &times, 0)
+    }
+
+    @Test(arguments: rewrites.keys.sorted())
+    func `stores a whole state, or refuses, when while it is read a file`(_ change: String) throws {
+        let temporary = try TemporaryStore()
+        let source = temporary.directory.appending("source")
+        let before = [UInt8](repeating: 48, count: 1_000_000)
+        try writeFile(source + "/file", before)
+        let act = try #require(Self.rewrites[change])
+        let reads = Shared(0)
+        let disk = InterposedFileSystem { verb, _ in
+            guard verb == "read",
+                reads.with({
+                    $0 += 1; return $0
+                }) == 3
+            else { return }
+            act(source + "/file")
+        }
+        let versions = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        do {
+            _ = try versions.add(directory: source, version: "1")
+            let shown = try readBytes(temporary.tree("1") + "/file")
+            let after = try readBytes(source + "/file")
+            #expect(shown == before || shown == after, "\(shown.count) bytes of neither")
+        } catch let error as StoreError {
+            #expect(error.code == .changedWhileRead, "\(error)")
+            #expect(error.message.contains("file"))
+            #expect(try versions.versions().isEmpty)
+        }
+        #expect(reads.with { $0 } >= 3)
+        try temporary.expectClean()
+    }
 
     @Test(arguments: changes.keys.sorted())
     func `stores a state that was there, or refuses, when a file`(_ change: String) throws {
@@ -130,7 +190,8 @@ import VersionTree
         do {
             _ = try versions.add(directory: source, version: "1")
             let shown = try readTree(temporary.tree("1"))
-            #expect(["before", "more than before"].contains(shown["d/file"]), "\(shown)")
+            let states = ["before", "more than before", "be", "BEFORE"]
+            #expect(states.contains { $0 == shown["d/file"] }, "\(shown)")
         } catch let error as StoreError {
             #expect(
                 [.unsupportedFile, .changedWhileRead, .notFound, .io].contains(error.code),
@@ -141,5 +202,23 @@ import VersionTree
         #expect(hasActed.with { $0 })
         #expect(try snapshot(temporary.path + "/staging").isEmpty)
         try temporary.expectClean()
+    }
+}
+
+/// Puts a socket at a path.
+private func makeSocket(_ path: String) {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    #if canImport(Glibc)
+        let file = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    #else
+        let file = socket(AF_UNIX, SOCK_STREAM, 0)
+    #endif
+    defer { close(file) }
+    withUnsafePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            #expect(bind(file, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0)
+        }
     }
 }

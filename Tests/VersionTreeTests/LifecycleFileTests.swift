@@ -137,6 +137,7 @@ import VersionTree
             found.filter { $0.kind == .unknownVersion }.compactMap(\.version).sorted() == [
                 "ghost", "phantom",
             ])
+        #expect(found.contains { $0.kind == .editedLifecycle })
         _ = try temporary.reopened().check(repairing: true)
         #expect(try temporary.versions.lifecycle().current == "1")
         #expect(try temporary.versions.lifecycle().knownGood == ["1"])

@@ -73,7 +73,7 @@ import Testing
         }
         try append(1000)
         // As many as fit, but for a few.
-        let perBan = lifecycle.serialized().count / 1000
+        let perBan = try lifecycle.serialized().count / 1000
         try append(Lifecycle.byteCountMax / (perBan + 2) - 1000)
         try temporary.versions.write(lifecycle)
         let read = try temporary.reopened().lifecycle()

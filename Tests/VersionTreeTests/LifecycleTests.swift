@@ -95,7 +95,7 @@ import Testing
 
     @Test func `survives being written and read`() throws {
         for lifecycle in [Lifecycle(), try full()] {
-            let bytes = lifecycle.serialized()
+            let bytes = try lifecycle.serialized()
             #expect(try Lifecycle(parsing: bytes) == lifecycle)
             #expect(try Lifecycle(parsing: bytes).serialized() == bytes)
         }

@@ -44,6 +44,8 @@ public struct Finding: Sendable, Hashable {
         case incompleteVersion
         /// `lifecycle.json` cannot be read.
         case damagedLifecycle
+        /// `lifecycle.json` can be read, and does not say what castree wrote: somebody has edited it.
+        case editedLifecycle
         /// The lifecycle names a version that is not registered.
         case unknownVersion
         /// `current` does not point to the current version.

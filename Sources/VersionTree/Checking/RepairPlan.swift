@@ -80,6 +80,8 @@ public struct RepairStep: Sendable, Hashable {
         case removeLeftover
         /// Put the damaged lifecycle into quarantine and begin with what `current` shows.
         case resetLifecycle
+        /// Take what the edited lifecycle says for right.
+        case acceptLifecycle
         /// Take a version that is not registered out of the lifecycle.
         case forgetVersion
         /// Let `current` follow the lifecycle.
@@ -130,6 +132,7 @@ public struct RepairStep: Sendable, Hashable {
         case .strayTree: .removeTree
         case .missingTree: .buildTree
         case .damagedLifecycle: .resetLifecycle
+        case .editedLifecycle: .acceptLifecycle
         case .unknownVersion: .forgetVersion
         case .wrongCurrentLink: .setCurrentLink
         case .leftover: .removeLeftover
@@ -157,6 +160,7 @@ public struct RepairStep: Sendable, Hashable {
         case .removeTree: "take \(place) away, which is no version's tree"
         case .removeLeftover: "clean up what was left at \(place)"
         case .resetLifecycle: "put \(place) into quarantine and begin with what current shows"
+        case .acceptLifecycle: "take what \(place) says for right"
         case .forgetVersion: "take version \(place) out of the lifecycle"
         case .setCurrentLink: "let the link \(place) follow the lifecycle"
         case .nothing: "leave \(object == nil ? place : "object \(name)") alone: a person is needed"

@@ -41,6 +41,14 @@ extension VersionStore {
 
     private func disagreements(_ lifecycle: Lifecycle) throws(StoreError) -> [Finding] {
         var findings: [Finding] = []
+        if lifecycle.isEdited {
+            findings.append(
+                Finding(
+                    .editedLifecycle, path: StoreLayout.lifecycle,
+                    "lifecycle.json does not say what castree wrote: somebody has edited it, or a bit "
+                        + "has turned; see what castree lifecycle shows, and put it right or let "
+                        + "castree fsck --repair take it for right"))
+        }
         for name in lifecycle.needed.sorted() where try store.versionRow(name) == nil {
             findings.append(
                 Finding(
@@ -54,12 +62,16 @@ extension VersionStore {
 
     private func repaired(_ findings: [Finding]) throws(StoreError) -> [Finding] {
         var result: [Finding] = []
+        // What stood there before is not known: what stands there now is as good as anything.
+        if findings.contains(where: { $0.kind == .editedLifecycle }) {
+            try changeLifecycle { (lifecycle) throws(StoreError) in lifecycle.staleDigest = nil }
+        }
         let unknown = findings.filter { $0.kind == .unknownVersion }.compactMap(\.version)
         if !unknown.isEmpty { try forgetUnknown(unknown) }
         for finding in findings {
             var finding = finding
             switch (finding.kind, finding.version) {
-            case (.unknownVersion, _): finding.isRepaired = true
+            case (.editedLifecycle, _), (.unknownVersion, _): finding.isRepaired = true
             case (.missingTree, let name?):
                 // A manifest that cannot be read has a finding of its own; no tree comes from it.
                 if try readable(name) != nil {

@@ -39,7 +39,7 @@ extension Lifecycle {
     }
 
     /// The bytes of the file.
-    func serialized() -> [UInt8] {
+    func serialized() throws(StoreError) -> [UInt8] {
         func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
         let bans = bad.map { ban in
             JSONValue.object([
@@ -63,7 +63,7 @@ extension Lifecycle {
                 .init(key: "version", value: .string(confirmed.version)),
             ])
         }
-        let document = JSONValue.object([
+        let members: [JSONValue.Member] = [
             .init(key: "bad", value: .array(bans)),
             .init(key: "boot", value: boot ?? .null),
             .init(key: "confirmed", value: confirmed ?? .null),
@@ -72,8 +72,35 @@ extension Lifecycle {
             .init(key: "format", value: .integer(Self.formatVersion)),
             .init(key: "knownGood", value: .array(knownGood.map { .string($0) })),
             .init(key: "pending", value: optional(pending)),
-        ])
+        ]
+        let digest: String
+        if let staleDigest { digest = staleDigest } else { digest = try Self.digest(of: members) }
+        let document = JSONValue.object(
+            members + [.init(key: Self.digestKey, value: .string(digest))])
         return JSONWriter.serialize(document, sortedKeys: true) + [10]
+    }
+
+    private static let digestKey = "digest"
+
+    /// SHA-256 of the document without the member that holds it, keys sorted and without white space.
+    ///
+    /// Of all members, also those that this castree does not know.
+    private static func digest(of members: [JSONValue.Member]) throws(StoreError) -> String {
+        var others: [JSONValue.Member] = []
+        for member in members where member.key != digestKey { others.append(member) }
+        var digester = try Digester(.sha256)
+        JSONWriter.serialize(.object(others), sortedKeys: true).withUnsafeBytes {
+            digester.update($0)
+        }
+        return digester.finish { ObjectID(unchecked: $0) }.description
+    }
+
+    /// The digest that a document has, if it is not that of its content.
+    private static func staleDigest(of document: JSONValue) throws(StoreError) -> String? {
+        guard let value = document[digestKey], let members = document.asObject else { return nil }
+        let found = value.asString ?? ""
+        if try found == digest(of: members) { return nil }
+        return ObjectID(found) == nil ? "" : found
     }
 
     /// Reads the file.
@@ -116,6 +143,7 @@ extension Lifecycle {
             else { throw Self.refuse("\"confirmed\" lacks a field") }
             confirmed = Confirmation(version: version, token: token)
         }
+        staleDigest = try Self.staleDigest(of: document)
     }
 
     private static func ban(_ value: JSONValue) throws(StoreError) -> Ban {

@@ -51,6 +51,17 @@ public struct Lifecycle: Sendable, Hashable {
     public var boot: Boot?
     /// The last confirmation.
     public var confirmed: Confirmation?
+    /// The digest that the file has, where it is not that of its content; empty where it is none at all.
+    ///
+    /// Whoever changes an edited lifecycle writes it on, so that the next change does not hide the edit:
+    /// only a repair takes what the file says for right.
+    var staleDigest: String?
+
+    /// Whether the file is not as castree wrote it: somebody has edited it since.
+    ///
+    /// It is believed all the same. A file without a digest is not known to be edited: an older castree
+    /// has written it, or a person.
+    public var isEdited: Bool { staleDigest != nil }
 
     /// How many known good versions are remembered.
     static let knownGoodMax = 16

@@ -51,7 +51,7 @@ extension VersionStore {
     }
 
     func write(_ lifecycle: Lifecycle) throws(StoreError) {
-        let bytes = lifecycle.serialized()
+        let bytes = try lifecycle.serialized()
         guard bytes.count <= Lifecycle.byteCountMax else {
             throw StoreError(
                 .tooLarge,

@@ -4,14 +4,28 @@
 // the same as for the whole, and the output one Close at most.
 
 extension FuzzTarget {
-    static let frames = FuzzTarget(
-        name: "frames",
-        words: ["\u{1}", "\u{2}", "\u{8}", "\u{9}", "\u{0}\u{0}\u{0}\u{0}", "~", "\u{7f}"]
-    ) { input in
+    /// What a connection tells and sends, given bytes so many at a time.
+    typealias FrameReading =
+        @Sendable (ArraySlice<UInt8>, Int) -> (
+            events: [WebSocketConnection.Event], sent: [UInt8]
+        )
+
+    static let frames = frames { readFrames($0, pieces: $1) }
+
+    static func frames(_ reading: @escaping FrameReading) -> FuzzTarget {
+        FuzzTarget(
+            name: "frames",
+            words: [
+                "\u{1}", "\u{2}", "\u{8}", "\u{9}", "\u{0}\u{0}\u{0}\u{0}", "~", "\u{7f}",
+            ]
+        ) { try checkFrames($0, reading) }
+    }
+
+    private static func checkFrames(_ input: [UInt8], _ reading: FrameReading) throws {
         guard let first = input.first else { return }
         let bytes = input[1...]
-        let whole = verdict(bytes, pieces: .max >> 1)
-        let cut = verdict(bytes, pieces: Int(first) + 1)
+        let whole = reading(bytes, .max >> 1)
+        let cut = reading(bytes, Int(first) + 1)
         try hold(whole.events == cut.events && whole.sent == cut.sent, "cuts change the verdict")
         var ends = 0
         for event in whole.events {
@@ -35,7 +49,7 @@ extension FuzzTarget {
     }
 }
 
-private func verdict(
+func readFrames(
     _ bytes: ArraySlice<UInt8>, pieces: Int
 ) -> (events: [WebSocketConnection.Event], sent: [UInt8]) {
     var options = WebSocketConnection.Options()

@@ -5,28 +5,37 @@
 // within it.
 
 extension FuzzTarget {
-    static let requests = FuzzTarget(
-        name: "requests",
-        words: [
-            "GET ", "POST ", "HEAD ", "OPTIONS * ", " HTTP/1.1\r\n", " HTTP/1.0\r\n",
-            " HTTP/2.0\r\n", "\r\n",
-            "\r\n\r\n", "Host: a\r\n", "Content-Length: ", "Transfer-Encoding: chunked\r\n",
-            "gzip, chunked",
-            "Connection: close\r\n", "Expect: 100-continue\r\n", "Cookie: ", "Range: bytes=",
-            "http://",
-            "https://", "[::1]:80", "0\r\n\r\n", "%00", "%2e%2e/", "ffffffffffffffff",
-            "9223372036854775807",
-        ]
-    ) { input in
+    /// Reads what has come of a head, as ``RequestParser/parse(_:)`` does; the head is the parser's.
+    typealias HeadReading =
+        @Sendable (inout RequestParser, Span<UInt8>) -> RequestParser.Outcome
+
+    static let requests = requests { $0.parse($1) }
+
+    static func requests(_ reading: @escaping HeadReading) -> FuzzTarget {
+        FuzzTarget(name: "requests", words: requestWords) { try checkRequests($0, reading) }
+    }
+
+    private static let requestWords = [
+        "GET ", "POST ", "HEAD ", "OPTIONS * ", " HTTP/1.1\r\n", " HTTP/1.0\r\n",
+        " HTTP/2.0\r\n", "\r\n",
+        "\r\n\r\n", "Host: a\r\n", "Content-Length: ", "Transfer-Encoding: chunked\r\n",
+        "gzip, chunked",
+        "Connection: close\r\n", "Expect: 100-continue\r\n", "Cookie: ", "Range: bytes=",
+        "http://",
+        "https://", "[::1]:80", "0\r\n\r\n", "%00", "%2e%2e/", "ffffffffffffffff",
+        "9223372036854775807",
+    ]
+
+    private static func checkRequests(_ input: [UInt8], _ reading: HeadReading) throws {
         guard let first = input.first else { return }
         let bytes = input[1...]
-        let whole = try verdict(bytes, pieces: .max >> 1)
-        let cut = try verdict(bytes, pieces: Int(first) + 1)
+        let whole = try verdict(bytes, pieces: .max >> 1, reading)
+        let cut = try verdict(bytes, pieces: Int(first) + 1, reading)
         try hold(whole == cut, "cuts change the verdict")
         for head in whole.heads {
             // A URL-scheme handler's head goes the same way back in.
             var parser = RequestParser()
-            guard case .head(let consumed, let framing) = parser.parse(head.bytes.span) else {
+            guard case .head(let consumed, let framing) = reading(&parser, head.bytes.span) else {
                 throw Complaint(description: "an accepted head is refused the second time")
             }
             try hold(consumed == head.bytes.count && framing == head.framing, "another head")
@@ -58,12 +67,16 @@ private struct RequestHeadFacts: Equatable {
 private let bodyLimit = 4096
 
 /// Reads one pipelined request after the other, given `pieces` bytes at a time.
-private func verdict(_ bytes: ArraySlice<UInt8>, pieces: Int) throws -> Verdict {
+private func verdict(
+    _ bytes: ArraySlice<UInt8>, pieces: Int, _ reading: FuzzTarget.HeadReading
+) throws -> Verdict {
     let all = Array(bytes)
     var verdict = Verdict()
     var start = 0
     while start < all.count, verdict.refusal == nil {
-        guard let used = try request(all, from: start, pieces: pieces, &verdict) else { break }
+        guard let used = try request(all, from: start, pieces: pieces, reading, &verdict) else {
+            break
+        }
         try hold(used > start, "a request of no bytes")
         start = used
         verdict.consumed = used
@@ -73,14 +86,15 @@ private func verdict(_ bytes: ArraySlice<UInt8>, pieces: Int) throws -> Verdict 
 
 /// Reads one request; where it ends, or `nil` if it is refused or not complete.
 private func request(
-    _ all: [UInt8], from start: Int, pieces: Int, _ verdict: inout Verdict
+    _ all: [UInt8], from start: Int, pieces: Int, _ reading: FuzzTarget.HeadReading,
+    _ verdict: inout Verdict
 ) throws -> Int? {
     var parser = RequestParser()
     var outcome = RequestParser.Outcome.needMore
     var end = start
     while outcome == .needMore, end < all.count {
         end = min(end + pieces, all.count)
-        outcome = parser.parse(all.span.extracting(start..<end))
+        outcome = reading(&parser, all.span.extracting(start..<end))
     }
     switch outcome {
     case .needMore: return nil

@@ -43,12 +43,15 @@ import Testing
         origin.always(.redirect(to: other.url + "/b"), on: "/a")
         let result = try fetch(origin.url + "/a", .local) {
             $0.fields = [("Authorization", "Bearer x"), ("Cookie", "c=1"), ("X-Kept", "1")]
+            $0.confinedFields = [("X-Source-Key", "of this origin alone")]
         }
         #expect(result.bytes == Array("there".utf8))
         let request = try #require(other.requests.first)
         #expect(request["authorization"] == nil)
         #expect(request["cookie"] == nil)
         #expect(request["x-kept"] == "1")
+        #expect(request["x-source-key"] == nil)
+        #expect(origin.requests.first?["x-source-key"] == "of this origin alone")
         #expect(origin.requests.first?["authorization"] == "Bearer x")
     }
 

@@ -56,7 +56,7 @@ import VersionTree
         #expect(try place.open().check(CheckOptions(isDeep: true)).findings == [])
     }
 
-    @Test("refuses a manifest with any bit flipped")
+    @Test("refuses a manifest with a bit of every 17th byte flipped")
     func flippedManifest() throws {
         let path = try #require(files(in: "manifests").first)
         let bytes = try Damage.contents(path)
@@ -71,7 +71,7 @@ import VersionTree
     }
 
     @Test(
-        "refuses a manifest or a pointer that is cut, empty or longer",
+        "refuses a manifest or a pointer that is cut at every 23rd byte, empty or longer",
         arguments: ["manifests", "channels"])
     func cut(_ kind: String) throws {
         let path = try #require(files(in: kind).first)

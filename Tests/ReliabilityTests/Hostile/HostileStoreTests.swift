@@ -56,6 +56,43 @@ import VersionTree
         #expect(FileManager.default.fileExists(atPath: victim.path(name)))
     }
 
+    @Test("takes a folder of a hundred thousand names, and shows and forgets it")
+    func manyNames() throws {
+        let victim = try victim()
+        let source = victim.place.beside + "/many"
+        mkdir(source, 0o755)
+        for number in 0..<100_000 {
+            let file = open("\(source)/\(number)", O_CREAT | O_WRONLY, 0o644)
+            _ = write(file, "same", 4)
+            close(file)
+        }
+        let versions = try victim.place.open()
+        let report = try versions.add(directory: source, version: "many")
+        #expect(report.files == 100_000 && report.newObjects == 1)
+        #expect(Damage.names(victim.path("versions/many")).count == 100_000)
+        #expect(try versions.check().findings == [])
+        try versions.retire("many")
+        #expect(!FileManager.default.fileExists(atPath: victim.path("versions/many")))
+    }
+
+    @Test("takes a stray tree of some hundred levels away")
+    func deepStray() throws {
+        let victim = try victim()
+        let depth = 500
+        mkdir(victim.path("versions/7"), 0o755)
+        var level = open(victim.path("versions/7"), O_RDONLY)
+        for _ in 0..<depth {
+            mkdirat(level, "d", 0o755)
+            let next = openat(level, "d", O_RDONLY)
+            close(level)
+            level = next
+        }
+        close(level)
+        #expect(try victim.place.open().check(repairing: true).findings.map(\.kind) == [.strayTree])
+        #expect(!FileManager.default.fileExists(atPath: victim.path("versions/7")))
+        #expect(try victim.place.open().check().findings == [])
+    }
+
     @Test("that is copied to another place is the same store")
     func copied() throws {
         let victim = try victim()

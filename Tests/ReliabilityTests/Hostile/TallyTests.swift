@@ -6,20 +6,41 @@ import Testing
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
+    /// A test, or a case of one, that a row names.
+    private struct Named {
+        var suite: String
+        var test: String
+        /// What the row says of it behind its name: "only as root".
+        var remark = ""
+    }
+
     /// The rows of the table: number, group, what holds it.
-    private func rows() throws -> [(number: Int, tests: [String])] {
+    private func rows() throws -> [(number: Int, tests: [Named])] {
         let page = try String(
             contentsOf: Self.root.appending(path: "docs/reliability.md"), encoding: .utf8)
-        var rows: [(Int, [String])] = []
+        var rows: [(Int, [Named])] = []
         for line in page.split(separator: "\n") where line.hasPrefix("| ") {
             let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
             guard cells.count == 3, let number = Int(cells[0]) else { continue }
-            // Every other piece stands between backticks.
-            let names = cells[2].split(separator: "`", omittingEmptySubsequences: false)
-                .enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
-            rows.append((number, names))
+            rows.append((number, Self.tests(in: cells[2])))
         }
         return rows
+    }
+
+    /// A suite stands before its tests, which stand between backticks; remarks stand in parentheses.
+    private static func tests(in cell: String) -> [Named] {
+        var suite = ""
+        var tests: [Named] = []
+        for match in cell.matches(of: #/\(([^()]*)\)|`([^`]+)`|([A-Za-z.]+)/#) {
+            if let name = match.3 {
+                suite = String(name)
+            } else if let test = match.2 {
+                tests.append(Named(suite: suite, test: String(test)))
+            } else if let remark = match.1, !tests.isEmpty {
+                tests[tests.count - 1].remark = String(remark)
+            }
+        }
+        return tests
     }
 
     @Test("has every group, and each has a test or a reason")
@@ -28,16 +49,53 @@ import Testing
         #expect(try rows().allSatisfy { !$0.tests.isEmpty })
     }
 
-    @Test("names tests that are there")
+    @Test("names tests that their suites have, and says which do not always run")
     func existing() throws {
-        let tests = Self.root.appending(path: "Tests")
-        var sources = ""
-        for path in try FileManager.default.subpathsOfDirectory(atPath: tests.path)
-        where path.hasSuffix(".swift") {
-            sources += try String(contentsOf: tests.appending(path: path), encoding: .utf8)
-        }
+        let sources = try TestSources(Self.root.appending(path: "Tests"))
+        #expect(sources.suites.flatMap(\.tests).count > 1000)
         for row in try rows() {
-            for name in row.tests { #expect(sources.contains(name), "\(row.number): \(name)") }
+            for named in row.tests {
+                let suite = sources.suite(named.suite)
+                guard let test = sources.test(named.test, of: suite) else {
+                    Issue.record("\(row.number): \(named.suite) has no test \"\(named.test)\"")
+                    continue
+                }
+                #expect(
+                    test.isConditional == named.remark.hasPrefix("only "),
+                    "\(row.number): \"\(named.test)\" \(test.isConditional ? "does not always run" : "always runs")"
+                )
+            }
         }
+    }
+
+    @Test("reads suites and tests out of sources")
+    func reading() {
+        let sources = TestSources(
+            #"""
+            @Suite("A reader", .enabled(if: isThere)) struct ReaderTests {
+                @Test("refuses (in words)",
+                    arguments: ["a", "b)"]) func first(_ text: String) {}
+            }
+            extension ReaderTests {
+                @Test func `takes what is right`() {}
+                @Test(.disabled(if: isRoot, "no \"root\"")) func third() {}
+            }
+            private let cases = ["a case"]
+            """#, at: "SomeTests/Deep/ReaderTests.swift")
+        #expect(sources.suites.map(\.type) == ["ReaderTests", "ReaderTests"])
+        #expect(sources.suites[0].displayName == "A reader")
+        let suite = sources.suite("Deep.ReaderTests")
+        #expect(suite.count == 2)
+        #expect(sources.suite("Other.ReaderTests").isEmpty)
+        #expect(sources.suite("Reader").isEmpty)
+        let first = TestSources.Test(
+            name: "refuses (in words)", isConditional: true, hasCases: true)
+        #expect(sources.test("refuses (in words)", of: suite) == first)
+        #expect(sources.test("a case", of: suite) == first)
+        let second = sources.test("takes what is right", of: suite)
+        #expect(second?.isConditional == false && second?.hasCases == false)
+        #expect(sources.test("third", of: suite)?.isConditional == true)
+        #expect(sources.test("refuses", of: suite) == nil)
+        #expect(sources.test("case", of: suite) == nil)
     }
 }

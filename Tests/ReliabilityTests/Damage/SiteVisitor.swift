@@ -1,0 +1,114 @@
+import CASStore
+import Foundation
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+/// A server over a store, and the browsers that visit it.
+final class VisitedSite: Sendable {
+    private let server: AppServer
+
+    init(_ versions: VersionStore) throws {
+        var options = AppServerOptions()
+        options.port = .exactly(0)
+        var connections = ConnectionOptions()
+        connections.headDeadline = 3_600_000
+        connections.idle = 3_600_000
+        connections.progressWindow = 3_600_000
+        server = try AppServer(versions, options, connections: connections)
+        try server.start()
+    }
+
+    func stop() async {
+        server.stop(within: .zero)
+        await server.waitUntilStopped()
+    }
+
+    /// What a page gets: the bytes of each path that was answered by 200, in the order of asking.
+    ///
+    /// All else is an error: another status, or a connection that ends before the answer is whole. That
+    /// nothing comes at all for two minutes is an issue.
+    func page(loading paths: [String]) throws -> [(path: String, bytes: [UInt8])] {
+        var cookies = ""
+        var answers: [(path: String, bytes: [UInt8])] = []
+        for (position, path) in ([""] + paths).enumerated() {
+            let isPage = position == 0
+            var request = "GET /\(path) HTTP/1.1\r\nHost: localhost:\(server.port)\r\n"
+            request += "Connection: close\r\nAccept: */*\r\n"
+            request +=
+                isPage
+                ? "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
+                : "Sec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: script\r\n"
+                    + "Referer: http://localhost:\(server.port)/\r\n"
+            if !cookies.isEmpty { request += "Cookie: \(cookies)\r\n" }
+            let answer = Answer(try received(request + "\r\n", port: server.port, path))
+            guard let answer else { continue }
+            if isPage { cookies = answer.cookies.joined(separator: "; ") }
+            if answer.status == 200 { answers.append((isPage ? "index.html" : path, answer.body)) }
+        }
+        return answers
+    }
+}
+
+/// An answer that is whole.
+private struct Answer {
+    var status: Int
+    var cookies: [String] = []
+    var body: [UInt8]
+
+    init?(_ bytes: [UInt8]) {
+        guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: [13, 10, 13, 10]) })
+        else { return nil }
+        let lines = String(decoding: bytes[..<end], as: UTF8.self).components(separatedBy: "\r\n")
+        guard lines[0].hasPrefix("HTTP/1.1 "), let status = Int(lines[0].dropFirst(9).prefix(3))
+        else { return nil }
+        self.status = status
+        var length: Int?
+        for line in lines.dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2 else { continue }
+            let value = parts[1].trimmingCharacters(in: .whitespaces)
+            switch parts[0].lowercased() {
+            case "content-length": length = Int(value)
+            case "set-cookie": cookies.append(String(value.prefix { $0 != ";" }))
+            default: break
+            }
+        }
+        body = Array(bytes[(end + 4)...])
+        // What is cut is no answer, and the browser knows it.
+        guard let length, body.count == length else { return nil }
+    }
+}
+
+/// Everything that a server sends in answer to a request that ends the connection.
+private func received(_ request: String, port: UInt16, _ path: String) throws -> [UInt8] {
+    #if canImport(Glibc)
+        let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    #else
+        let raw = socket(AF_INET, SOCK_STREAM, 0)
+    #endif
+    defer { close(raw) }
+    var limit = timeval(tv_sec: 120, tv_usec: 0)
+    setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let connected = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+    }
+    try #require(connected == 0)
+    let bytes = Array(request.utf8)
+    try #require(send(raw, bytes, bytes.count, 0) == bytes.count)
+    var all: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    while true {
+        let count = recv(raw, &chunk, chunk.count, 0)
+        if count < 0, errno == EAGAIN { Issue.record("/\(path): nothing came for two minutes") }
+        guard count > 0 else { return all }
+        all += chunk[..<count]
+    }
+}
