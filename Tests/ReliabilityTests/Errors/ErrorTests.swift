@@ -62,7 +62,8 @@ import VersionTree
             defer { Damage.remove(here.root) }
             let files = beginning.indexes.first ?? .absent
             _ = try Remains(
-                beginning.beginning, extent: .all, seed: 0, saved: files, now: files
+                beginning.beginning, .everything(beginning.beginning), seed: 0, saved: files,
+                now: files
             ).build(at: here.root)
             // A copied index has another change time, and is made again: here, not under the fault.
             if scenario.hasStore,
