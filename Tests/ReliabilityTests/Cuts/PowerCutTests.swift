@@ -16,7 +16,7 @@ import Testing
 
     @Test(
         "keeps its promises when a process is killed, another ends its work, and then the power goes",
-        arguments: Scenario.all.filter { !$0.isOnce })
+        arguments: Scenario.all)
     func secondLife(_ scenario: Scenario) throws {
         let tally = try PowerCuts(scenario: scenario).runTwice()
         #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")

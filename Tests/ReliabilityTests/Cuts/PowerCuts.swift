@@ -225,6 +225,15 @@ extension PowerCuts {
         disk.lookAtIndex()
         guard let files = disk.indexes.last else { return [] }
         var problems: [String] = []
+        var after = first.after
+        if let follows = scenario.follows {
+            // What the second one found, seen where looking changes nothing of it.
+            let copy = place.moved(to: directory.appending("found"))
+            defer { Damage.remove(copy.root) }
+            let found = try Facts(copy, copy.open(on: killed.remains.build(at: copy.root).disk))
+            after = try Facts(here, here.open(on: restored))
+            if !follows(found, after) { problems.append("I8: \(found) became \(after)") }
+        }
         let last = disk.steps.lastIndex { $0.savesIndex }
         let durable = last.map { disk.indexes[disk.steps[$0].index] } ?? killed.saved
         let choices = Choice.all(
@@ -238,7 +247,7 @@ extension PowerCuts {
             defer { Damage.remove(there.root) }
             let (disk, _) = try cut.build(at: there.root)
             problems += PromiseCheck(
-                scenario: scenario, before: first.before, after: first.after, isAcknowledged: true
+                scenario: scenario, before: first.before, after: after, isAcknowledged: true
             ).problems(at: there, on: disk, tryingWithoutIndex: false)
         }
         return problems
