@@ -1,5 +1,6 @@
 // SQLite's C API, and the macros that Swift cannot import (casts).
 #pragma once
+#include <errno.h>
 #include <sqlite3.h>
 
 // sqlite3_bind_*: the bytes outlive the statement's step, so SQLite need not copy them.
@@ -15,5 +16,11 @@ static inline int castree_sqlite_sync(sqlite3 *database) {
     sqlite3_file *file = 0;
     int result = sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file);
     if (result != SQLITE_OK || !file || !file->pMethods) return result;
-    return file->pMethods->xSync(file, SQLITE_SYNC_FULL);
+    int number = 0;
+    // SQLite tries its reads and writes again after a signal, not its syncs.
+    do result = file->pMethods->xSync(file, SQLITE_SYNC_FULL);
+    while (result == SQLITE_IOERR_FSYNC
+           && sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &number) == SQLITE_OK
+           && number == EINTR);
+    return result;
 }

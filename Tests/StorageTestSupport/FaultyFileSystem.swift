@@ -11,7 +11,7 @@ import Synchronization
 /// disk.arm(.fail(28, at: 3, of: [.write]))   // the third write from here on meets a full disk
 /// ```
 ///
-/// SQLite reaches the disk by itself; what it does is not seen here.
+/// SQLite reaches the disk by itself; but for the syncs of its file, what it does is not seen here.
 package final class FaultyFileSystem: FileSystem {
     /// What goes wrong, and when.
     ///
@@ -250,6 +250,15 @@ package final class FaultyFileSystem: FileSystem {
 
     package func sync(_ file: Int32) throws(StoreError) {
         try perform(.sync, file) { () throws(StoreError) in try disk.sync(file) }
+    }
+
+    package func sync(
+        _ directory: Int32, _ path: UnsafePointer<CChar>,
+        by library: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try perform(.sync, directory, path) { () throws(StoreError) in
+            try disk.sync(directory, path, by: library)
+        }
     }
 
     package func syncAll(_ file: Int32) throws(StoreError) -> Bool {

@@ -49,6 +49,13 @@ extension FileSystemWrapper {
 
     package func sync(_ file: Int32) throws(StoreError) { try base.sync(file) }
 
+    package func sync(
+        _ directory: Int32, _ path: UnsafePointer<CChar>,
+        by library: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try base.sync(directory, path, by: library)
+    }
+
     package func syncAll(_ file: Int32) throws(StoreError) -> Bool { try base.syncAll(file) }
 
     package func status(_ file: Int32) throws(StoreError) -> FileStatus { try base.status(file) }

@@ -191,6 +191,32 @@ import Testing
         #expect(try temporary.shown() == ["index.html": "A"])
     }
 
+    // Otherwise a disk that fails for a moment undoes that what was never confirmed is not started again.
+    @Test func `starts nothing unconfirmed again because the disk cannot be read for a moment`()
+        throws
+    {
+        var position = 1
+        while true {
+            let temporary = try make()
+            try temporary.versions.activate("B")
+            _ = try temporary.versions.boot()
+            let disk = FaultyFileSystem()
+            let versions = try VersionStore.open(
+                temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+                fileSystem: disk)
+            disk.arm(.fail(EIO, at: position))
+            // Refusing is right, and so is going back all the same.
+            if let boot = try? versions.boot() {
+                #expect(boot.version == "A", "\(disk.firedAt?.description ?? "")")
+            }
+            guard disk.hasFired else { break }
+            disk.disarm()
+            #expect(try temporary.reopened().boot().version == "A")
+            position += 1
+        }
+        #expect(position > 10)
+    }
+
     @Test func `starts the tree again that somebody has deleted`() throws {
         let temporary = try make()
         shell("rm -rf \(temporary.tree("A"))")

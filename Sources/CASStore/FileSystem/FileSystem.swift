@@ -26,6 +26,14 @@ package protocol FileSystem: Sendable {
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32) throws(StoreError)
     /// Makes a file's bytes and inode, or a directory's entries, durable (fsync(2)).
     func sync(_ file: Int32) throws(StoreError)
+    /// Makes a file durable through the descriptor of a library that has it open: `library` asks it to.
+    ///
+    /// For SQLite's files. To open and close such a file once more would drop the locks that the process
+    /// has on it (sqlite.org/lockingv3.html, fcntl(2)).
+    func sync(
+        _ directory: Int32, _ path: UnsafePointer<CChar>,
+        by library: () throws(StoreError) -> Void
+    ) throws(StoreError)
     /// Makes everything on the file system of `file` durable (syncfs(2)).
     /// `false` where the system has no such call: sync file by file instead.
     func syncAll(_ file: Int32) throws(StoreError) -> Bool
@@ -87,6 +95,13 @@ extension FileSystem {
         _ directory: Int32, _ path: String, _ access: Access
     ) throws(StoreError) -> Descriptor {
         try POSIXFileSystem().openBeneath(directory, path, access)
+    }
+
+    package func sync(
+        _ directory: Int32, _ path: UnsafePointer<CChar>,
+        by library: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try library()
     }
 
     package func unlock(_ file: Int32) { POSIXFileSystem().unlock(file) }

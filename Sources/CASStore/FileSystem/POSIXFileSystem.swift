@@ -89,7 +89,8 @@ package struct POSIXFileSystem: FileSystem {
     package func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError) {
         #if canImport(Glibc)
             // posix_fallocate(3) returns the error and leaves errno alone.
-            let number = posix_fallocate(file, 0, off_t(byteCount))
+            var number = EINTR
+            while number == EINTR { number = posix_fallocate(file, 0, off_t(byteCount)) }
             guard number == 0 else {
                 throw StoreError(
                     systemCall: "posix_fallocate", errno: number, path: path(of: file))
@@ -123,7 +124,7 @@ package struct POSIXFileSystem: FileSystem {
 
     package func status(_ file: Int32) throws(StoreError) -> FileStatus {
         var status = stat()
-        guard fstat(file, &status) == 0 else { throw failure("fstat", file) }
+        guard retrying({ fstat(file, &status) }) == 0 else { throw failure("fstat", file) }
         return FileStatus(status)
     }
 
@@ -131,7 +132,7 @@ package struct POSIXFileSystem: FileSystem {
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> FileStatus? {
         var status = stat()
-        if fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) == 0 {
+        if retrying({ fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) }) == 0 {
             return FileStatus(status)
         }
         if errno == ENOENT || errno == ENOTDIR { return nil }
@@ -142,7 +143,7 @@ package struct POSIXFileSystem: FileSystem {
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        guard linkat(source, sourcePath, target, targetPath, 0) == 0 else {
+        guard retrying({ linkat(source, sourcePath, target, targetPath, 0) }) == 0 else {
             throw failure("linkat", target, targetPath)
         }
     }
@@ -151,7 +152,7 @@ package struct POSIXFileSystem: FileSystem {
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        guard renameat(source, sourcePath, target, targetPath) == 0 else {
+        guard retrying({ renameat(source, sourcePath, target, targetPath) }) == 0 else {
             throw failure("renameat", target, targetPath)
         }
     }
@@ -160,7 +161,7 @@ package struct POSIXFileSystem: FileSystem {
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        if castree_rename_new(source, sourcePath, target, targetPath) == 0 { return }
+        if retrying({ castree_rename_new(source, sourcePath, target, targetPath) }) == 0 { return }
         // renameat2(2), EINVAL: the file system does not know RENAME_NOREPLACE.
         guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP else {
             throw failure("renameat", target, targetPath)
@@ -175,7 +176,7 @@ package struct POSIXFileSystem: FileSystem {
     package func remove(
         _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
     ) throws(StoreError) {
-        guard unlinkat(directory, path, isDirectory ? AT_REMOVEDIR : 0) == 0 else {
+        guard retrying({ unlinkat(directory, path, isDirectory ? AT_REMOVEDIR : 0) }) == 0 else {
             throw failure("unlinkat", directory, path)
         }
     }
@@ -183,7 +184,7 @@ package struct POSIXFileSystem: FileSystem {
     package func makeDirectory(
         _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
     ) throws(StoreError) {
-        guard mkdirat(directory, path, mode_t(mode)) == 0 else {
+        guard retrying({ mkdirat(directory, path, mode_t(mode)) }) == 0 else {
             throw failure("mkdirat", directory, path)
         }
     }
@@ -191,7 +192,7 @@ package struct POSIXFileSystem: FileSystem {
     package func makeSymbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String
     ) throws(StoreError) {
-        guard symlinkat(target, directory, path) == 0 else {
+        guard retrying({ symlinkat(target, directory, path) }) == 0 else {
             throw failure("symlinkat", directory, path)
         }
     }
@@ -202,7 +203,8 @@ package struct POSIXFileSystem: FileSystem {
         var count = 0
         let target = String(unsafeUninitializedCapacity: 4096) { buffer in
             count = buffer.withMemoryRebound(to: CChar.self) { target in
-                target.baseAddress.map { readlinkat(directory, path, $0, 4096) } ?? -1
+                guard let start = target.baseAddress else { return -1 }
+                return retrying { readlinkat(directory, path, start, 4096) }
             }
             return max(count, 0)
         }
@@ -212,7 +214,7 @@ package struct POSIXFileSystem: FileSystem {
     }
 
     package func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool {
-        if castree_clone(target, source) == 0 { return true }
+        if retrying({ castree_clone(target, source) }) == 0 { return true }
         switch errno {
         case EOPNOTSUPP, ENOTTY, EINVAL, EXDEV, ENOTSUP, EPERM, ENOSYS: return false
         default: throw failure("clone", target)

@@ -78,14 +78,20 @@ extension Index {
     /// Makes what was committed durable.
     func sync(_ connection: Connection) throws(StoreError) {
         guard options.isDurable else { return }
-        try connection.sync()
+        try syncFile(connection)
+    }
+
+    private func syncFile(_ connection: Connection) throws(StoreError) {
+        try fileSystem.sync(directories.root.raw, StoreLayout.index) { () throws(StoreError) in
+            try connection.sync()
+        }
     }
 
     /// Makes an index durable together with all that it counted: some of that may be the work of a killed
     /// process, which no sync has reached.
     func syncAll(_ connection: Connection) throws(StoreError) {
         guard options.isDurable else { return }
-        if try !fileSystem.syncAll(directories.root.raw) { try connection.sync() }
+        if try !fileSystem.syncAll(directories.root.raw) { try syncFile(connection) }
     }
 
     /// Says that the transaction is durable.

@@ -121,7 +121,7 @@ extension VersionStore {
         _ lifecycle: inout Lifecycle, _ rolledBackFrom: inout String?
     ) throws(StoreError) -> String {
         if let current = lifecycle.current, try isUsable(current, lifecycle) { return current }
-        if let target = fallback(besides: lifecycle.current, lifecycle) {
+        if let target = try fallback(besides: lifecycle.current, lifecycle) {
             // Not its fault: it lost objects, or was retired by hand. It is not banned.
             rolledBackFrom = rolledBackFrom ?? lifecycle.current
             lifecycle.activate(target)
@@ -260,7 +260,7 @@ extension VersionStore {
         _ lifecycle: inout Lifecycle, reason: String
     ) throws(StoreError) -> String? {
         guard let from = lifecycle.current else { return nil }
-        guard let target = fallback(besides: from, lifecycle) else { return nil }
+        guard let target = try fallback(besides: from, lifecycle) else { return nil }
         // A current version whose row is gone cannot be banned by content; going back matters more.
         if let content = try store.versionRow(from)?.content {
             lifecycle.ban(from, content: content, reason: reason, at: secondsNow())
@@ -271,11 +271,23 @@ extension VersionStore {
         return target
     }
 
-    private func fallback(besides version: String?, _ lifecycle: Lifecycle) -> String? {
-        lifecycle.fallback(besides: version) {
-            // A candidate that cannot be examined is no candidate; the next one may be.
-            (try? isUsable($0, lifecycle)) ?? false
+    /// - Throws: what the disk reported, if that alone is why there is nothing to go back to: for another
+    ///   moment there may be, and what was never confirmed is not started again because of it.
+    private func fallback(
+        besides version: String?, _ lifecycle: Lifecycle
+    ) throws(StoreError) -> String? {
+        var failure: StoreError?
+        let target = lifecycle.fallback(besides: version) { name in
+            do throws(StoreError) {
+                return try isUsable(name, lifecycle)
+            } catch {
+                // A candidate that cannot be examined is no candidate; the next one may be.
+                if error.cause != nil, error.code != .outOfSpace { failure = failure ?? error }
+                return false
+            }
         }
+        if target == nil, let failure { throw failure }
+        return target
     }
 
     /// Whether a version is known good and no other known good one can be shown.

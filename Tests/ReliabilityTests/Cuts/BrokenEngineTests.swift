@@ -11,16 +11,14 @@ import Testing
         var make: @Sendable (RecordingDisk) -> any FileSystem
         /// Fail each of the syncs in turn, too.
         var failsSyncs = false
-        var mixtures = 2
 
         init(
-            _ name: String, in scenarios: [Scenario], failsSyncs: Bool = false, mixtures: Int = 2,
+            _ name: String, in scenarios: [Scenario], failsSyncs: Bool = false,
             _ change: @escaping @Sendable (inout LyingDisk) -> Void
         ) {
             testDescription = name
             self.scenarios = scenarios
             self.failsSyncs = failsSyncs
-            self.mixtures = mixtures
             make = { disk in
                 var lying = LyingDisk(disk)
                 change(&lying)
@@ -57,7 +55,7 @@ import Testing
         Fault("publishes content before it is durable", in: [.add]) {
             $0.ignoresSyncAll = { $0 == 1 }
         },
-        Fault("shows manifest and tree before they are durable", in: [.add], mixtures: 12) {
+        Fault("shows manifest and tree before they are durable", in: [.add]) {
             $0.ignoresSyncAll = { $0 == 2 }
         },
         Fault("acknowledges before the last syncfs", in: [.add]) {
@@ -78,15 +76,19 @@ import Testing
             $0.afterFailedSync = .triesAgain
         },
         Fault(
-            "deletes content before its version is forgotten", in: [.retireAndCollect], mixtures: 12
+            "deletes content before its version is forgotten", in: [.retireAndCollect]
         ) {
             $0.ignoresSync = { path, _ in path.hasSuffix("/manifests") }
         },
-        Fault("deletes a tree before its hidden name is durable", in: [.replace], mixtures: 12) {
+        Fault("deletes a tree before its hidden name is durable", in: [.replace]) {
             $0.ignoresSync = { path, _ in path.hasSuffix("/versions") }
         },
-        Fault("changes the index unannounced", in: [.collect, .retireAndCollect], mixtures: 12) {
+        Fault("changes the index unannounced", in: [.collect, .retireAndCollect]) {
             $0.ignoresSync = { path, _ in path.hasSuffix("/stamp") }
+        },
+        Fault("does not sync the index", in: [.retire]) { $0.indexSync = .never },
+        Fault("calls the index settled before it is synced", in: [.retire]) {
+            $0.indexSync = .afterTheStamp
         },
         Fault("does not write on after a short write", in: [.add]) { $0.writesHalves = true },
         Fault("offers a release before its objects are durable", in: [.publish]) {
@@ -108,7 +110,6 @@ import Testing
     private func isCaught(_ fault: Fault, in scenario: Scenario) throws -> Bool {
         for sync in fault.failsSyncs ? 1...20 : 0...0 {
             var cuts = PowerCuts(scenario: scenario)
-            cuts.mixtures = fault.mixtures
             cuts.stopsEarly = true
             cuts.fault = { disk in
                 disk.failingSync = sync

@@ -10,6 +10,8 @@ struct LyingDisk: FileSystemWrapper {
     var ignoresSync: @Sendable (_ path: String, _ isDirectory: Bool) -> Bool = { _, _ in false }
     /// The calls of syncfs, from 1, that do nothing.
     var ignoresSyncAll: @Sendable (Int) -> Bool = { _ in false }
+    /// Whether the index is synced never, or only after the stamp that says that it was.
+    var indexSync = IndexSync.asAsked
     /// What is done about a failed sync.
     var afterFailedSync = FailedSync.says
     /// Whether a rename over an existing name removes that first.
@@ -20,7 +22,22 @@ struct LyingDisk: FileSystemWrapper {
     var writesHalves = false
     private let count = Counter()
 
+    private let owed = Owed()
+
     enum FailedSync: Sendable { case says, ignores, triesAgain }
+    enum IndexSync: Sendable { case asAsked, never, afterTheStamp }
+
+    /// The directory of an index that is to be synced.
+    private final class Owed: Sendable {
+        private let directory = Mutex<Int32?>(nil)
+        func note(_ value: Int32) { directory.withLock { $0 = value } }
+        func take() -> Int32? {
+            directory.withLock { value in
+                defer { value = nil }
+                return value
+            }
+        }
+    }
 
     private final class Counter: Sendable {
         private let value = Atomic<Int>(0)
@@ -32,12 +49,30 @@ struct LyingDisk: FileSystemWrapper {
     func sync(_ file: Int32) throws(StoreError) {
         let isDirectory = try base.status(file).kind == .directory
         if ignoresSync(POSIXFileSystem().path(of: file), isDirectory) { return }
-        do throws(StoreError) { try base.sync(file) } catch {
+        try syncing { () throws(StoreError) in try base.sync(file) }
+    }
+
+    private func syncing(_ sync: () throws(StoreError) -> Void) throws(StoreError) {
+        do throws(StoreError) { try sync() } catch {
             switch afterFailedSync {
             case .says: throw error
             case .ignores: return
-            case .triesAgain: try base.sync(file)
+            case .triesAgain: try sync()
             }
+        }
+    }
+
+    func sync(
+        _ directory: Int32, _ path: UnsafePointer<CChar>,
+        by library: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        switch indexSync {
+        case .asAsked:
+            try syncing { () throws(StoreError) in
+                try base.sync(directory, path, by: library)
+            }
+        case .never: return
+        case .afterTheStamp: owed.note(directory)
         }
     }
 
@@ -53,8 +88,14 @@ struct LyingDisk: FileSystemWrapper {
     }
 
     func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
-        let isStaged = POSIXFileSystem().path(of: file).contains("/staging/")
-        guard writesHalves, isStaged else { return try base.write(file, bytes) }
+        let path = POSIXFileSystem().path(of: file)
+        guard writesHalves, path.contains("/staging/") else {
+            try base.write(file, bytes)
+            if path.hasSuffix("/stamp"), let directory = owed.take() {
+                try base.sync(directory, StoreLayout.index) {}
+            }
+            return
+        }
         try base.write(file, UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)]))
     }
 

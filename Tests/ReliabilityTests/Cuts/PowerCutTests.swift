@@ -10,18 +10,18 @@ import Testing
         #expect(tally.points > 3)
         print(
             "power cuts, \(scenario.testDescription): \(tally.points) points, "
-                + "\(tally.states) states, \(tally.distinct) distinct")
+                + "\(tally.ends) of them with each part alone, \(tally.states) states, "
+                + "\(tally.distinct) distinct")
     }
 
     @Test(
         "keeps its promises when a process is killed, another ends its work, and then the power goes",
-        arguments: Scenario.all.filter { !$0.isOnce })
+        arguments: Scenario.all)
     func secondLife(_ scenario: Scenario) throws {
-        let tally = try PowerCuts(scenario: scenario).runTwice(
-            every: scenario.testDescription == Scenario.pull.testDescription ? 4 : 2)
+        let tally = try PowerCuts(scenario: scenario).runTwice()
         #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
         print(
             "second lives, \(scenario.testDescription): \(tally.points) points, "
-                + "\(tally.states) states")
+                + "1 of \(tally.stride) looked at, \(tally.states) states")
     }
 }

@@ -5,8 +5,7 @@ import StorageTestSupport
 /// Runs a verb once, and then cuts the power after each of its changes.
 struct PowerCuts {
     let scenario: Scenario
-    /// States of any part, for each point.
-    var mixtures = 2
+    /// Where bytes are torn.
     var seed: UInt64 = 1
     /// What stands between the engine and the disk: a deliberate fault.
     var fault: (@Sendable (RecordingDisk) -> any FileSystem)?
@@ -17,6 +16,10 @@ struct PowerCuts {
     struct Tally: Sendable {
         var operations = 0
         var points = 0
+        /// The points at which each part is taken away alone, and left alone.
+        var ends = 0
+        /// Of the points of second lives one in so many is looked at.
+        var stride = 1
         var states = 0
         var distinct = 0
         var problems: [String] = []
@@ -24,6 +27,7 @@ struct PowerCuts {
         static func += (left: inout Tally, right: Tally) {
             left.operations += right.operations
             left.points += right.points
+            left.ends += right.ends
             left.states += right.states
             left.distinct += right.distinct
             left.problems += right.problems
@@ -92,12 +96,16 @@ struct PowerCuts {
             }
             let now = isLast ? disk.indexes.count - 1 : disk.steps[point].index
             tally.points += 1
-            let extents = Remains.Extent.allCases + Array(repeating: .any, count: mixtures - 1)
-            for extent in extents {
+            let isEnd = isLast || disk.steps[point].change.isSync
+            if isEnd { tally.ends += 1 }
+            let choices = Choice.all(
+                of: device, saved: saved, now: disk.indexes[now],
+                isEnd: isEnd, turn: point,
+                inOrder: scenario.trustsJournal)
+            for choice in choices {
                 let seed = random.next()
                 let remains = Remains(
-                    device, extent: extent, seed: seed, saved: saved, now: disk.indexes[now],
-                    inOrder: scenario.trustsJournal)
+                    device, choice, seed: seed, saved: saved, now: disk.indexes[now])
                 tally.states += 1
                 var hasher = Hasher()
                 hasher.combine(remains.signature)
@@ -110,7 +118,7 @@ struct PowerCuts {
                 let after = point == 0 ? "the beginning" : disk.steps[point - 1].text
                 tally.problems += problems.map {
                     "\(scenario.testDescription), cut after \(point) of \(disk.steps.count) "
-                        + "(\(after)), left \(extent), seed \(seed): \($0)"
+                        + "(\(after)), left \(choice), seed \(seed): \($0)"
                 }
                 if stopsEarly, !tally.problems.isEmpty { return tally }
             }
@@ -148,41 +156,67 @@ extension Scenario {
 extension PowerCuts {
     /// Kills the process after changes that are not durable yet, lets another do the same to its end, and
     /// then cuts the power: what the second one acknowledges it must have made durable itself.
-    func runTwice(every stride: Int = 1) throws -> Tally {
+    ///
+    /// Of a verb with many points not every one is looked at: see `limit`.
+    func runTwice() throws -> Tally {
         let directory = TemporaryDirectory(inMemory: true)
         let place = try Self.prepared(scenario, in: directory)
         let recording = try record(place)
+        let all = kills(recording)
         var tally = Tally()
-        var device = recording.disk.beginning
-        var saved = recording.disk.indexes.first
-        var seen: Set<Int> = []
-        for (point, step) in recording.disk.steps.enumerated() {
-            device.apply(step.change)
-            if step.savesIndex { saved = recording.disk.indexes[step.index] }
-            guard point % stride == 0, !device.pending.isEmpty else { continue }
-            let next = point + 1
-            let now =
-                next < recording.disk.steps.count
-                ? recording.disk.steps[next].index : recording.disk.indexes.count - 1
-            let killed = Remains(
-                device, extent: .all, seed: 0, saved: saved, now: recording.disk.indexes[now])
-            guard seen.insert(killed.signature).inserted else { continue }
-            tally.points += 1
-            tally.problems += try goOn(
-                killed, device, saved, recording, place, directory, &tally
-            ).map { "\(scenario.testDescription), killed after \(next) (\(step.text)): \($0)" }
+        tally.points = all.count
+        tally.stride = (all.count + Self.limit - 1) / Self.limit
+        for turn in stride(from: 0, to: all.count, by: max(1, tally.stride)) {
+            let (point, killed) = all[turn]
+            tally.problems += try goOn(killed, turn, recording, place, directory, &tally).map {
+                "\(scenario.testDescription), killed after \(point) "
+                    + "(\(recording.disk.steps[point - 1].text)): \($0)"
+            }
         }
         return tally
     }
 
+    /// How many points of a verb get a second life at most.
+    private static let limit = 32
+
+    /// What a killed process leaves, as programs see it, and what of it is durable.
+    private struct Killed {
+        var remains: Remains
+        var device: Device
+        var saved: RecordingDisk.IndexFiles?
+    }
+
+    /// The points after which something is there that is not durable, where that has changed.
+    private func kills(_ recording: Recording) -> [(point: Int, killed: Killed)] {
+        let steps = recording.disk.steps
+        var device = recording.disk.beginning
+        var saved = recording.disk.indexes.first
+        var seen: Set<Int> = []
+        var kills: [(Int, Killed)] = []
+        for (index, step) in steps.enumerated() {
+            device.apply(step.change)
+            if step.savesIndex { saved = recording.disk.indexes[step.index] }
+            guard !device.pending.isEmpty else { continue }
+            let point = index + 1
+            let now =
+                point < steps.count ? steps[point].index : recording.disk.indexes.count - 1
+            let remains = Remains(
+                device, .everything(device), seed: 0, saved: saved,
+                now: recording.disk.indexes[now])
+            guard seen.insert(remains.signature).inserted else { continue }
+            kills.append((point, Killed(remains: remains, device: device, saved: saved)))
+        }
+        return kills
+    }
+
     private func goOn(
-        _ killed: Remains, _ device: Device, _ saved: RecordingDisk.IndexFiles?,
-        _ first: Recording, _ place: Place, _ directory: TemporaryDirectory, _ tally: inout Tally
+        _ killed: Killed, _ turn: Int, _ first: Recording, _ place: Place,
+        _ directory: TemporaryDirectory, _ tally: inout Tally
     ) throws -> [String] {
         let here = place.moved(to: directory.appending("killed"))
         defer { Damage.remove(here.root) }
-        let (restored, nodes) = try killed.build(at: here.root)
-        let disk = RecordingDisk(here.root, resuming: device, on: restored, nodes: nodes)
+        let (restored, nodes) = try killed.remains.build(at: here.root)
+        let disk = RecordingDisk(here.root, resuming: killed.device, on: restored, nodes: nodes)
         do { try scenario.run(here, fault?(disk) ?? disk, true) } catch let error as StoreError {
             // It says that it is done: that, too, is a promise.
             guard scenario.isDone.contains(error.code) else { return ["\(error)"] }
@@ -191,18 +225,29 @@ extension PowerCuts {
         disk.lookAtIndex()
         guard let files = disk.indexes.last else { return [] }
         var problems: [String] = []
+        var after = first.after
+        if let follows = scenario.follows {
+            // What the second one found, seen where looking changes nothing of it.
+            let copy = place.moved(to: directory.appending("found"))
+            defer { Damage.remove(copy.root) }
+            let found = try Facts(copy, copy.open(on: killed.remains.build(at: copy.root).disk))
+            after = try Facts(here, here.open(on: restored))
+            if !follows(found, after) { problems.append("I8: \(found) became \(after)") }
+        }
         let last = disk.steps.lastIndex { $0.savesIndex }
-        let durable = last.map { disk.indexes[disk.steps[$0].index] } ?? saved
-        for extent in [Remains.Extent.none, .any] {
-            let cut = Remains(
-                disk.now, extent: extent, seed: UInt64(tally.states), saved: durable, now: files)
+        let durable = last.map { disk.indexes[disk.steps[$0].index] } ?? killed.saved
+        let choices = Choice.all(
+            of: disk.now, saved: durable, now: files, isEnd: false, turn: turn,
+            inOrder: scenario.trustsJournal)
+        // Nothing, and everything but one part.
+        for choice in [choices.first, choices.last].compactMap(\.self) {
+            let cut = Remains(disk.now, choice, seed: 0, saved: durable, now: files)
             tally.states += 1
             let there = place.moved(to: directory.appending("cut"))
             defer { Damage.remove(there.root) }
             let (disk, _) = try cut.build(at: there.root)
             problems += PromiseCheck(
-                scenario: scenario, before: first.before, after: first.after,
-                isAcknowledged: true
+                scenario: scenario, before: first.before, after: after, isAcknowledged: true
             ).problems(at: there, on: disk, tryingWithoutIndex: false)
         }
         return problems

@@ -148,15 +148,18 @@ struct PromiseCheck {
     /// I8: the verb is repeated to its end, and nothing is left of the first attempt.
     private func finish(_ place: Place, on disk: any FileSystem) throws -> [String] {
         var problems: [String] = []
+        let found = scenario.follows == nil ? nil : try Facts(place, place.open(on: disk))
         do { try scenario.run(place, disk, false) } catch let error as StoreError {
             if !scenario.isDone.contains(error.code) { throw error }
         }
         let store = try place.open(on: disk)
-        if !scenario.isOnce {
-            let facts = try Facts(place, store)
-            if !agrees(facts) { problems.append("I8: expected \(after), found \(facts)") }
-            if try !scenario.isKept(place, store) { problems.append("I8: it is not done") }
+        let facts = try Facts(place, store)
+        if let follows = scenario.follows, let found {
+            if !follows(found, facts) { problems.append("I8: \(found) became \(facts)") }
+        } else if !agrees(facts) {
+            problems.append("I8: expected \(after), found \(facts)")
         }
+        if try !scenario.isKept(place, store) { problems.append("I8: it is not done") }
         if try !scenario.holds(place) { problems.append("what holds at any time does not") }
         try store.store.collect()
         // A repair mends what no collection does; it may find nothing but leftovers.

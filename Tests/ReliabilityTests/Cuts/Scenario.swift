@@ -18,8 +18,9 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     var holds: @Sendable (Place) throws -> Bool = { _ in true }
     /// What repeating it may say when it is done already.
     var isDone: Set<StoreError.Code> = []
-    /// Whether a second time does something else than the first (a second start is not the first).
-    var isOnce = false
+    /// Whether what a second time found may become what it left, where that is something else than what
+    /// the first left (a second start is not the first).
+    var follows: (@Sendable (_ found: Facts, _ left: Facts) -> Bool)?
     /// Damage that is there before; what a check may find until the verb has run.
     var known: Set<Finding.Kind> = []
     /// Whether no version may become incomplete on the way, although there is damage.
@@ -206,7 +207,35 @@ extension Scenario {
             try with("1")(place)
             try place.open().activateAtNextBoot("1")
         },
-        run: verb { _, versions in _ = try versions.boot() }, isOnce: true)
+        run: verb { _, versions in _ = try versions.boot() }, follows: bootFollows)
+
+    /// A start that was recorded and never confirmed is left for the known good version, and banned once;
+    /// one that was not recorded is made.
+    private static func bootFollows(_ found: Facts, _ left: Facts) -> Bool {
+        let before = found.lifecycle
+        let after = left.lifecycle
+        let isUnconfirmed =
+            before.boot.map {
+                $0.version == before.current && !before.knownGood.contains($0.version)
+            } ?? false
+        let bans = (before.bad.map(\.version) + (isUnconfirmed ? ["1"] : [])).sorted()
+        return left.versions == found.versions
+            && after.current == (isUnconfirmed ? "0" : before.pending ?? before.current)
+            && after.pending == nil && after.boot?.version == after.current
+            && after.knownGood == ["0"] && after.bad.map(\.version).sorted() == bans
+            && after.bad.allSatisfy { $0.count == 1 }
+            && left.shown == after.current.map { "versions/" + $0 }
+    }
+
+    static let bootBack = Scenario(
+        testDescription: "boot after a start that nobody confirmed",
+        prepare: { place in
+            try with("1")(place)
+            let versions = try place.open()
+            try versions.activate("1")
+            _ = try versions.boot()
+        },
+        run: verb { _, versions in _ = try versions.boot() }, follows: bootFollows)
 
     static let confirm = Scenario(
         testDescription: "confirm",
@@ -288,7 +317,8 @@ extension Scenario {
 
     static let stores = [
         initialize, put, arrive, suspend, add, register, revise, materialize, checkout, activate,
-        schedule, boot, confirm, rollback, forgive, retire, collect, retireAndCollect, repair,
+        schedule, boot, bootBack, confirm, rollback, forgive, retire, collect, retireAndCollect,
+        repair,
         rebuild,
     ]
 }

@@ -1,92 +1,77 @@
 import CASStore
 import Foundation
 import StorageTestSupport
+import Synchronization
 import Testing
-import VersionTree
 
-/// Every verb, with calls to the disk failing: of each kind the first and the second, with one of the
-/// errors that fit it in turn, if `CASTREE_TEST_ERRORS` is set; every call with every error that fits it
-/// if `CASTREE_TEST_ALL` is (`make errors`).
+/// Every verb, with calls to the disk failing.
+///
+/// Always: of each kind of call the first, and of those that are the first of their kind and place one in
+/// three, with one of the errors that fit it in turn. If
+/// `CASTREE_TEST_ERRORS` is set: of the calls that are alike, in kind and place, the first and the second.
+/// If `CASTREE_TEST_ALL` is (`make errors`): every call with every error that fits it.
 @Suite("A store whose disk reports an error") struct ErrorTests {
-    /// The calls of a run that fail: all of them, or of each kind the first and the second, which stand for
-    /// all.
-    private func calls(
-        _ operations: [FaultyFileSystem.Operation]
-    ) -> [(position: Int, operation: FaultyFileSystem.Operation)] {
-        var seen: [String: Int] = [:]
-        var result: [(Int, FaultyFileSystem.Operation)] = []
-        for (index, operation) in operations.enumerated() {
-            let count = seen[operation.place, default: 0]
-            seen[operation.place] = count + 1
-            if Self.isThorough || count < 2 { result.append((index + 1, operation)) }
-        }
-        return result
-    }
-
+    private static let isThorough =
+        ProcessInfo.processInfo.environment["CASTREE_TEST_ALL"] != nil
     private static let isAsked =
         ProcessInfo.processInfo.environment["CASTREE_TEST_ERRORS"] != nil || isThorough
 
-    private static let isThorough =
-        ProcessInfo.processInfo.environment["CASTREE_TEST_ALL"] != nil
-
-    private final class Bench {
-        let scenario: Scenario
-        let directory = TemporaryDirectory(inMemory: true)
-        let place: Place
-        let beginning: RecordingDisk
-        let before: Facts
-        let after: Facts
-        let operations: [FaultyFileSystem.Operation]
-        var number = 0
-
-        init(_ scenario: Scenario) throws {
-            self.scenario = scenario
-            place = try PowerCuts.prepared(scenario, in: directory)
-            if scenario.testDescription == Scenario.rebuild.testDescription {
-                before = try Facts(place, place.open())
-                try scenario.prepareAgain(place)
-            } else {
-                before = scenario.hasStore ? try Facts(place, place.open()) : Facts()
+    @Test("keeps its promises when the first call of a kind fails, with each error in turn")
+    func slice() throws {
+        let all = Scenario.all
+        let total = Mutex(ErrorBench.Tally())
+        let failures = Mutex<[String]>([])
+        DispatchQueue.concurrentPerform(iterations: all.count) { index in
+            do {
+                let bench = try ErrorBench(all[index])
+                var tally = ErrorBench.Tally()
+                // Of each kind of call the first; of the others, by what they are about, one in three.
+                let calls = bench.calls(1) { $0.place }
+                var kinds: Set<String> = []
+                for (turn, call) in calls.enumerated() {
+                    let kind = "\(call.operation.verb) \(String(describing: call.operation.access))"
+                    guard kinds.insert(kind).inserted || (turn + index) % 3 == 0 else { continue }
+                    let errors = call.operation.fittingErrors
+                    tally += try bench.fail(call, with: errors[(turn + index) % errors.count])
+                }
+                let torn = calls.first { $0.operation.verb == .write }
+                if let torn { tally += try bench.fail(torn, with: ENOSPC, tearing: true) }
+                total.withLock { $0 += tally }
+            } catch {
+                failures.withLock { $0.append("\(all[index].testDescription): \(error)") }
             }
-            beginning = try RecordingDisk(place.root)
-            let disk = FaultyFileSystem()
-            try scenario.run(place, disk, true)
-            operations = disk.operations
-            after = try Facts(place, place.open())
         }
+        let tally = total.withLock(\.self)
+        #expect(failures.withLock(\.self).isEmpty)
+        #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
+        #expect(tally.isSound, "of \(tally.asked) errors only \(tally.firedCount) were met")
+        let names = tally.fired.sorted { $0.key < $1.key }.map {
+            "\($0.value) × \(String(cString: strerror($0.key)))"
+        }
+        if all.count > 20 {
+            let expected: Set = [
+                EIO, ENOSPC, EDQUOT, EROFS, EMFILE, EACCES, EPERM, EMLINK, EXDEV, ENOLCK,
+            ]
+            #expect(Set(tally.fired.keys) == expected)
+        }
+        print(
+            "errors, a slice of \(all.count) verbs: \(tally.asked) asked for, "
+                + "\(tally.firedCount) met, \(tally.refused) refused: \(names.joined(separator: ", "))"
+        )
+    }
 
-        /// Runs the verb on a fresh copy with a fault.
-        func survive(_ fault: FaultyFileSystem.Fault) throws -> [String] {
-            number += 1
-            let here = place.moved(to: directory.appending("run-\(number)"))
-            defer { Damage.remove(here.root) }
-            let files = beginning.indexes.first ?? .absent
-            _ = try Remains(
-                beginning.beginning, extent: .all, seed: 0, saved: files, now: files
-            ).build(at: here.root)
-            // A copied index has another change time, and is made again: here, not under the fault.
-            if scenario.hasStore,
-                scenario.testDescription != Scenario.rebuild.testDescription
-            {
-                _ = try here.open().store.usage()
-            }
-            let disk = FaultyFileSystem()
-            disk.arm(fault)
-            var failure: StoreError?
-            do { try scenario.run(here, disk, true) } catch let error as StoreError {
-                failure = error
-            }
-            let problems = PromiseCheck(
-                scenario: scenario, before: before, after: after, isAcknowledged: failure == nil
-            ).problems(at: here, on: POSIXFileSystem(), tryingWithoutIndex: false)
-            return problems + sentence(failure)
+    @Test("has every error say what failed, on what, why, and what to do")
+    func sentences() {
+        let whole = StoreError(systemCall: "write", errno: EIO, path: "/store/stamp")
+        #expect(whole.gaps == [])
+        for (message, gap) in [
+            ("unable to write: \(String(cString: strerror(EIO))); check the disk", "names no path"),
+            ("unable to write /store/stamp; check the disk", "gives no reason"),
+            ("unable to write /store/stamp: \(String(cString: strerror(EIO)))", "gives no advice"),
+        ] {
+            #expect(StoreError(.io, message, cause: whole.cause).gaps == [gap])
         }
-
-        // Every error is a sentence: what failed, on what.
-        private func sentence(_ failure: StoreError?) -> [String] {
-            guard let failure else { return [] }
-            return failure.message.count > 15 ? [] : ["no sentence: \(failure.message)"]
-        }
+        #expect(StoreError(.io, "something did not work").gaps.count == 2)
     }
 
     @Test(
@@ -94,27 +79,22 @@ import VersionTree
         .enabled(if: isAsked, "takes minutes: set CASTREE_TEST_ERRORS, or make errors"),
         arguments: Scenario.all)
     func failing(_ scenario: Scenario) throws {
-        let bench = try Bench(scenario)
-        var count = 0
-        var problems: [String] = []
-        for (turn, call) in calls(bench.operations).enumerated() {
+        let bench = try ErrorBench(scenario)
+        var tally = ErrorBench.Tally()
+        let calls = bench.calls(Self.isThorough ? .max : 2) { $0.place }
+        for (turn, call) in calls.enumerated() {
             let all = call.operation.fittingErrors
             for number in Self.isThorough ? all : [all[turn % all.count]] {
-                count += 1
-                problems += try bench.survive(.fail(number, at: call.position)).map {
-                    "\(scenario.testDescription), \(String(cString: strerror(number))) at "
-                        + "\(call.position) (\(call.operation.place)): \($0)"
-                }
+                tally += try bench.fail(call, with: number)
             }
             if call.operation.verb == .write {
-                count += 1
-                problems += try bench.survive(.tear(ENOSPC, at: call.position, ofAll: true)).map {
-                    "\(scenario.testDescription), half a write at \(call.position): \($0)"
-                }
+                tally += try bench.fail(call, with: ENOSPC, tearing: true)
             }
         }
-        #expect(problems.isEmpty, "\(problems.prefix(5).joined(separator: "\n"))")
+        #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
+        #expect(tally.isSound, "of \(tally.asked) errors only \(tally.firedCount) were met")
         print(
-            "errors, \(scenario.testDescription): \(bench.operations.count) calls, \(count) errors")
+            "errors, \(scenario.testDescription): \(bench.operations.count) calls, "
+                + "\(tally.asked) errors, \(tally.firedCount) met, \(tally.refused) refused")
     }
 }

@@ -53,6 +53,8 @@ struct Device: Sendable {
         case sync(node: Int)
         case failedSync(node: Int)
         case syncAll
+        /// SQLite's files stand beside the nodes: this changes none.
+        case syncIndex
     }
 
     /// By number; 0 is the root, which is durable.
@@ -100,6 +102,7 @@ struct Device: Sendable {
             for node in nodes.keys { saveBytes(node) }
             for names in pending { commit(names) }
             pending = []
+        case .syncIndex: break
         }
     }
 

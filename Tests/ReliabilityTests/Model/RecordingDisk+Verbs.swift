@@ -29,18 +29,10 @@ extension RecordingDisk {
                 ? known.map { view[$0].content.count } ?? 0 : Int(lseek(file, 0, SEEK_CUR))
             try base.write(file, bytes)
             guard let known else { return }
-            let written = [UInt8](bytes)
             note(
-                .write(node: known, offset: offset, written), "write \(name(of: file))",
-                index: index, saves: Self.settles(written))
+                .write(node: known, offset: offset, [UInt8](bytes)), "write \(name(of: file))",
+                index: index)
         }
-    }
-
-    /// Whether these bytes are a stamp that says that nothing is under way.
-    private static func settles(_ bytes: [UInt8]) -> Bool {
-        guard bytes.starts(with: Array("castree-stamp ".utf8)) else { return false }
-        let fields = String(decoding: bytes.prefix(128), as: UTF8.self).split(separator: " ")
-        return fields.count > 4 && fields[3] == fields[4]
     }
 
     private func name(of file: Int32) -> String {
@@ -97,6 +89,25 @@ extension RecordingDisk {
         }
     }
 
+    /// The one sync that SQLite's files get, but for those of everything.
+    func sync(
+        _ directory: Int32, _ path: UnsafePointer<CChar>,
+        by library: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let name = String(cString: path)
+        guard isIndexName(name) else {
+            throw StoreError(.io, "\(name) is no file of SQLite's: who has it open?")
+        }
+        try alone { (index) throws(StoreError) in
+            syncCount += 1
+            if syncCount == failingSync {
+                droppedIndex = index
+                throw StoreError(systemCall: "fsync", errno: EIO, path: root + "/store/" + name)
+            }
+            note(.syncIndex, "sync \(name)", index: index, saves: index != droppedIndex)
+        }
+    }
+
     func syncAll(_ file: Int32) throws(StoreError) -> Bool {
         try alone { (index) throws(StoreError) in
             syncCount += 1
@@ -104,9 +115,10 @@ extension RecordingDisk {
                 for node in now.unsaved {
                     note(.failedSync(node: node), "failed syncfs", index: index)
                 }
+                droppedIndex = index
                 throw StoreError(systemCall: "syncfs", errno: EIO, path: root)
             }
-            note(.syncAll, "syncfs", index: index, saves: true)
+            note(.syncAll, "syncfs", index: index, saves: index != droppedIndex)
             return true
         }
     }

@@ -5,14 +5,14 @@ import StorageTestSupport
 /// Notes everything that changes a directory of the real disk, in one order over all threads, so that
 /// the disk after a power cut at any moment can be made again.
 ///
-/// Syncs are noted and not made. SQLite reaches its files past the seam: before each change they are
-/// looked at, and kept when they have changed.
+/// Syncs are noted and not made. SQLite changes its files past the seam: before each change they are
+/// looked at, and kept when they have changed. What makes them durable passes through it.
 final class RecordingDisk: FileSystemWrapper, @unchecked Sendable {
     /// One change, and the index as it was just before it.
     struct Step: Sendable {
         var change: Device.Change
         var index: Int
-        /// Whether the index is durable from here on, as far as the engine claims.
+        /// Whether it makes the index durable as it was then.
         var savesIndex: Bool
         /// What was asked of the disk, for messages.
         var text: String
@@ -43,6 +43,8 @@ final class RecordingDisk: FileSystemWrapper, @unchecked Sendable {
     /// Which syncs fail, by number from 1; the kernel then drops what was to be synced.
     var failingSync: Int?
     var syncCount = 0
+    /// The index that a sync could not save: the kernel calls its pages clean, and no later sync writes them.
+    var droppedIndex: Int?
 
     /// Changes that are noted later than they are made: an engine that does things in another order.
     var postpones: (@Sendable (String) -> Bool)?
@@ -201,7 +203,7 @@ final class RecordingDisk: FileSystemWrapper, @unchecked Sendable {
         return isIndexName(last) ? nil : (parent, last)
     }
 
-    private func isIndexName(_ name: String) -> Bool { Self.isIndex(name) }
+    func isIndexName(_ name: String) -> Bool { Self.isIndex(name) }
 
     /// What programs see: also what is noted later.
     var view: Device {

@@ -4,20 +4,6 @@ import StorageTestSupport
 
 /// A state of the disk that a power cut may leave.
 struct Remains: Sendable {
-    /// How much of what no sync has reached is there.
-    enum Extent: Sendable, Hashable, CaseIterable {
-        /// Nothing: the disk was slow.
-        case none
-        /// Everything: the process was killed, and the machine lives.
-        case all
-        /// All names, none of the bytes: delayed allocation.
-        case names
-        /// All names, torn bytes.
-        case torn
-        /// Any part of the names, and of each file none, all or torn bytes.
-        case any
-    }
-
     /// The names and bytes, as saved ones.
     private(set) var device: Device
     private(set) var contents: [Int: FileBytes] = [:]
@@ -25,80 +11,44 @@ struct Remains: Sendable {
     private(set) var index: RecordingDisk.IndexFiles
 
     /// - Parameters:
+    ///   - seed: how bytes are torn.
     ///   - saved: the index as it is durable, or `nil` if nobody knows that it is.
     ///   - now: the index as programs see it.
-    ///   - inOrder: names reach the disk in the order of their changes, as with a journal.
     init(
-        _ device: Device, extent: Extent, seed: UInt64, saved: RecordingDisk.IndexFiles?,
-        now: RecordingDisk.IndexFiles, inOrder: Bool = false
+        _ device: Device, _ choice: Choice, seed: UInt64, saved: RecordingDisk.IndexFiles?,
+        now: RecordingDisk.IndexFiles
     ) {
         var random = SplitMix(state: seed)
-        let chosen: Set<Int> =
-            switch extent {
-            case .none: []
-            case .all, .names, .torn: Set(device.pending.indices)
-            case .any where inOrder:
-                Set(
-                    device.pending.indices.prefix(
-                        .random(in: 0...device.pending.count, using: &random)))
-            case .any: Set(device.pending.indices.filter { _ in Bool.random(using: &random) })
-            }
-        self.device = device.entries(keeping: chosen)
+        self.device = device.entries(keeping: choice.names)
         for number in device.unsaved {
             let node = device[number]
-            let (bytes, mode): (FileBytes, UInt32) =
-                switch extent {
-                case .none: (node.savedContent, node.savedMode)
-                case .names: (node.savedContent, node.mode)
-                case .all: (node.content, node.mode)
-                case .torn: (node.content.torn(over: node.savedContent, &random), node.mode)
-                case .any:
-                    (
-                        [
-                            node.savedContent, node.content,
-                            node.content.torn(over: node.savedContent, &random),
-                        ].randomElement(using: &random) ?? node.savedContent,
-                        Bool.random(using: &random) ? node.mode : node.savedMode
-                    )
+            let bytes = choice.exceptions[number] ?? choice.bytes
+            contents[number] =
+                switch bytes {
+                case .old: node.savedContent
+                case .new: node.content
+                case .torn: node.content.torn(over: node.savedContent, &random)
                 }
-            contents[number] = bytes
-            modes[number] = mode
+            modes[number] =
+                bytes == .old && !choice.keepsModes ? node.savedMode : node.mode
         }
         let old = saved ?? .absent
         index =
-            switch extent {
-            case .none, .names: old
-            case .all: now
-            case .torn: Self.mix(old, now, &random)
-            case .any:
-                switch Int.random(in: 0..<5, using: &random) {
-                case 0: .absent
-                case 1: old
-                case 2: now
-                default: Self.mix(old, now, &random)
-                }
+            switch choice.index {
+            case .absent: .absent
+            case .old: old
+            case .new: now
+            case .torn where old == now: now
+            case .torn:
+                .init(
+                    database: now.mixed(over: old) { _ in Bool.random(using: &random) },
+                    journal: Bool.random(using: &random) ? now.journal : old.journal,
+                    changedAt: now.changedAt)
+            case .pages(let pages):
+                .init(
+                    database: now.mixed(over: old, pages.contains), journal: now.journal,
+                    changedAt: now.changedAt)
             }
-    }
-
-    /// Pages of both, in a file that says it is the newer one.
-    private static func mix(
-        _ old: RecordingDisk.IndexFiles, _ new: RecordingDisk.IndexFiles, _ random: inout SplitMix
-    ) -> RecordingDisk.IndexFiles {
-        guard old != new, let bytes = new.database else { return new }
-        let before = old.database ?? []
-        var mixed: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 4096) {
-            let end = min(start + 4096, bytes.count)
-            let isNew = Bool.random(using: &random)
-            if isNew || end > before.count {
-                mixed += isNew ? bytes[start..<end] : ArraySlice(repeating: 0, count: end - start)
-            } else {
-                mixed += before[start..<end]
-            }
-        }
-        return .init(
-            database: mixed, journal: Bool.random(using: &random) ? new.journal : old.journal,
-            changedAt: new.changedAt)
     }
 
     /// Two states of one number are one state.
