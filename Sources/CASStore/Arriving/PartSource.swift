@@ -47,21 +47,16 @@ struct PartSource {
 
     func remove() throws(StoreError) { try store.fileSystem.removeIfPresent(staging, name) }
 
-    /// Removes the notes of parts that are not there.
+    /// Removes what is the note of a part that is not there.
     ///
     /// A part is there before its note, so no writer is in the way; one that has just begun would only
     /// begin again.
-    static func removeOrphans(_ store: Store) throws(StoreError) {
+    static func removeOrphan(_ name: String, _ store: Store) throws(StoreError) {
         let staging = store.directories.staging.raw
-        var orphans: [String] = []
-        try store.fileSystem.list(staging) { (entry, _) throws(StoreError) in
-            let name = String(cString: entry)
-            guard let part = part(of: name), try store.fileSystem.status(staging, part) == nil
-            else { return true }
-            orphans.append(name)
-            return true
+        guard let part = part(of: name), try store.fileSystem.status(staging, part) == nil else {
+            return
         }
-        for name in orphans { try store.fileSystem.removeIfPresent(staging, name) }
+        try store.fileSystem.removeIfPresent(staging, name)
     }
 
     /// The name of the part that a note is about, also of one that was never finished.

@@ -94,11 +94,14 @@ extension Store {
     /// Files named by an address, directly in a directory.
     func leftovers(
         in directory: Int32, _ reason: CollectionPlan.Reason,
+        besides others: (String) throws(StoreError) -> Void = { (_) throws(StoreError) in },
         where isUnwanted: (ObjectID) throws(StoreError) -> Bool
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         var found: [CollectionPlan.Garbage] = []
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
-            guard kind != .directory, let address = ObjectID(String(cString: entry)),
+            let name = String(cString: entry)
+            if ObjectID(name) == nil { try others(name) }
+            guard kind != .directory, let address = ObjectID(name),
                 let status = try fileSystem.status(directory, entry), status.kind == .regular,
                 try isUnwanted(address)
             else { return true }
@@ -126,8 +129,11 @@ extension Store {
         removing: Bool
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         let staging = directories.staging.raw
-        if removing { try PartSource.removeOrphans(self) }
-        return try leftovers(in: staging, .partial) { (address) throws(StoreError) in
+        let others: (String) throws(StoreError) -> Void = { (name) throws(StoreError) in
+            if removing { try PartSource.removeOrphan(name, self) }
+        }
+        return try leftovers(in: staging, .partial, besides: others) {
+            (address) throws(StoreError) in
             let known = try self.index { (index) throws(StoreError) in
                 try index.read { (connection) throws(StoreError) in
                     try index.object(address, connection)
