@@ -43,11 +43,16 @@ package final class ContentDigests {
     }
 }
 
+extension Label {
+    /// Whether the digests of a content have another one by the same algorithm.
+    package func isContradicted(by digests: [Label]) -> Bool {
+        digests.contains { $0.algorithm == algorithm && $0.bytes != bytes }
+    }
+}
+
 extension [Label] {
     /// The first of these labels that the digests of a content contradict.
-    func firstContradicted(by digests: [Label]) -> Label? {
-        first { label in
-            digests.contains { $0.algorithm == label.algorithm && $0.bytes != label.bytes }
-        }
+    package func firstContradicted(by digests: [Label]) -> Label? {
+        first { $0.isContradicted(by: digests) }
     }
 }

@@ -131,7 +131,7 @@ struct KnownContent {
         if isEnough, file.labels.isEmpty { return true }
         // Nothing to read for: its address says it, or nothing would.
         if !file.checks.isEmpty, file.checks.allSatisfy({ $0.isAddress(candidate) }) { return true }
-        guard isEnough || file.canBeProved else { return false }
+        guard isEnough || file.isProvable else { return false }
         let own = try digests.of(candidate)
         var isProved = false
         for check in file.checks {
@@ -154,19 +154,6 @@ extension ContentCheck {
     fileprivate func isAddress(_ address: ObjectID) -> Bool {
         guard case .digest(let label) = self else { return false }
         return label.algorithm == .sha256 && label.bytes == address.bytes
-    }
-}
-
-extension ReleaseFile {
-    /// Whether some digest of the bytes could prove that they are its content.
-    fileprivate var canBeProved: Bool {
-        checks.contains { check in
-            switch check {
-            case .digest(let label): label.algorithm.identifiesContent
-            case .meteorLabel: true
-            case .entityTag, .unknownDigest: false
-            }
-        }
     }
 }
 

@@ -54,7 +54,7 @@ struct StoredDigests {
         for file in release.files {
             guard let address = file.address, file.hasLabelsBesidesAddress else { continue }
             let digests = try of(address)
-            if let label = file.labels.first(where: { $0.isContradicted(by: digests) }) {
+            if let label = file.labels.firstContradicted(by: digests) {
                 throw StoreError(
                     .badRelease,
                     "release \(shortened(release.publisherVersion)) is refused: the content of "
@@ -62,12 +62,5 @@ struct StoredDigests {
                         + "\(label.algorithm.rawValue) than the release says")
             }
         }
-    }
-}
-
-extension Label {
-    /// Whether digests of content have another one by the same algorithm.
-    func isContradicted(by digests: [Label]) -> Bool {
-        digests.contains { $0.algorithm == algorithm && $0 != self }
     }
 }

@@ -176,7 +176,7 @@ extension Release {
 
 extension ReleaseFile {
     /// Whether an address or a digest proves its content.
-    fileprivate var isProvable: Bool {
+    var isProvable: Bool {
         if address != nil { return true }
         return checks.contains { check in
             switch check {
