@@ -112,6 +112,27 @@ struct LateAnswerTests {
         exchanges.all[1].answer(TestHandler.text(200, Array("right".utf8)))
         #expect(second.response()?.body == Array("right".utf8))
     }
+
+    @Test("keeps nothing of a server that has stopped, whoever still holds the request")
+    func released() async throws {
+        let exchanges = Sink<Exchange>()
+        weak var handlersOwn: Sink<String>?
+        do {
+            let own = Sink<String>()
+            handlersOwn = own
+            let server = try server(exchanges, own)
+            let client = try server.client()
+            client.send(get("/later"))
+            wait { exchanges.all.count == 1 }
+            server.server.stop(within: 0)
+            await server.server.waitUntilStopped()
+        }
+        // The loop's thread may have a moment left.
+        let end = ContinuousClock.now + .seconds(60)
+        while handlersOwn != nil, ContinuousClock.now < end { sched_yield() }
+        #expect(handlersOwn == nil)
+        exchanges.all.first?.answer(TestHandler.text(200, []))
+    }
 }
 
 @Suite("A server that stops")

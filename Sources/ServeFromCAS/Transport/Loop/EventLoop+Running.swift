@@ -18,6 +18,15 @@ extension EventLoop {
         }
         endSubmitting()
         for work in takeSubmitted() { work(self) }
+        letGo()
+    }
+
+    /// Forgets whom the loop served.
+    ///
+    /// Who holds a request that nobody answered holds the loop, and may be held in turn by what the loop served.
+    private func letGo() {
+        acceptors = []
+        attachments = [:]
     }
 
     /// Does what was submitted, and a few rounds of what that led to.
