@@ -223,13 +223,18 @@ def retire(world, chance):
             world.book.note(version, GONE)
         elif ending[0] == 3 and before != THERE:
             world.book.note(version, GONE)
-        elif ending[0] == 1 and ending[2].strip() == PINNED.format(version):
+        elif ending[0] == 1 and _refusal(ending[2]) == PINNED.format(version):
             # Right only if a server is there that was there already when the version was current.
             if not world.servers.may_show(world.book.left_at(version), began):
                 world.wrong(words, [f"refused, though no server can show it: {ending[2]}"])
             world.note("refused")
         else:
             world.wrong(words, [f"it ends with status {ending[0]}, and was {before}: {ending[2]}"])
+
+
+def _refusal(errors):
+    """Why a command does nothing, without its warnings: it may also have found the index of one that was killed."""
+    return "\n".join(line for line in errors.splitlines() if not line.startswith("castree: warning: "))
 
 
 def checkout(world, chance):

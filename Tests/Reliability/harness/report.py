@@ -24,7 +24,8 @@ class Report:
     def fail(self, where, complaints):
         self.failures += 1
         for complaint in complaints:
-            print(f"FAIL {self.suite} {where}: {complaint}", flush=True)
+            # One line each: what a program said may have several, and the last often tells why.
+            print(f"FAIL {self.suite} {where}: {' | '.join(complaint.strip().splitlines())}", flush=True)
 
     def end(self, *extra, may_be_nothing=False):
         """Prints the line of figures; returns the exit status. To have done nothing at all is a failure."""
