@@ -101,6 +101,8 @@ let package = Package(
         .target(
             name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
             path: "Tests/StorageTestSupport", swiftSettings: settings),
+        .target(
+            name: "SocketTestSupport", path: "Tests/SocketTestSupport", swiftSettings: settings),
         .target(name: "CallCounter", path: "Tests/CallCounter"),
         // Lets a program's system calls fail, one by one; the suites in Tests/Reliability use it.
         .executableTarget(name: "callfault", path: "Tests/Reliability/CallFault"),
@@ -118,7 +120,8 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),
         .testTarget(
-            name: "CommandTests", dependencies: ["castree", "castree-pull", "fsck"],
+            name: "CommandTests",
+            dependencies: ["SocketTestSupport", "castree", "castree-pull", "fsck"],
             swiftSettings: settings),
         .testTarget(
             name: "StressTests",
@@ -129,8 +132,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "VersionTreeTests",
-            dependencies: ["StorageTestSupport", "VersionTree", "CASStore", "StrictJSON"],
-            swiftSettings: settings),
+            dependencies: [
+                "StorageTestSupport", "SocketTestSupport", "VersionTree", "CASStore", "StrictJSON",
+            ], swiftSettings: settings),
         .testTarget(
             name: "UsagePageTests",
             dependencies: [
@@ -139,8 +143,8 @@ let package = Package(
         .testTarget(
             name: "HotPushTests",
             dependencies: [
-                "StorageTestSupport", "HotPush", "CurlTransport", "VersionTree", "CASStore",
-                "StrictJSON",
+                "StorageTestSupport", "SocketTestSupport", "HotPush", "CurlTransport",
+                "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
             name: "FuzzTests",
@@ -150,13 +154,14 @@ let package = Package(
         .testTarget(
             name: "ReliabilityTests",
             dependencies: [
-                "StorageTestSupport", "ServeFromCAS", "HotPush", "VersionTree", "CASStore",
-                "StrictJSON",
+                "StorageTestSupport", "SocketTestSupport", "ServeFromCAS", "HotPush",
+                "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
             name: "ServeFromCASTests",
             dependencies: [
-                "StorageTestSupport", "ServeFromCAS", "VersionTree", "CASStore", "StrictJSON",
+                "StorageTestSupport", "SocketTestSupport", "ServeFromCAS", "VersionTree",
+                "CASStore", "StrictJSON",
             ], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

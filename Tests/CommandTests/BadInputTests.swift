@@ -1,4 +1,5 @@
 import Foundation
+import SocketTestSupport
 import Testing
 
 // What goes wrong around a command: a clear sentence, the exit status of the contract, nothing half done.
@@ -49,7 +50,7 @@ import Testing
         func make(in directory: String) throws {
             switch self {
             case .pipe: #expect(mkfifo(directory + "/pipe", 0o644) == 0)
-            case .listener: try bindSocket(directory + "/socket")
+            case .listener: try TestSocket.leave(at: directory + "/socket")
             // 1:5 is /dev/zero: whoever reads it never ends.
             case .device:
                 #expect(mknod(directory + "/zero", S_IFCHR | 0o644, dev_t(1 << 8 | 5)) == 0)
@@ -68,20 +69,6 @@ import Testing
                     directory + "/" + Array(repeating: "d", count: 130).joined(separator: "/")
                 try FileManager.default.createDirectory(
                     atPath: deep, withIntermediateDirectories: true)
-            }
-        }
-
-        private func bindSocket(_ path: String) throws {
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            try #require(path.utf8.count < 100)
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-            let file = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-            defer { close(file) }
-            withUnsafePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    #expect(bind(file, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0)
-                }
             }
         }
 

@@ -1,25 +1,10 @@
 #if os(Linux)
     import Foundation
     import Glibc
+    import SocketTestSupport
     import Testing
 
     @Suite struct FloodTests {
-        private func connected(_ port: UInt16) throws -> Int32 {
-            let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            try #require(raw >= 0)
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = port.bigEndian
-            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            let result = withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-                }
-            }
-            try #require(result == 0)
-            return raw
-        }
-
         private func peakMemory(_ process: Int32) throws -> Int {
             let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
             let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
@@ -38,7 +23,7 @@
             let requests = Array(String(repeating: request, count: 1000).utf8)
             var clients: [Int32] = []
             defer { for client in clients { close(client) } }
-            for _ in 0..<100 { clients.append(try connected(served.port)) }
+            for _ in 0..<100 { clients.append(try TestSocket.connected(to: served.port)) }
             // In turn, and never waiting: 100 clients ask for 16 MB and more each.
             var asked = 0
             for _ in 0..<4 {

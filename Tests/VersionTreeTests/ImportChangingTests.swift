@@ -1,5 +1,6 @@
 import CASStore
 import Foundation
+import SocketTestSupport
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -89,7 +90,7 @@ import VersionTree
         "changes in place": { path in try? writeFile(path + "/d/file", "BEFORE") },
         "becomes a socket": { path in
             unlink(path + "/d/file")
-            makeSocket(path + "/d/file")
+            #expect(throws: Never.self) { try TestSocket.leave(at: path + "/d/file") }
         },
         "vanishes": { path in unlink(path + "/d/file") },
         "becomes a fifo": { path in
@@ -202,23 +203,5 @@ import VersionTree
         #expect(hasActed.with { $0 })
         #expect(try snapshot(temporary.path + "/staging").isEmpty)
         try temporary.expectClean()
-    }
-}
-
-/// Puts a socket at a path.
-private func makeSocket(_ path: String) {
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-    #if canImport(Glibc)
-        let file = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    #else
-        let file = socket(AF_UNIX, SOCK_STREAM, 0)
-    #endif
-    defer { close(file) }
-    withUnsafePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            #expect(bind(file, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0)
-        }
     }
 }

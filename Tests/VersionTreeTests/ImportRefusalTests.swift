@@ -1,5 +1,6 @@
 import CASStore
 import Foundation
+import SocketTestSupport
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -51,23 +52,9 @@ import VersionTree
     }
 
     @Test func `refuses a socket`() throws {
-        func bindSocket(_ path: String) {
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            withUnsafeMutableBytes(of: &address.sun_path) {
-                $0.copyBytes(from: path.utf8.prefix(100))
-            }
-            let file = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-            defer { close(file) }
-            withUnsafePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    #expect(bind(file, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0)
-                }
-            }
-        }
-        try refuse(naming: "d/sock") { bindSocket($0 + "/d/sock") }
+        try refuse(naming: "d/sock") { try TestSocket.leave(at: $0 + "/d/sock") }
         try refuse(naming: "d/link", follows: true) {
-            bindSocket($0 + "/../sock")
+            try TestSocket.leave(at: $0 + "/../sock")
             symlink("../../sock", $0 + "/d/link")
         }
     }

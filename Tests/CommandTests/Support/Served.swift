@@ -1,4 +1,5 @@
 import Foundation
+import SocketTestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -96,24 +97,8 @@ final class Served {
     }
 
     private static func exchange(_ port: UInt16, _ request: String) throws -> String {
-        #if canImport(Glibc)
-            let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #else
-            let raw = socket(AF_INET, SOCK_STREAM, 0)
-        #endif
+        let raw = try TestSocket.connected(to: port)
         defer { close(raw) }
-        var limit = timeval(tv_sec: 120, tv_usec: 0)
-        setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let isConnected = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
-        guard isConnected else { throw POSIXError(.ECONNREFUSED) }
         let bytes = Array(request.utf8)
         guard write(raw, bytes, bytes.count) == bytes.count else { throw POSIXError(.EIO) }
         var answer = Data()

@@ -1,3 +1,5 @@
+import SocketTestSupport
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Darwin)
@@ -8,16 +10,16 @@
 enum OriginSocket {
     /// A listener on a port of the IPv4 loopback; nil if the port is taken.
     static func listen(_ port: UInt16) -> Int32? {
-        let raw = make()
+        let raw = TestSocket.make()
         guard raw >= 0 else { return nil }
         // Children of other tests must not keep the port.
         _ = fcntl(raw, F_SETFD, FD_CLOEXEC)
         set(raw, SOL_SOCKET, SO_REUSEADDR)
-        let result = withAddress(port) { bind(raw, $0, $1) }
+        let hasPort = TestSocket.bind(raw, to: port)
         #if canImport(Glibc)
-            let isListening = result == 0 && Glibc.listen(raw, 128) == 0
+            let isListening = hasPort && Glibc.listen(raw, 128) == 0
         #else
-            let isListening = result == 0 && Darwin.listen(raw, 128) == 0
+            let isListening = hasPort && Darwin.listen(raw, 128) == 0
         #endif
         guard isListening else {
             close(raw)
@@ -28,32 +30,10 @@ enum OriginSocket {
 
     /// Whether somebody accepts connections on a port of the IPv4 loopback.
     static func isListening(_ port: UInt16) -> Bool {
-        let raw = make()
+        let raw = TestSocket.make()
         guard raw >= 0 else { return false }
         defer { close(raw) }
-        return withAddress(port) { connect(raw, $0, $1) } == 0
-    }
-
-    private static func make() -> Int32 {
-        #if canImport(Glibc)
-            socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #else
-            socket(AF_INET, SOCK_STREAM, 0)
-        #endif
-    }
-
-    private static func withAddress(
-        _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
-    ) -> Int32 {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        return withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
+        return TestSocket.connect(raw, to: port)
     }
 
     static func accept(_ listener: Int32) -> Int32 {
@@ -68,9 +48,7 @@ enum OriginSocket {
         #if canImport(Darwin)
             set(raw, SOL_SOCKET, SO_NOSIGPIPE)
         #endif
-        var limit = timeval(tv_sec: 120, tv_usec: 0)
-        setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        setsockopt(raw, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        TestSocket.limitPatience(raw)
         return raw
     }
 

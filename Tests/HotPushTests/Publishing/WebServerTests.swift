@@ -1,6 +1,7 @@
 import CASStore
 import Foundation
 import HotPush
+import SocketTestSupport
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -113,18 +114,9 @@ final class NginxServer {
     }
 
     private static func freePort() throws -> Int {
-        let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let raw = TestSocket.make()
         defer { close(raw) }
-        var place = sockaddr_in()
-        place.sin_family = sa_family_t(AF_INET)
-        place.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafeMutablePointer(to: &place) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(raw, $0, length) == 0 ? getsockname(raw, $0, &length) : -1
-            }
-        }
-        guard result == 0 else { throw POSIXError(.EADDRINUSE) }
-        return Int(UInt16(bigEndian: place.sin_port))
+        guard TestSocket.bind(raw, to: 0) else { throw POSIXError(.EADDRINUSE) }
+        return Int(TestSocket.port(of: raw))
     }
 }

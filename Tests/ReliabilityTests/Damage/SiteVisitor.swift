@@ -1,5 +1,6 @@
 import CASStore
 import Foundation
+import SocketTestSupport
 import Testing
 import VersionTree
 
@@ -83,24 +84,8 @@ private struct Answer {
 
 /// Everything that a server sends in answer to a request that ends the connection.
 private func received(_ request: String, port: UInt16, _ path: String) throws -> [UInt8] {
-    #if canImport(Glibc)
-        let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    #else
-        let raw = socket(AF_INET, SOCK_STREAM, 0)
-    #endif
+    let raw = try TestSocket.connected(to: port)
     defer { close(raw) }
-    var limit = timeval(tv_sec: 120, tv_usec: 0)
-    setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    let connected = withUnsafePointer(to: &address) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-        }
-    }
-    try #require(connected == 0)
     let bytes = Array(request.utf8)
     try #require(send(raw, bytes, bytes.count, 0) == bytes.count)
     var all: [UInt8] = []

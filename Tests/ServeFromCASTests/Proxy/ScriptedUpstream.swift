@@ -1,4 +1,5 @@
 import CASStore
+import SocketTestSupport
 import Synchronization
 import Testing
 
@@ -167,21 +168,8 @@ final class BoundPort: Sendable {
     private let raw: Int32
 
     init() throws {
-        #if canImport(Glibc)
-            raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #else
-            raw = socket(AF_INET, SOCK_STREAM, 0)
-        #endif
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let raw = raw
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard result == 0 else { throw StoreError(.io, "no port") }
+        raw = TestSocket.make()
+        guard TestSocket.bind(raw, to: 0) else { throw StoreError(.io, "no port") }
         port = Socket.port(of: raw)
     }
 

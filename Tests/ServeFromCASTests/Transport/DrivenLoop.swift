@@ -1,4 +1,5 @@
 import CASStore
+import SocketTestSupport
 import Testing
 
 @testable import ServeFromCAS
@@ -30,23 +31,9 @@ final class DrivenLoop {
         // Before the connection is made: the window is agreed on then.
         Self.set(listener, SO_SNDBUF, sendBuffer)
         Self.set(listener, SO_RCVBUF, 16 << 10)
-        #if canImport(Glibc)
-            let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #else
-            let raw = socket(AF_INET, SOCK_STREAM, 0)
-        #endif
-        client = raw
+        client = TestSocket.make()
         Self.set(client, SO_RCVBUF, receiveBuffer)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = Socket.port(of: listener).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        try #require(result == 0)
+        try #require(TestSocket.connect(client, to: Socket.port(of: listener)))
         var accepted: Int32?
         let end = ContinuousClock.now + .seconds(60)
         while accepted == nil, ContinuousClock.now < end {

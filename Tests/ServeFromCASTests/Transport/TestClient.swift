@@ -1,5 +1,6 @@
 import CASStore
 import ServeFromCAS
+import SocketTestSupport
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -21,47 +22,15 @@ final class TestClient {
 
     /// Connects to `::1`; `nil` where the system has no IPv6.
     init?(port6 port: UInt16) throws {
-        #if canImport(Glibc)
-            raw = socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
-        #else
-            raw = socket(AF_INET6, SOCK_STREAM, 0)
-        #endif
-        var limit = timeval(tv_sec: 120, tv_usec: 0)
-        setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        var address = sockaddr_in6()
-        address.sin6_family = sa_family_t(AF_INET6)
-        address.sin6_port = port.bigEndian
-        address.sin6_addr = in6addr_loopback
-        let raw = raw
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in6>.size))
-            }
+        do {
+            raw = try TestSocket.connected(to: port, isIPv6: true)
+        } catch let refusal as TestSocket.Refusal {
+            if [EAFNOSUPPORT, EADDRNOTAVAIL, ENETUNREACH].contains(refusal.number) { return nil }
+            throw refusal
         }
-        if result == 0 { return }
-        if [EAFNOSUPPORT, EADDRNOTAVAIL, ENETUNREACH].contains(errno) { return nil }
-        throw StoreError(.io, "unable to connect to port \(port) of ::1")
     }
 
-    init(port: UInt16) throws {
-        #if canImport(Glibc)
-            raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #else
-            raw = socket(AF_INET, SOCK_STREAM, 0)
-        #endif
-        var limit = timeval(tv_sec: 120, tv_usec: 0)
-        setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard result == 0 else { throw StoreError(.io, "unable to connect to port \(port)") }
-    }
+    init(port: UInt16) throws { raw = try TestSocket.connected(to: port) }
 
     deinit { close(raw) }
 
