@@ -44,3 +44,23 @@ struct KnownFormat: ReleaseFormat {
         return .release(try read(bytes, context))
     }
 }
+
+extension PullingFixture {
+    /// Serves a version for ``KnownFormat``, and forgets what was asked for before.
+    func offer(_ version: String, _ contents: [String: Content]) {
+        var all = contents
+        all["/version.txt"] = Content(version)
+        origin.replaceAll(all)
+        origin.forgetRequests()
+    }
+
+    /// What was asked for since something was offered, but for the version.
+    var asked: [String] { origin.requests.map(\.path).filter { $0 != "/version.txt" } }
+
+    /// Pulls in such a format.
+    func run(_ format: KnownFormat, parallel: Int = 4) throws -> PullReport {
+        var options = Self.options
+        options.reader = format
+        return try run(options, parallel: parallel)
+    }
+}

@@ -9,23 +9,10 @@ import VersionTree
 
     init() throws { fixture = try PullingFixture() }
 
-    private func serve(_ version: String, _ contents: [String: Content]) {
-        var all = contents
-        all["/version.txt"] = Content(version)
-        fixture.origin.replaceAll(all)
-        fixture.origin.forgetRequests()
-    }
-
     private func run(_ files: ReleaseFile...) throws -> PullReport {
         var format = KnownFormat()
         format.files = files
-        var options = PullingFixture.options
-        options.reader = format
-        return try fixture.run(options)
-    }
-
-    private var asked: [String] {
-        fixture.origin.requests.map(\.path).filter { $0 != "/version.txt" }
+        return try fixture.run(format)
     }
 
     @Test(
@@ -35,25 +22,25 @@ import VersionTree
         ], [true, false])
     func wrong(_ algorithm: DigestAlgorithm, isHere: Bool) throws {
         if isHere {
-            serve("1", ["/app.js": Content("run(1)")])
+            fixture.offer("1", ["/app.js": Content("run(1)")])
             _ = try run(labelled("app.js", address: "run(1)"))
         }
-        serve("2", ["/app.js": Content("run(1)")])
+        fixture.offer("2", ["/app.js": Content("run(1)")])
         let wrong = try labelled("app.js", address: "run(1)", label(algorithm, "run(2)"))
         let error = try #require(throws: StoreError.self) { try run(wrong) }
         let isKnown = isHere || algorithm == .sha256
         #expect(error.code == (isKnown ? .badRelease : .mismatch), "\(error)")
-        #expect(asked.isEmpty == isKnown)
+        #expect(fixture.asked.isEmpty == isKnown)
         #expect(error.message.contains("app.js"))
-        serve("2", ["/app.js": Content("run(1)")])
+        fixture.offer("2", ["/app.js": Content("run(1)")])
         _ = try run(labelled("app.js", address: "run(1)", label(algorithm, "run(1)")))
-        #expect(asked == (isHere ? [] : ["/app.js"]))
+        #expect(fixture.asked == (isHere ? [] : ["/app.js"]))
         try fixture.expectClean()
     }
 
     @Test("of any file of one content is held against it")
     func shared() throws {
-        serve("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
+        fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
         let files = [
             try labelled("a", address: "run(1)", label(.md5, "run(1)")),
             try labelled("b", address: "run(1)", label(.sha1, "run(2)")),
@@ -67,16 +54,16 @@ import VersionTree
     @Test(
         "beside another one of the same content and algorithm is refused before anything is asked")
     func two() throws {
-        serve("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
+        fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
         let files = [
             try labelled("a", address: "run(1)", label(.md5, "run(1)")),
             try labelled("b", address: "run(1)", label(.md5, "run(2)")),
         ]
         let error = try #require(throws: StoreError.self) { try run(files[0], files[1]) }
-        #expect(error.code == .badRelease && asked.isEmpty)
+        #expect(error.code == .badRelease && fixture.asked.isEmpty)
         let both = try labelled("c", label(.md5, "run(1)"), label(.md5, "run(2)"))
         #expect(throws: StoreError.self) { try run(both) }
-        #expect(asked.isEmpty)
+        #expect(fixture.asked.isEmpty)
     }
 
     @Test("that a manifest gives to other content does not make that the content of a release")
@@ -89,48 +76,48 @@ import VersionTree
                 version: VersionName("other"), ordinal: 1, createdAt: 0, entries: [entry],
                 foreign: []))
         try fixture.device.add("filling", ["anything": "evil()"])
-        serve("1", ["/app.js": Content("run(1)")])
+        fixture.offer("1", ["/app.js": Content("run(1)")])
         _ = try run(labelled("app.js", label(.sha512, "run(1)")))
-        #expect(asked == ["/app.js"])
+        #expect(fixture.asked == ["/app.js"])
         #expect(try fixture.tree("1") == ["app.js": "run(1)"])
     }
 
     @Test("is not enough where another one of the same file is against it")
     func contradicted() throws {
-        serve("1", ["/app.js": Content("run(1)")])
+        fixture.offer("1", ["/app.js": Content("run(1)")])
         _ = try run(labelled("app.js", label(.sha512, "run(1)")))
-        serve("2", ["/app.js": Content("run(1)")])
+        fixture.offer("2", ["/app.js": Content("run(1)")])
         let error = try #require(throws: StoreError.self) {
             try run(labelled("app.js", label(.sha512, "run(1)"), label(.sha1, "run(2)")))
         }
-        #expect(error.code == .mismatch && asked.contains("/app.js"))
+        #expect(error.code == .mismatch && fixture.asked.contains("/app.js"))
     }
 
     @Test("finds content that is here, whatever its manifest says of it")
     func found() throws {
         try fixture.device.add("0", ["old/app.js": "run(1)"])
-        serve("1", [:])
+        fixture.offer("1", [:])
         _ = try run(labelled("app.js", label(.sha256, "run(1)")))
-        #expect(asked.isEmpty)
+        #expect(fixture.asked.isEmpty)
         #expect(try fixture.tree("1") == ["app.js": "run(1)"])
         var sized = try labelled("app.js", label(.sha384, "run(1)"))
         sized.byteCount = 6
-        serve("2", [:])
+        fixture.offer("2", [:])
         _ = try run(sized)
-        #expect(asked.isEmpty)
+        #expect(fixture.asked.isEmpty)
     }
 
     @Test("of content whose URL never changes is held against what stands in its place")
     func immutable() throws {
-        serve("1", ["/app.js": Content("run(1)")])
+        fixture.offer("1", ["/app.js": Content("run(1)")])
         var app = try labelled("app.js")
         app.hasImmutableSource = true
         _ = try run(app)
-        serve("2", [:])
+        fixture.offer("2", [:])
         app.checks = [.digest(try label(.crc32, "run(1)"))]
         _ = try run(app)
-        #expect(asked.isEmpty)
-        serve("3", ["/app.js": Content("run(2)")])
+        #expect(fixture.asked.isEmpty)
+        fixture.offer("3", ["/app.js": Content("run(2)")])
         app.checks = [.digest(try label(.crc32, "run(2)"))]
         _ = try run(app)
         #expect(try fixture.tree("3") == ["app.js": "run(2)"])

@@ -21,54 +21,38 @@ private func file(
 
     init() throws { fixture = try PullingFixture() }
 
-    private func serve(_ version: String, _ contents: [String: Content]) {
-        var all = contents
-        all["/version.txt"] = Content(version)
-        fixture.origin.replaceAll(all)
-    }
-
-    private func run(_ format: KnownFormat) throws -> PullReport {
-        var options = PullingFixture.options
-        options.reader = format
-        return try fixture.run(options)
-    }
-
     private func failure(_ format: KnownFormat) throws -> StoreError {
-        try #require(throws: StoreError.self) { try run(format) }
-    }
-
-    private var asked: [String] {
-        fixture.origin.requests.map(\.path).filter { $0 != "/version.txt" }
+        try #require(throws: StoreError.self) { try fixture.run(format) }
     }
 
     @Test("are asked one after the other when one does not have it")
     func absent() throws {
-        serve("1", ["/b": Content("run(1)")])
-        #expect(try run(KnownFormat(file("a", "b"))).objects == 1)
-        #expect(asked == ["/a", "/b"])
+        fixture.offer("1", ["/b": Content("run(1)")])
+        #expect(try fixture.run(KnownFormat(file("a", "b"))).objects == 1)
+        #expect(fixture.asked == ["/a", "/b"])
         #expect(try fixture.tree("1") == ["app.js": "run(1)"])
         try fixture.expectClean()
     }
 
     @Test("all fail before the pull does, and the last one's error is told")
     func allAbsent() throws {
-        serve("1", [:])
+        fixture.offer("1", [:])
         #expect(try failure(KnownFormat(file("a", "b"))).code == .notFound)
-        #expect(asked == ["/a", "/b"])
+        #expect(fixture.asked == ["/a", "/b"])
     }
 
     @Test("take turns while they are in trouble")
     func trouble() throws {
-        serve("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
+        fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
         fixture.origin.always(.status(503, retryAfter: nil), on: "/a")
         fixture.origin.play([.status(503, retryAfter: nil)], on: "/b")
-        _ = try run(KnownFormat(file("a", "b")))
-        #expect(asked.prefix(2) == ["/a", "/b"] && asked.last == "/b")
+        _ = try fixture.run(KnownFormat(file("a", "b")))
+        #expect(fixture.asked.prefix(2) == ["/a", "/b"] && fixture.asked.last == "/b")
     }
 
     @Test("are each tried as often as a single one would be")
     func attempts() throws {
-        serve("1", [:])
+        fixture.offer("1", [:])
         for path in ["/a", "/b", "/c"] {
             fixture.origin.always(.status(503, retryAfter: nil), on: path)
         }
@@ -79,27 +63,26 @@ private func file(
 
     @Test("do not wait for what another asks to wait for")
     func retryAfter() throws {
-        serve("1", ["/b": Content("run(1)")])
+        fixture.offer("1", ["/b": Content("run(1)")])
         fixture.origin.always(.status(503, retryAfter: "3600"), on: "/a")
         var options = PullingFixture.options
         // The suite would not see the end of it.
         options.retries.retryAfterMax = .seconds(3600)
         options.reader = KnownFormat(try file("a", "b"))
         try fixture.run(options)
-        #expect(asked == ["/a", "/b"])
+        #expect(fixture.asked == ["/a", "/b"])
         // The other way round: the first one may be asked again at once.
-        fixture.origin.forgetRequests()
-        serve("2", ["/a": Content("run(2)")])
+        fixture.offer("2", ["/a": Content("run(2)")])
         fixture.origin.always(nil, on: "/a")
         fixture.origin.play([.status(503, retryAfter: nil)], on: "/a")
         fixture.origin.always(.status(503, retryAfter: "3600"), on: "/b")
         try fixture.run(options)
-        #expect(asked == ["/a", "/b", "/a"])
+        #expect(fixture.asked == ["/a", "/b", "/a"])
     }
 
     @Test("of files without digests tell their contents apart, also by the fields of the request")
     func apart() throws {
-        serve("1", ["/a": Content("one")])
+        fixture.offer("1", ["/a": Content("one")])
         fixture.origin.before("/a") { [origin = fixture.origin] request in
             origin.put(Content(request["x-asset"] ?? "none"), at: "/a")
         }
@@ -115,9 +98,9 @@ private func file(
 
     @Test("go on where another stopped, if the digest proves that the parts fit")
     func goesOn() throws {
-        serve("1", ["/a": Content(long), "/b": Content(long).tagged("\"b\"")])
+        fixture.offer("1", ["/a": Content(long), "/b": Content(long).tagged("\"b\"")])
         fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
-        _ = try run(KnownFormat(file("a", "b", content: long)))
+        _ = try fixture.run(KnownFormat(file("a", "b", content: long)))
         let request = try #require(fixture.origin.requests(for: "/b").first)
         #expect(request["range"] == "bytes=100000-" && request["if-range"] == nil)
         try fixture.expectClean()
@@ -127,20 +110,20 @@ private func file(
     func startsOver() throws {
         // Another deployment, of other content: the parts would not fit.
         let other = String(repeating: "abcdefghij", count: 30_000)
-        serve("1", ["/a": Content(long), "/b": Content(other)])
+        fixture.offer("1", ["/a": Content(long), "/b": Content(other)])
         fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
-        _ = try run(KnownFormat(file("a", "b")))
+        _ = try fixture.run(KnownFormat(file("a", "b")))
         #expect(fixture.origin.requests(for: "/b").map { $0["range"] } == [nil])
         #expect(try fixture.tree("1") == ["app.js": other])
     }
 
     @Test("are stayed with as long as bytes come, and where a part is of use there only")
     func stays() throws {
-        serve("1", ["/a": Content(long), "/b": Content(long).tagged("\"b\"")])
+        fixture.offer("1", ["/a": Content(long), "/b": Content(long).tagged("\"b\"")])
         fixture.origin.play(
             [.cut(after: 100_000), .status(503, retryAfter: nil), .cut(after: 100_000)], on: "/a")
         fixture.origin.always(.cut(after: 100_000), on: "/b")
-        _ = try run(KnownFormat(file("a", "b")))
+        _ = try fixture.run(KnownFormat(file("a", "b")))
         #expect(
             fixture.origin.requests(for: "/a").map { $0["range"] }
                 == [nil, "bytes=100000-", "bytes=100000-", "bytes=200000-"])
@@ -149,112 +132,112 @@ private func file(
 
     @Test("keep what others have sent when one answers with something else")
     func otherTotal() throws {
-        serve("1", ["/a": Content(long), "/b": Content(long), "/c": Content(long)])
+        fixture.offer("1", ["/a": Content(long), "/b": Content(long), "/c": Content(long)])
         fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
         fixture.origin.always(.total("999"), on: "/b")
-        _ = try run(KnownFormat(file("a", "b", "c", content: long)))
+        _ = try fixture.run(KnownFormat(file("a", "b", "c", content: long)))
         #expect(fixture.origin.requests(for: "/c").map { $0["range"] } == ["bytes=100000-"])
         try fixture.expectClean()
     }
 
     @Test("of the file that must be there are asked where several files have one content")
     func shared() throws {
-        serve("1", ["/good": Content("run(1)")])
+        fixture.offer("1", ["/good": Content("run(1)")])
         var map = try file("gone", content: "run(1)", path: "app.js.map")
         map.isOptional = true
         var archived = try file("a.zip", content: "run(1)", path: "b.js")
         archived.sources[0].steps = [.extract("zip", path: "b.js")]
-        _ = try run(KnownFormat(map, archived, file("good", content: "run(1)")))
-        #expect(asked == ["/good"])
+        _ = try fixture.run(KnownFormat(map, archived, file("good", content: "run(1)")))
+        #expect(fixture.asked == ["/good"])
         #expect(try fixture.tree("1").count == 3)
     }
 
     @Test("give content whose size nobody tells, or only one of its files")
     func sizeless() throws {
-        serve("1", ["/a": Content("run(1)"), "/b": Content("run(2)")])
+        fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(2)")])
         var files = try ["a", "c"].map { try file("a", content: "run(1)", path: $0) }
         files += try ["b", "d"].map { try file("b", content: "run(2)", path: $0) }
         for place in [0, 2, 3] { files[place].byteCount = nil }
         var format = KnownFormat()
         format.files = files
-        _ = try run(format)
+        _ = try fixture.run(format)
         let tree = ["a": "run(1)", "b": "run(2)", "c": "run(1)", "d": "run(2)"]
         #expect(try fixture.tree("1") == tree)
-        serve("2", [:])
-        _ = try run(format)
+        fixture.offer("2", [:])
+        _ = try fixture.run(format)
         #expect(try fixture.tree("2") == tree)
         try fixture.expectClean()
     }
 
     @Test("that cannot be read leave out a file that need not be there")
     func optional() throws {
-        serve("1", ["/app.js": Content("run(1)")])
+        fixture.offer("1", ["/app.js": Content("run(1)")])
         var map = try file("app.js.map.br", path: "app.js.map")
         map.sources[0].steps = [.decompress("br")]
         map.isOptional = true
-        let report = try run(KnownFormat(map, file("app.js")))
-        #expect(report.skipped == ["app.js.map"] && asked == ["/app.js"])
+        let report = try fixture.run(KnownFormat(map, file("app.js")))
+        #expect(report.skipped == ["app.js.map"] && fixture.asked == ["/app.js"])
         try fixture.expectClean()
     }
 
     @Test("of a format of one's own are held to the rules before anything is asked")
     func rules() throws {
-        serve("1", ["/app.js": Content("run(1)")])
+        fixture.offer("1", ["/app.js": Content("run(1)")])
         var app = try file("app.js")
         app.sources[0].fields = [.init("Host", "elsewhere")]
         #expect(try failure(KnownFormat(app)).code == .badRelease)
-        #expect(asked.isEmpty)
+        #expect(fixture.asked.isEmpty)
     }
 
     @Test("keep the publisher's fields from other hosts")
     func confined() throws {
         let other = try FaultyOrigin(["/app.js": Content("run(1)")])
-        serve("1", [:])
+        fixture.offer("1", [:])
         fixture.origin.always(.redirect(to: "\(other.url)/app.js"), on: "/app.js")
         var app = try file("app.js")
         app.sources[0].fields = [.init("X-Key", "secret")]
-        _ = try run(KnownFormat(app))
+        _ = try fixture.run(KnownFormat(app))
         #expect(fixture.origin.requests(for: "/app.js").first?["x-key"] == "secret")
         #expect(other.requests.map { $0["x-key"] } == [nil])
     }
 
     @Test("with wrong content are left for the next one")
     func wrong() throws {
-        serve("1", ["/a": Content("run(0)"), "/b": Content("run(1)")])
-        _ = try run(KnownFormat(file("a", "b", content: "run(1)")))
-        #expect(asked.last == "/b" && !asked.dropLast().contains("/b"))
+        fixture.offer("1", ["/a": Content("run(0)"), "/b": Content("run(1)")])
+        _ = try fixture.run(KnownFormat(file("a", "b", content: "run(1)")))
+        #expect(fixture.asked.last == "/b" && !fixture.asked.dropLast().contains("/b"))
         #expect(try fixture.tree("1") == ["app.js": "run(1)"])
     }
 
     @Test("that castree cannot read are passed over")
     func unreadable() throws {
-        serve("1", ["/app.js": Content("run(1)"), "/app.js.br": Content("?")])
+        fixture.offer("1", ["/app.js": Content("run(1)"), "/app.js.br": Content("?")])
         var app = try file("app.js.br", "app.js")
         app.sources[0].steps = [.decompress("br")]
-        _ = try run(KnownFormat(app))
-        #expect(asked == ["/app.js"])
+        _ = try fixture.run(KnownFormat(app))
+        #expect(fixture.asked == ["/app.js"])
     }
 
     @Test("that can none of them be read are refused before a byte is fetched")
     func noneReadable() throws {
-        serve("1", ["/app.js.br": Content("?"), "/index.html": Content("<p>")])
+        fixture.offer("1", ["/app.js.br": Content("?"), "/index.html": Content("<p>")])
         var app = try file("app.js.br", "p1")
         app.sources[0].steps = [.decrypt("aes-128-cbc"), .decompress("br")]
         app.sources[1].steps = [.patch("bsdiff", of: .init())]
         let error = try failure(KnownFormat(app, file("index.html", path: "index.html")))
         #expect(error.code == .unsuitableRelease)
         #expect(error.message.contains("\"app.js\" only as aes-128-cbc, br or bsdiff"))
-        #expect(asked.isEmpty)
+        #expect(fixture.asked.isEmpty)
         #expect(try fixture.device.reopened().versions().isEmpty)
     }
 
     @Test("are asked with the fields that the publisher wants")
     func fields() throws {
-        serve("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
+        fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
         var app = try file("a", "b")
         app.sources[0].fields = [.init("X-Asset", "one"), .init("Authorization", "Basic eA==")]
         fixture.origin.play([.status(404, retryAfter: nil)], on: "/a")
-        _ = try run(KnownFormat(app))
+        _ = try fixture.run(KnownFormat(app))
         let first = try #require(fixture.origin.requests(for: "/a").first)
         #expect(first["x-asset"] == "one" && first["authorization"] == "Basic eA==")
         let second = try #require(fixture.origin.requests(for: "/b").first)
@@ -267,14 +250,13 @@ private func file(
         var app = try file("app.js")
         app.checks = [.digest(try #require(Label(.crc32, hex: "af526a60")))]
         app.byteCount = 6
-        serve("1", ["/app.js": Content("run(2)")])
+        fixture.offer("1", ["/app.js": Content("run(2)")])
         #expect(try failure(KnownFormat(app)).code == .mismatch)
-        serve("1", ["/app.js": Content("run(1)")])
-        _ = try run(KnownFormat(app))
-        fixture.origin.forgetRequests()
-        serve("2", ["/app.js": Content("run(1)")])
-        _ = try run(KnownFormat(app))
-        #expect(asked == ["/app.js"])
+        fixture.offer("1", ["/app.js": Content("run(1)")])
+        _ = try fixture.run(KnownFormat(app))
+        fixture.offer("2", ["/app.js": Content("run(1)")])
+        _ = try fixture.run(KnownFormat(app))
+        #expect(fixture.asked == ["/app.js"])
         try fixture.expectClean()
     }
 }

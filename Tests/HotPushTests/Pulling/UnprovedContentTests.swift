@@ -14,13 +14,6 @@ import VersionTree
 
     init() throws { fixture = try PullingFixture() }
 
-    private func serve(_ version: String, _ contents: [String: String]) {
-        var all = ["/version.txt": Content(version)]
-        for (path, text) in contents { all[path] = Content(text) }
-        fixture.origin.replaceAll(all)
-        fixture.origin.forgetRequests()
-    }
-
     private func options(_ files: [ReleaseFile], refusing refused: Set<String> = []) -> PullOptions
     {
         var format = KnownFormat()
@@ -49,13 +42,9 @@ import VersionTree
         try fixture.device.reopened().versions().first { $0.version == version }?.state
     }
 
-    private var asked: [String] {
-        fixture.origin.requests.map(\.path).filter { $0 != "/version.txt" }
-    }
-
     @Test("has no size that anybody tells, and comes from somewhere else in the meantime")
     func elsewhere() throws {
-        serve("1", ["/b": "run(2)"])
+        fixture.offer("1", ["/b": Content("run(2)")])
         let files = [try labelled("a", address: "run(1)"), try labelled("b", address: "run(2)")]
         #expect(try failure(files[0], files[1]) == .notFound)
         try fixture.device.reopened().addText("other", "run(1)")
@@ -66,7 +55,7 @@ import VersionTree
 
     @Test("has no size that anybody tells, and comes from somewhere else while it is fetched")
     func meanwhile() throws {
-        serve("1", ["/a": "run(1)", "/b": "run(2)"])
+        fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(2)")])
         let path = fixture.device.path
         fixture.origin.before("/b") { _ in
             _ = code {
@@ -81,7 +70,7 @@ import VersionTree
 
     @Test("completes no version by coming from somewhere else while a label is against it")
     func poisoned() throws {
-        serve("1", ["/a": "run(1)"])
+        fixture.offer("1", ["/a": Content("run(1)")])
         let wrong = try labelled("a", address: "run(1)", label(.sha1, "run(2)"))
         #expect(try failure(wrong) == .mismatch)
         try fixture.device.reopened().addText("other", "run(1)")
@@ -97,7 +86,7 @@ import VersionTree
 
     @Test("is held against a corrected label, and the wrong one is forgotten")
     func corrected() throws {
-        serve("1", ["/a": "run(1)"])
+        fixture.offer("1", ["/a": Content("run(1)")])
         #expect(
             try failure(labelled("a", address: "run(1)", label(.sha1, "run(2)"))) == .mismatch)
         let right = try labelled("a", address: "run(1)", label(.sha1, "run(1)"))
@@ -106,12 +95,12 @@ import VersionTree
         #expect(manifest[0].labels == [try label(.sha1, "run(1)")])
         fixture.origin.forgetRequests()
         #expect(try run(right).isUnchanged)
-        #expect(asked.isEmpty)
+        #expect(fixture.asked.isEmpty)
     }
 
     @Test("is held against its labels also if it comes between plan and download")
     func between() throws {
-        serve("1", ["/a": "run(1)"])
+        fixture.offer("1", ["/a": Content("run(1)")])
         let wrong = try labelled("a", address: "run(1)", label(.sha1, "run(2)"))
         let pull = try fixture.pull(options([wrong]), parallel: 1)
         guard case .release(let found) = try pull.ask(fixture.origin.url) else {
@@ -127,7 +116,7 @@ import VersionTree
     @Test("is looked at by its format, wherever it comes from", arguments: [true, false])
     func inspected(isHere: Bool) throws {
         if isHere { try fixture.device.reopened().addText("other", "run(1)") }
-        serve("1", ["/a": "run(1)"])
+        fixture.offer("1", ["/a": Content("run(1)")])
         var file = try labelled("a", address: "run(1)")
         file.byteCount = 6
         file.needsInspection = true
@@ -140,7 +129,7 @@ import VersionTree
     @Test("is another version's of the same name, as its digest says")
     func sameName() throws {
         try fixture.device.reopened().addText("1", "run(1)")
-        serve("1", ["/0": "run(2)"])
+        fixture.offer("1", ["/0": Content("run(2)")])
         #expect(try failure(labelled("0", label(.sha256, "run(2)"))) == .versionExists)
     }
 
@@ -158,11 +147,11 @@ import VersionTree
         manifest.received = Manifest.Received(
             format: "castree/1", address: try address(of: "evil()"), byteCount: 6)
         try versions.register(manifest)
-        serve("1", ["/a": "run(1)"])
+        fixture.offer("1", ["/a": Content("run(1)")])
         var file = ReleaseFile(path: try TreePath("a"))
         file.checks = [.meteorLabel(name)]
         try run(file)
-        #expect(asked == ["/a"])
+        #expect(fixture.asked == ["/a"])
         #expect(try fixture.tree("1") == ["a": "run(1)"])
     }
 
@@ -189,7 +178,7 @@ import VersionTree
         try fixture.device.reopened().addText("other", "run(1)")
         let object = fixture.device.path + "/" + (try fixture.path(of: "run(1)").dropFirst())
         try Damage.replace(object, by: .directory)
-        serve("1", ["/a": "run(2)"])
+        fixture.offer("1", ["/a": Content("run(2)")])
         var file = try labelled("a", label(.sha1, "run(2)"))
         file.byteCount = 6
         try run(file)
@@ -199,7 +188,7 @@ import VersionTree
     @Test("that is collected before it has a name is asked for where it must be had")
     func collected() throws {
         try fixture.device.reopened().addText("other", "run(1)")
-        serve("1", ["/good": "run(1)"])
+        fixture.offer("1", ["/good": Content("run(1)")])
         var map = try labelled("app.js.map", address: "run(1)")
         map.byteCount = 6
         map.isOptional = true
@@ -217,19 +206,19 @@ import VersionTree
         try versions.retire("other")
         try versions.collect()
         #expect(try pull.fetch(plan, of: found).objects == 1)
-        #expect(asked == ["/good"])
+        #expect(fixture.asked == ["/good"])
         #expect(try state("1") == .complete)
     }
 
     @Test("that is lost after it came is asked for again, whatever the server has by now")
     func lost() throws {
-        serve("1", ["/a": "run(1)"])
+        fixture.offer("1", ["/a": Content("run(1)")])
         let files = try ["a", "b"].map { ReleaseFile(path: try TreePath($0)) }
         #expect(try failure(files[0], files[1]) == .notFound)
         let object = fixture.device.path + "/" + (try fixture.path(of: "run(1)").dropFirst())
         try Damage.flip(object, at: 0)
         _ = try fixture.device.reopened().check(CheckOptions(isDeep: true), repairing: true)
-        serve("1", ["/a": "run(3)", "/b": "run(2)"])
+        fixture.offer("1", ["/a": Content("run(3)"), "/b": Content("run(2)")])
         try run(files[0], files[1])
         #expect(try fixture.tree("1") == ["a": "run(3)", "b": "run(2)"])
         try fixture.expectClean()
@@ -237,7 +226,7 @@ import VersionTree
 
     @Test("that another pull has brought keeps its name")
     func kept() throws {
-        serve("1", ["/a": "run(1)"])
+        fixture.offer("1", ["/a": Content("run(1)")])
         let files = try ["a", "b"].map { ReleaseFile(path: try TreePath($0)) }
         let late = try fixture.pull(options(files), parallel: 1)
         guard case .release(let found) = try late.ask(fixture.origin.url) else {
@@ -246,9 +235,9 @@ import VersionTree
         }
         let plan = try late.plan(found)
         #expect(try failure(files[0], files[1]) == .notFound)
-        serve("1", ["/b": "run(2)"])
+        fixture.offer("1", ["/b": Content("run(2)")])
         #expect(code { _ = try late.fetch(plan, of: found) } == nil)
-        #expect(asked == ["/b"])
+        #expect(fixture.asked == ["/b"])
         try fixture.device.reopened().collect()
         #expect(try state("1") == .complete)
         try fixture.expectClean()
@@ -274,7 +263,8 @@ import VersionTree
 
     @Test("is fetched to the end by the next pull, at whatever call this one is killed")
     func killed() throws {
-        serve("1", ["/a": "run(1)", "/b": "run(2)", "/c": "run(3)"])
+        fixture.offer(
+            "1", ["/a": Content("run(1)"), "/b": Content("run(2)"), "/c": Content("run(3)")])
         let files = [
             try labelled("a", address: "run(1)"),
             try labelled("b", address: "run(2)", label(.sha1, "run(2)")),
