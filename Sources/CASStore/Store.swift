@@ -14,6 +14,8 @@ public final class Store: Sendable {
     package let directories: StoreDirectories
     private let indexLock: Mutex<Index>
     private let hasSyncFailed = Atomic<Bool>(false)
+    /// The first sync that failed; set before ``hasSyncFailed`` is.
+    private let failedSync = Mutex<StoreError?>(nil)
     private let keepingCount = Atomic<Int>(0)
 
     init(
@@ -119,14 +121,14 @@ public final class Store: Sendable {
     /// Throws `.writesRefused` after a failed sync: the kernel has dropped the pages and a second
     /// sync that succeeds proves nothing.
     ///
-    /// Opening the store again looks at what is really there.
+    /// The message tells of the sync. Opening the store again looks at what is really there.
     package func checkWritable() throws(StoreError) {
-        guard !hasSyncFailed.load(ordering: .acquiring) else {
-            throw StoreError(
-                .writesRefused,
-                "an earlier sync of the store failed, so nothing more is written to it; "
-                    + "check the disk, then open the store again and run castree fsck")
-        }
+        guard hasSyncFailed.load(ordering: .acquiring) else { return }
+        let reason = failedSync.withLock { $0?.message } ?? "a sync failed"
+        throw StoreError(
+            .writesRefused,
+            "\(reason); until the store is opened again nothing more is written to \(printable(path)); "
+                + "castree fsck tells what is there")
     }
 
     /// Makes one file or directory durable.
@@ -202,6 +204,7 @@ public final class Store: Sendable {
     }
 
     private func refuseWrites(_ error: StoreError) -> StoreError {
+        failedSync.withLock { first in if first == nil { first = error } }
         hasSyncFailed.store(true, ordering: .releasing)
         return error
     }

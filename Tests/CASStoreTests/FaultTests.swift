@@ -242,6 +242,10 @@ import VersionTree
                 _ = try versions.store.put(bytes("more"), protectedBy: lease)
             }
             let third = code { _ = try versions.store.collect() }
+            let refusal = #expect(throws: StoreError.self) { try versions.store.checkWritable() }
+            #expect(
+                refusal?.message.contains("unable to sync /") == true, "\(refusal?.message ?? "")")
+            #expect(refusal?.message.contains("Input/output error") == true)
             if second != .writesRefused || third != .writesRefused {
                 tolerated.append(disk.firedAt?.description ?? "")
             }

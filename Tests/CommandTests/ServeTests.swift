@@ -1,4 +1,5 @@
 import Foundation
+import SocketTestSupport
 import Testing
 
 @Suite struct ServeTests {
@@ -119,7 +120,7 @@ import Testing
             let ended = try served.end(signal)
             #expect(ended.status == status)
             #expect(ended.errors.isEmpty)
-            #expect(throws: POSIXError.self) { try served.get() }
+            #expect(throws: TestSocket.Refusal.self) { try served.get() }
         }
     }
 

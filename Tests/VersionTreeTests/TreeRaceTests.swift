@@ -58,6 +58,35 @@ import VersionTree
         }
     }
 
+    @Test(arguments: ["retired", "retired and collected", "replaced"])
+    func `an add that completes another version is done, though that one is meanwhile`(
+        what: String
+    ) throws {
+        try interleave { temporary in
+            try temporary.add("0", ["other": "content"])
+            try temporary.add("1", files)
+            Damage.remove(temporary.objectPath(try address(of: "one")))
+            _ = try temporary.versions.check(repairing: true)
+            try writeTree(temporary.directory.appending("mine"), ["mine": "one"])
+        } main: { (versions, temporary) in
+            _ = try versions.add(directory: temporary.directory.appending("mine"), version: "2")
+        } other: { (versions, temporary) in
+            try versions.retire("1")
+            if what != "retired" { _ = try versions.store.collect() }
+            guard what == "replaced" else { return }
+            let source = temporary.directory.appending("replacement")
+            try writeTree(source, ["a": "one", "e": "three"])
+            _ = try versions.add(directory: source, version: "1")
+        } verify: { (temporary, position) throws in
+            #expect(try readTree(temporary.tree("2")) == ["mine": "one"], "\(position)")
+            if what == "replaced" {
+                let replaced = ["a": "one", "e": "three"]
+                #expect(try readTree(temporary.tree("1")) == replaced, "\(position)")
+            }
+            #expect(try temporary.versions.check().findings == [], "\(position)")
+        }
+    }
+
     @Test(arguments: ["confirmed", "left"])
     func `who judges a start late leaves alone what others have settled`(how: String) throws {
         let temporary = try TemporaryStore()

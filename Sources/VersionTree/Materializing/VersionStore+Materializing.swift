@@ -217,8 +217,8 @@ extension VersionStore {
 
     /// Builds the trees of versions that have become complete again.
     ///
-    /// Passes over what somebody has retired, damaged or edited: that is none of the caller's failures, and
-    /// a check names it.
+    /// Passes over what somebody has retired, replaced, damaged or edited: that is none of the caller's failures,
+    /// and a check names it.
     func restoreTrees(
         of names: [String], except own: String
     ) throws(StoreError) -> [String] {
@@ -228,12 +228,17 @@ extension VersionStore {
                 try materialize(name)
                 restored.append(name)
             } catch {
-                guard [.noVersion, .incompleteVersion, .badManifest].contains(error.code) else {
-                    throw error
-                }
+                guard Self.isOfTheVersion(error.code) else { throw error }
             }
         }
         return restored
+    }
+
+    /// Whether a tree cannot be built for what its version has become.
+    ///
+    /// `.busy`: it was replaced in between; `.missingObject`: retired and collected in between.
+    private static func isOfTheVersion(_ code: StoreError.Code) -> Bool {
+        [.noVersion, .incompleteVersion, .badManifest, .busy, .missingObject].contains(code)
     }
 
     /// Makes the twins that a tree will link to, then calls `body`, which builds it; both again if a

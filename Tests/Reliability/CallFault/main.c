@@ -85,7 +85,7 @@ static int read_option(int option, struct supervision *how, bool *chosen) {
 }
 
 int main(int count, char **words) {
-    struct supervision how = {.seconds = 60, .plan = {.mount = -1, .flush = 2}};
+    static struct supervision how = {.seconds = 60, .plan = {.mount = -1, .flush = 2}};
     const char *report = NULL;
     bool chosen = false;
     int option;

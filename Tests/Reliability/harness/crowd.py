@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 
-from . import removal, servers
+from . import programs, removal, servers
 from .ledger import GONE, THERE, UNKNOWN
 from .releases import release, tree_complaint, write_release
 
@@ -115,7 +115,9 @@ class World:
         if self.sabotage != "object":
             return
         objects = os.path.join(self.places.store, "objects")
-        found = sorted(os.path.join(parent, name) for parent, _, names in os.walk(objects) for name in names)
+        # Not a twin: its tree has it, too, and it is made again when it is needed.
+        found = sorted(os.path.join(parent, name) for parent, _, names in os.walk(objects) for name in names
+                       if not name.endswith(".x"))
         os.remove(chance.choice(found))
 
     def counts(self):
@@ -152,7 +154,10 @@ class World:
                 tree = os.path.join(self.places.store, "versions", version)
                 complaint = tree_complaint(tree, self.files(int(version[1:])))
                 wrong += [complaint] if complaint else []
-        current = json.loads(self.tools.run(["lifecycle", "--json"], self.places.store).output)["current"]
+        told = self.tools.run(["lifecycle", "--json"], self.places.store)
+        if told.status:
+            return [f"lifecycle fails: {told.errors}"]
+        current = json.loads(told.output)["current"]
         if current not in self.book.may_be_current():
             wrong.append(f"current is {current}, not one of {self.book.may_be_current()}")
         wrong += self.findings(["fsck", "--deep", "--json"], WHILE_RUNNING)
@@ -223,18 +228,13 @@ def retire(world, chance):
             world.book.note(version, GONE)
         elif ending[0] == 3 and before != THERE:
             world.book.note(version, GONE)
-        elif ending[0] == 1 and _refusal(ending[2]) == PINNED.format(version):
+        elif ending[0] == 1 and programs.refusal(ending[2]) == PINNED.format(version):
             # Right only if a server is there that was there already when the version was current.
             if not world.servers.may_show(world.book.left_at(version), began):
                 world.wrong(words, [f"refused, though no server can show it: {ending[2]}"])
             world.note("refused")
         else:
             world.wrong(words, [f"it ends with status {ending[0]}, and was {before}: {ending[2]}"])
-
-
-def _refusal(errors):
-    """Why a command does nothing, without its warnings: it may also have found the index of one that was killed."""
-    return "\n".join(line for line in errors.splitlines() if not line.startswith("castree: warning: "))
 
 
 def checkout(world, chance):
@@ -308,7 +308,7 @@ def browse(world, chance):
     try:
         connection.connect()
         connection.auto_open = False  # another connection might be another server's
-        _load_page(world, connection)
+        _load_page(world, server, connection)
     except (OSError, http.client.HTTPException) as error:
         moment, told = time.monotonic(), server.told_to_end()
         if told is not None and told <= moment:
@@ -319,10 +319,13 @@ def browse(world, chance):
         connection.close()
 
 
-def _load_page(world, connection):
+def _load_page(world, server, connection):
     connection.request("GET", "/", headers={"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate"})
     answer = connection.getresponse()
     body = answer.read()
+    if server.puts_off(answer.status):
+        world.note("put-off")
+        return
     cookie = (answer.getheader("Set-Cookie") or "").split(";")[0]
     found = re.fullmatch(rb"<h1>release (\d+)</h1>", body)
     if answer.status != 200 or not found:
@@ -336,6 +339,9 @@ def _load_page(world, connection):
         connection.request("GET", "/" + path, headers=fields)
         answer = connection.getresponse()
         body = answer.read()
+        if server.puts_off(answer.status):
+            world.note("put-off")
+            return
         if answer.status != 200 or body != files[path][0]:
             world.wrong([f"GET /{path}"], [
                 f"status {answer.status}, {len(body)} bytes: not those of release {found.group(1).decode()}"])

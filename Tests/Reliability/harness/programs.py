@@ -163,5 +163,10 @@ class Programs:
         return Ending(status, _text(done.stdout), _text(done.stderr))
 
 
+def refusal(errors):
+    """Why a command does nothing, without its warnings: it may also have found the index of one that was killed."""
+    return "\n".join(line for line in errors.splitlines() if not line.startswith(("castree: warning: ", "castree: note: ")))
+
+
 def _text(octets):
     return (octets or b"").decode("utf-8", "replace")

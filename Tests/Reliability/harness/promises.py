@@ -84,8 +84,9 @@ def complaints(programs, places, before, after, partial=None):
     moving = {"wrongCurrentLink"} if before.current != after.current else set()
     damaged = {name for name in (before.damaged, after.damaged) if name}
     wrong += _wrong_findings(programs, places, LEFT_BY_THE_DEAD | moving, damaged)
-    if before.published:
-        wrong += _wrong_origin(programs, places, {before.published, after.published})
+    if before.published or after.published:
+        names = {name for name in (before.published, after.published) if name}
+        wrong += _wrong_origin(programs, places, names, may_be_empty=not before.published)
     return wrong + _wrong_copy(places, before, after)
 
 
@@ -190,11 +191,13 @@ def _left_in_origin(places, name):
     return [f"the origin keeps {left} after it was pruned" for left in sorted(kept - contents)]
 
 
-def _wrong_origin(programs, places, names):
-    """Whoever pulls must get one of the versions that were published, whole."""
+def _wrong_origin(programs, places, names, may_be_empty):
+    """Whoever pulls must get one of the versions that were published, whole; or nothing, before the first one was."""
     copy = os.path.join(places.outside, "comparison")
     removal.remove(copy)
     pulled = programs.run(["pull", places.origin, "--keep", "--json"], copy)
+    if pulled.status == 3 and may_be_empty:
+        return []
     if pulled.status != 0:
         return [f"the origin cannot be pulled from: {pulled.errors.strip()}"]
     name = json.loads(pulled.output)["version"]

@@ -11,6 +11,7 @@ import time
 CRASHED = re.compile("Fatal|Sanitizer|Crash|runtime error|terminate called")
 START_LIMIT = 120
 END_LIMIT = 120
+REFUSING_LIMIT = 60
 
 
 def crash_of(errors):
@@ -21,19 +22,33 @@ def crash_of(errors):
 class Server:
     """One process that serves. `killed` and `ended` are the moments before this test ended it, or None."""
 
-    def __init__(self, command, errors):
+    def __init__(self, command, errors, row):
         self.errors = errors
         self.lock = threading.Lock()  # held by whoever stops it for a while, or ends it
         self.killed = self.ended = self.gone = None
+        self.port = self.refuses_since = None
         self.began = time.monotonic()
+        # Known before it says where it serves: it has pinned what was current by then.
+        row.append(self)
         with open(errors, "wb") as file:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, stdin=subprocess.DEVNULL)
+
+    def wait_until_ready(self):
+        """Waits for the line that says where it serves; the port stays None if there is none."""
         limit = threading.Timer(START_LIMIT, self.process.kill)
         limit.start()
         line = self.process.stdout.readline().decode()
         limit.cancel()
         found = re.search(r"localhost:(\d+)", line)
         self.port = int(found.group(1)) if found else None
+
+    def puts_off(self, status):
+        """Whether an answer only asks for patience, which it may for a while: a lock that others keep, a slow client."""
+        if status not in (408, 503):
+            self.refuses_since = None
+            return False
+        self.refuses_since = self.refuses_since or time.monotonic()
+        return time.monotonic() - self.refuses_since < REFUSING_LIMIT
 
     def told_to_end(self):
         """When this test ended it, whichever way, or None."""
@@ -134,9 +149,9 @@ class Row:
                 self.close(at)
             errors = os.path.join(self.directory, str(len(self.all)) + f"-{at}")
             words = ["serve", "--store", self.places.store, "--app-id", "stress", "--next-port"]
-            server = Server([self.tools.castree, *words], errors)
+            server = Server([self.tools.castree, *words], errors, self.all)
             self.here[at] = server
-            self.all.append(server)
+            server.wait_until_ready()
             if server.port is None:
                 self.close(at)
                 return None

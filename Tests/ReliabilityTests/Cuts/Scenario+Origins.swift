@@ -7,7 +7,7 @@ import VersionTree
 
 extension Scenario {
     /// Publishes versions to the origin `origin` of a directory.
-    private static func publish(
+    static func publish(
         _ names: [String], of versions: VersionStore, to path: String,
         on disk: any FileSystem = POSIXFileSystem(), isDurable: Bool = false
     ) throws {
@@ -126,7 +126,7 @@ extension Scenario {
         try Damage.flip(place.store + "/objects/\(digits.prefix(2))/\(digits.dropFirst(2))", at: 1)
     }
 
-    private static func repairFromOrigin(_ place: Place, _ versions: VersionStore) throws {
+    static func repairFromOrigin(_ place: Place, _ versions: VersionStore) throws {
         let origin = place.beside + "/origin"
         let pull = Pull(into: versions, over: DirectoryTransport(origin))
         let fetching: ObjectFetching = { (lost) throws(StoreError) in
@@ -165,8 +165,17 @@ extension Scenario {
 
     static let origins = [pull, publish, publishFirst, withdraw, prune, replace, complete]
     /// All of them, or those whose names `CASTREE_TEST_VERBS` lists, with commas.
-    static let all = (stores + keeping + origins).filter { scenario in
-        let names = ProcessInfo.processInfo.environment["CASTREE_TEST_VERBS"]
-        return names?.split(separator: ",").contains { $0 == scenario.testDescription } ?? true
-    }
+    static let all: [Scenario] = {
+        let all = stores + keeping + origins
+        guard let names = ProcessInfo.processInfo.environment["CASTREE_TEST_VERBS"] else {
+            return all
+        }
+        return names.split(separator: ",").map { name in
+            guard let scenario = all.first(where: { $0.testDescription == name }) else {
+                let known = all.map(\.testDescription).joined(separator: ",")
+                fatalError("CASTREE_TEST_VERBS: there is no verb \(name); there are \(known)")
+            }
+            return scenario
+        }
+    }()
 }

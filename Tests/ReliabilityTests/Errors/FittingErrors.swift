@@ -19,7 +19,7 @@ extension FaultyFileSystem.Operation {
         case .setMode: return [EIO, EROFS, EPERM]
         case .sync, .syncAll: return [EIO] + full
         case .status: return [EIO, EACCES]
-        case .link: return [EIO, EMLINK, EXDEV, EROFS, EACCES] + full
+        case .link: return [EIO, EMLINK, EXDEV, EPERM, EROFS, EACCES] + full
         case .rename, .renameNew: return [EIO, EXDEV, EROFS, EACCES] + full
         case .remove: return [EIO, EROFS, EACCES]
         case .makeDirectory: return [EIO, EMLINK, EROFS, EACCES] + full
