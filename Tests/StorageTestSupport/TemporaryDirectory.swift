@@ -19,13 +19,21 @@ public final class TemporaryDirectory: Sendable {
             atPath: path, withIntermediateDirectories: true)
     }
 
+    private static let memory = "/dev/shm"
+    /// Containers often have 64 MiB of it.
+    private static let hasRoomInMemory: Bool = {
+        // Where it is not there, there is no room.
+        let about = try? FileManager.default.attributesOfFileSystem(forPath: memory)
+        let free = (about?[.systemFreeSize] as? NSNumber)?.int64Value ?? 0
+        return free >= 1 << 30 && FileManager.default.isWritableFile(atPath: memory)
+    }()
+
     /// Makes a directory in memory where the system has a place for that: for tests that make thousands of
     /// small stores and whose syncs are modelled, not made.
     package init(inMemory: Bool) {
-        let memory = "/dev/shm"
         let base =
-            inMemory && FileManager.default.isWritableFile(atPath: memory)
-            ? memory : ProcessInfo.processInfo.environment["CASTREE_TEST_TMP"] ?? "/tmp"
+            inMemory && Self.hasRoomInMemory
+            ? Self.memory : ProcessInfo.processInfo.environment["CASTREE_TEST_TMP"] ?? "/tmp"
         path = base + "/castree-test-" + UUID().uuidString.prefix(13)
         try? FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true)

@@ -16,6 +16,7 @@ from .releases import release, tree_complaint, write_release
 
 RELEASES = 24  # versions that come and go
 SERVERS = 2  # at once, over the one store
+FIRST_GUESS = 0.06  # seconds that a command takes, before one was seen
 SABOTAGE = {
     "object": "an object is lost in each round",
     "server": "a server crashes now and then",
@@ -36,6 +37,7 @@ class World:
         self.sabotage = sabotage  # what is broken on purpose: one of SABOTAGE
         self.count_lock = threading.Lock()
         self.done = Counter()
+        self.usual = {}  # seconds that a command takes while nobody disturbs it, by its name
         self.switching = threading.Lock()
         self.servers = servers.Row(tools, places, SERVERS, self.wrong)
         self.directories = 0
@@ -69,7 +71,9 @@ class World:
             under = [self.tools.callfault, "--calls", "none", "--skip", "flock", "--under", self.places.device, "--"]
         process = subprocess.Popen([*under, self.tools.castree, *words, "--store", self.places.store],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        fate, moment = chance.random(), chance.random() * 0.06
+        began = time.monotonic()
+        # Anywhere in the time that such a command usually takes here.
+        fate, moment = chance.random(), chance.random() * self.usual.get(words[0], FIRST_GUESS)
         if fate < 0.15:
             time.sleep(moment)
             process.kill()
@@ -86,6 +90,9 @@ class World:
             self.wrong(words, ["it hangs for five minutes"])
             return None
         with self.count_lock:
+            if fate >= 0.22:
+                mean = self.usual.get(words[0], FIRST_GUESS)
+                self.usual[words[0]] = mean + (time.monotonic() - began - mean) / 8
             self.figures.count(1 if fate < 0.22 else 0)
             self.done[words[0]] += 1
             self.done["kills"] += process.returncode == -signal.SIGKILL

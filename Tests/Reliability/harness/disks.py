@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import time
 
+from . import memory
+
 MEGABYTES = {"ext4": 64, "xfs": 300, "btrfs": 128}
 MAKERS = {
     # 4 KiB blocks, as on real disks: the default for small images is 1 KiB.
@@ -112,8 +114,7 @@ class Directory:
     """A directory in memory for images, removed in the end."""
 
     def __init__(self, name):
-        base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self.path = tempfile.mkdtemp(prefix=f"castree-{name}-", dir=base)
+        self.path = tempfile.mkdtemp(prefix=f"castree-{name}-", dir=memory.place())
 
     def __enter__(self):
         return self.path
@@ -121,8 +122,13 @@ class Directory:
     def __exit__(self, kind, error, trace):
         for part in os.listdir(self.path):
             mount_point = os.path.join(self.path, part, "mnt")
-            while os.path.ismount(mount_point) and subprocess.run(["umount", mount_point], check=False).returncode:
+            for _ in range(600):
+                if not os.path.ismount(mount_point) or not subprocess.run(["umount", mount_point], check=False).returncode:
+                    break
                 time.sleep(0.1)
+            else:
+                error = error or True
+                print(f"{mount_point} cannot be unmounted")
         if not os.path.exists(os.path.join(self.path, "failures")) and error is None:
             shutil.rmtree(self.path, ignore_errors=True)
         else:
