@@ -93,6 +93,8 @@ final class OriginWriter: Sendable {
         ]
         for name in taken {
             guard try fileSystem.status(root, name) == nil else {
+                // The marker comes first: what another publisher has begun meanwhile has one by now.
+                if try OriginMarker.isPresent(root, path, fileSystem) { return }
                 throw StoreError(
                     .badOrigin,
                     "\(printable(path)) has \(name) and is no origin; "

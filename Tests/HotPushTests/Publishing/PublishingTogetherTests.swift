@@ -55,6 +55,44 @@ import VersionTree
         try place.publisher(on: disk).publish("2", of: place.versions)
     }
 
+    @Test("are both the first, in whatever moment of the one the other comes")
+    func firstOnes() throws {
+        var position = 1
+        while true {
+            let place = try PublishingPlace()
+            let others = try place.store.reopened()
+            let disk = FaultyFileSystem()
+            let count = Mutex(0)
+            let refusal = Mutex<StoreError.Code?>(nil)
+            let at = position
+            disk.onEach { moment, _ in
+                guard moment == .before else { return }
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                guard number == at else { return }
+                var options = PublisherOptions()
+                options.waitsForOthers = false
+                let found = code {
+                    try place.publisher(on: POSIXFileSystem(), options).publish("1", of: others)
+                }
+                refusal.withLock { $0 = found }
+            }
+            try place.publisher(on: disk).publish("2", of: place.versions)
+            if count.withLock(\.self) < at { break }
+            let found = refusal.withLock(\.self)
+            #expect(
+                found == nil || found == .busy,
+                "before operation \(at): \(String(describing: found))")
+            let pointer = try DirectoryOrigin(place.origin).pointer(.stable)
+            #expect(pointer?.releases.count == (found == nil ? 2 : 1), "before operation \(at)")
+            #expect(try place.read()?.version == "2")
+            position += 1
+        }
+        #expect(position > 50)
+    }
+
     @Test("that will not wait are told that another one is at work")
     func busy() throws {
         let place = try PublishingPlace()
