@@ -25,9 +25,9 @@ final class ErrorBench {
 
         var firedCount: Int { fired.values.reduce(0, +) }
 
-        /// Whether nearly all errors were met: threads may take another way than in the run that was
-        /// counted.
-        var isSound: Bool { firedCount * 10 >= asked * 9 }
+        /// Whether most errors were met where they fit: threads may take another way than in the run that
+        /// was counted.
+        var isSound: Bool { firedCount * 4 >= asked * 3 }
 
         static func += (left: inout Tally, right: Tally) {
             left.asked += right.asked
