@@ -214,10 +214,17 @@ import VersionTree
         mkdir(parent, 0o755)
         let other = try temporary.reopened()
         let found = Shared<[String]>([])
+        let hasBegun = Shared(false)
         let versions = try VersionStore.open(
             temporary.path, options: StoreOptions(isDurable: false),
             fileSystem: InterposedFileSystem { verb, _ in
-                guard verb == "link", found.with({ $0.isEmpty }) else { return }
+                // Several threads make links; one of them meets the other checkout.
+                guard verb == "link" else { return }
+                let isFirst = hasBegun.with { begun in
+                    defer { begun = true }
+                    return !begun
+                }
+                guard isFirst else { return }
                 let names =
                     (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? []
                 found.with { $0 = names }
