@@ -90,6 +90,15 @@ import Testing
             "bad", content: try content("x"), reason: "say \"no\"\n\u{1b}[31m\u{e9}", at: 12)
         lifecycle.boot = .init(version: "2.0", token: "0123abcd", startedAt: 99)
         lifecycle.confirmed = .init(version: "1", token: "ffff")
+        lifecycle.boot?.content = try content("y")
+        lifecycle.boot?.system = "a boot"
+        lifecycle.boot?.isWatched = true
+        lifecycle.before = "1"
+        lifecycle.protect("www")
+        lifecycle.protect("1")
+        lifecycle.trials = [
+            .init(version: "2.0", content: try content("y"), strikes: 1, takenBack: 2)
+        ]
         return lifecycle
     }
 
@@ -99,6 +108,35 @@ import Testing
             #expect(try Lifecycle(parsing: bytes) == lifecycle)
             #expect(try Lifecycle(parsing: bytes).serialized() == bytes)
         }
+    }
+
+    @Test func `writes nothing that format 1 did not have where there is nothing to say`() throws {
+        let text = String(decoding: try Lifecycle().serialized(), as: UTF8.self)
+        for key in ["before", "protected", "trials"] { #expect(!text.contains(key), "\(key)") }
+    }
+
+    @Test func `carries what a newer castree has written through every change`() throws {
+        let text = #"{"format":1,"zoo":{"b":[1.50,null],"a":"x"},"alpha":true,"current":"1"}"#
+        var lifecycle = try Lifecycle(parsing: Array(text.utf8))
+        lifecycle.activate("2")
+        let bytes = try lifecycle.serialized()
+        let written = String(decoding: bytes, as: UTF8.self)
+        #expect(written.contains(#""zoo":{"a":"x","b":[1.50,null]}"#))
+        #expect(written.contains(#""alpha":true"#))
+        // The digest is of these, too: to take one away is an edit.
+        #expect(try !Lifecycle(parsing: bytes).isEdited)
+        let edited = Array(written.replacing(#""alpha":true"#, with: #""alpha":null"#).utf8)
+        #expect(try Lifecycle(parsing: edited).isEdited)
+        #expect(try Lifecycle(parsing: edited).serialized() == edited)
+    }
+
+    @Test func `keeps what is protected from being retired`() {
+        var lifecycle = Lifecycle()
+        lifecycle.protect("www")
+        #expect(lifecycle.need(of: "www") == "it is protected")
+        #expect(lifecycle.needed == ["www"])
+        lifecycle.unprotect("www")
+        #expect(lifecycle.need(of: "www") == nil)
     }
 
     @Test func `refuses the file cut at every byte`() throws {
@@ -146,6 +184,9 @@ import Testing
         #"{"format":1,"boot":{"version":"../1","token":"t","startedAt":1}}"#,
         #"{"format":1,"confirmed":{"version":"1"}}"#,
         #"{"format":1,"confirmed":{"version":"1","token":1}}"#,
+        #"{"format":1,"before":"../1"}"#, #"{"format":1,"protected":["../1"]}"#,
+        #"{"format":1,"protected":"1"}"#, #"{"format":1,"trials":[{"version":"1"}]}"#,
+        #"{"format":1,"trials":{}}"#,
         #"{"format":"1"}"#, #"{"format":1.0}"#, #"{"format":0}"#, #"{"format":-1}"#, "{}", "[]",
         "null", "",
         #"{"format":1}{"format":1}"#, #"{"format":1,"format":1}"#,

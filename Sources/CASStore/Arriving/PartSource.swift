@@ -26,14 +26,14 @@ struct PartSource {
         let head = "castree-part 1 "
         guard lines.count == 3, lines[0].hasPrefix(head), !lines[1].isEmpty, lines[2].isEmpty
         else { return nil }
-        let boot = try Self.boot(store.fileSystem)
+        let boot = try store.fileSystem.systemBoot()
         return (String(lines[1]), boot != nil && boot == String(lines[0].dropFirst(head.count)))
     }
 
     /// Notes where the bytes come from that are written from now on.
     func note(_ source: String) throws(StoreError) {
         guard !source.utf8.contains(10), source.utf8.count < 8 * 1024 else { return try remove() }
-        let boot = try Self.boot(store.fileSystem) ?? "-"
+        let boot = try store.fileSystem.systemBoot() ?? "-"
         try store.fileSystem.replaceFile(
             staging, name, with: Array("castree-part 1 \(boot)\n\(source)\n".utf8), mode: 0o600,
             token: "new", durably: false)
@@ -66,17 +66,5 @@ struct PartSource {
         guard note.hasSuffix(suffix) else { return nil }
         let part = String(note.dropLast(suffix.count))
         return ObjectID(part) == nil ? nil : part
-    }
-
-    /// What names the time since the system started (random(4)); `nil` where nothing does.
-    private static func boot(_ fileSystem: any FileSystem) throws(StoreError) -> String? {
-        let path = "/proc/sys/kernel/random/boot_id"
-        guard
-            let file = try fileSystem.openIfPresent(
-                POSIXFileSystem.workingDirectory, path, .reading)
-        else { return nil }
-        let text = String(
-            decoding: try fileSystem.read(file.raw, at: 0, count: 64), as: UTF8.self)
-        return text.split(separator: "\n").first.map { String($0) }
     }
 }

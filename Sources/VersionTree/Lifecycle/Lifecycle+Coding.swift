@@ -40,44 +40,72 @@ extension Lifecycle {
 
     /// The bytes of the file.
     func serialized() throws(StoreError) -> [UInt8] {
+        var members: [JSONValue.Member] = others
+        func add(_ key: String, _ value: JSONValue) {
+            members.append(.init(key: key, value: value))
+        }
         func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
-        let bans = bad.map { ban in
-            JSONValue.object([
-                .init(key: "at", value: .integer(ban.at)),
-                .init(key: "content", value: .string(ban.content.description)),
-                .init(key: "count", value: .integer(Int64(ban.count))),
-                .init(key: "reason", value: .string(ban.reason)),
-                .init(key: "version", value: .string(ban.version)),
-            ])
+        add("bad", .array(bad.map { Self.value(of: $0) }))
+        add("boot", boot.map { Self.value(of: $0) } ?? .null)
+        add("confirmed", confirmed.map { Self.value(of: $0) } ?? .null)
+        add("current", optional(current))
+        add("embedded", optional(embedded))
+        add("format", .integer(Self.formatVersion))
+        add("knownGood", .array(knownGood.map { .string($0) }))
+        add("pending", optional(pending))
+        // Younger than format 1: left out where there is nothing to say.
+        if let before { add("before", .string(before)) }
+        if !protected.isEmpty {
+            add("protected", .array(protected.sorted().map { .string($0) }))
         }
-        let boot = boot.map { boot in
-            JSONValue.object([
-                .init(key: "startedAt", value: .integer(boot.startedAt)),
-                .init(key: "token", value: .string(boot.token)),
-                .init(key: "version", value: .string(boot.version)),
-            ])
-        }
-        let confirmed = confirmed.map { confirmed in
-            JSONValue.object([
-                .init(key: "token", value: .string(confirmed.token)),
-                .init(key: "version", value: .string(confirmed.version)),
-            ])
-        }
-        let members: [JSONValue.Member] = [
-            .init(key: "bad", value: .array(bans)),
-            .init(key: "boot", value: boot ?? .null),
-            .init(key: "confirmed", value: confirmed ?? .null),
-            .init(key: "current", value: optional(current)),
-            .init(key: "embedded", value: optional(embedded)),
-            .init(key: "format", value: .integer(Self.formatVersion)),
-            .init(key: "knownGood", value: .array(knownGood.map { .string($0) })),
-            .init(key: "pending", value: optional(pending)),
-        ]
+        if !trials.isEmpty { add("trials", .array(trials.map { Self.value(of: $0) })) }
         let digest: String
         if let staleDigest { digest = staleDigest } else { digest = try Self.digest(of: members) }
         let document = JSONValue.object(
             members + [.init(key: Self.digestKey, value: .string(digest))])
         return JSONWriter.serialize(document, sortedKeys: true) + [10]
+    }
+
+    private static func value(of ban: Ban) -> JSONValue {
+        .object([
+            .init(key: "at", value: .integer(ban.at)),
+            .init(key: "content", value: .string(ban.content.description)),
+            .init(key: "count", value: .integer(Int64(ban.count))),
+            .init(key: "reason", value: .string(ban.reason)),
+            .init(key: "version", value: .string(ban.version)),
+        ])
+    }
+
+    private static func value(of boot: Boot) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init(key: "startedAt", value: .integer(boot.startedAt)),
+            .init(key: "token", value: .string(boot.token)),
+            .init(key: "version", value: .string(boot.version)),
+        ]
+        if let content = boot.content {
+            members.append(.init(key: "content", value: .string(content.description)))
+        }
+        if let system = boot.system {
+            members.append(.init(key: "system", value: .string(system)))
+        }
+        if boot.isWatched { members.append(.init(key: "watched", value: .bool(true))) }
+        return .object(members)
+    }
+
+    private static func value(of confirmed: Confirmation) -> JSONValue {
+        .object([
+            .init(key: "token", value: .string(confirmed.token)),
+            .init(key: "version", value: .string(confirmed.version)),
+        ])
+    }
+
+    private static func value(of trial: Trial) -> JSONValue {
+        .object([
+            .init(key: "content", value: .string(trial.content.description)),
+            .init(key: "strikes", value: .integer(Int64(trial.strikes))),
+            .init(key: "takenBack", value: .integer(Int64(trial.takenBack))),
+            .init(key: "version", value: .string(trial.version)),
+        ])
     }
 
     private static let digestKey = "digest"
@@ -130,20 +158,54 @@ extension Lifecycle {
         bad = try Self.list(document["bad"], "bad") { (value) throws(StoreError) in
             try Self.ban(value)
         }
-        if let value = document["boot"], !value.isNull {
-            guard let version = try Self.name(value["version"], "boot"),
-                let token = value["token"]?.asString,
-                let startedAt = value["startedAt"]?.asInt64
-            else { throw Self.refuse("\"boot\" lacks a field") }
-            boot = Boot(version: version, token: token, startedAt: startedAt)
-        }
+        boot = try Self.boot(document["boot"])
         if let value = document["confirmed"], !value.isNull {
             guard let version = try Self.name(value["version"], "confirmed"),
                 let token = value["token"]?.asString
             else { throw Self.refuse("\"confirmed\" lacks a field") }
             confirmed = Confirmation(version: version, token: token)
         }
+        before = try Self.name(document["before"], "before")
+        let marked = try Self.list(document["protected"], "protected") {
+            (value) throws(StoreError) in try Self.name(value, "protected")
+        }
+        protected = Set(marked)
+        trials = try Self.list(document["trials"], "trials") { (value) throws(StoreError) in
+            try Self.trial(value)
+        }
+        others = (document.asObject ?? []).filter { !Self.knownKeys.contains($0.key) }
         staleDigest = try Self.staleDigest(of: document)
+    }
+
+    private static let knownKeys: Set<String> = [
+        "bad", "before", "boot", "confirmed", "current", digestKey, "embedded", "format",
+        "knownGood", "pending", "protected", "trials",
+    ]
+
+    private static func boot(_ value: JSONValue?) throws(StoreError) -> Boot? {
+        guard let value, !value.isNull else { return nil }
+        guard let version = try name(value["version"], "boot"),
+            let token = value["token"]?.asString,
+            let startedAt = value["startedAt"]?.asInt64
+        else { throw refuse("\"boot\" lacks a field") }
+        return Boot(
+            version: version, token: token, startedAt: startedAt,
+            content: value["content"]?.asString.flatMap { ObjectID($0) },
+            system: value["system"]?.asString, isWatched: value["watched"]?.asBool ?? false)
+    }
+
+    private static func trial(_ value: JSONValue) throws(StoreError) -> Trial {
+        func count(_ key: String) -> Int? {
+            guard let count = value[key]?.asInt64, (0..<Int64(Int32.max)).contains(count) else {
+                return nil
+            }
+            return Int(count)
+        }
+        guard let version = try name(value["version"], "trials"),
+            let content = value["content"]?.asString.flatMap({ ObjectID($0) }),
+            let strikes = count("strikes"), let takenBack = count("takenBack")
+        else { throw refuse("a trial lacks a field") }
+        return Trial(version: version, content: content, strikes: strikes, takenBack: takenBack)
     }
 
     private static func ban(_ value: JSONValue) throws(StoreError) -> Ban {

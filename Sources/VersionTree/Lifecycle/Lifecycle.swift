@@ -1,4 +1,5 @@
 public import CASStore
+internal import StrictJSON
 
 /// Which version is current, pending, known good, bad, embedded: a value, with pure transitions.
 ///
@@ -27,6 +28,26 @@ public struct Lifecycle: Sendable, Hashable {
         public var token: String
         /// When, in seconds since 1970.
         public var startedAt: Int64
+        /// The content that the start is counted against; `nil` if it needs no confirmation, or an older
+        /// castree has written it.
+        public var content: ObjectID?
+        /// What names the time since the system started, as far as the system tells.
+        public var system: String?
+        /// Whether a process watches the start; while it lives it has the claim (``StartClaim``).
+        public var isWatched = false
+    }
+
+    /// Content that was started and that nobody has vouched for yet.
+    public struct Trial: Sendable, Hashable {
+        /// The name that it was started under last.
+        public var version: String
+        /// The address of the content.
+        public var content: ObjectID
+        /// How many starts count against it; a start does from its beginning on, until it is confirmed or
+        /// taken back.
+        public var strikes = 0
+        /// How many starts in a row were taken back.
+        public var takenBack = 0
     }
 
     /// Who vouched for what last: the same confirmation twice is no error.
@@ -51,6 +72,14 @@ public struct Lifecycle: Sendable, Hashable {
     public var boot: Boot?
     /// The last confirmation.
     public var confirmed: Confirmation?
+    /// Versions that nobody and nothing may retire.
+    public var protected: Set<String> = []
+    /// What was current before the version that is on trial: the way back where nothing is known good.
+    public var before: String?
+    /// What was started and never confirmed, the newest first.
+    public var trials: [Trial] = []
+    /// Members of the file that this castree does not know: they are written on as they came.
+    var others: [JSONValue.Member] = []
     /// The digest that the file has, where it is not that of its content; empty where it is none at all.
     ///
     /// Whoever changes an edited lifecycle writes it on, so that the next change does not hide the edit:
@@ -117,6 +146,7 @@ public struct Lifecycle: Sendable, Hashable {
     func need(of version: String) -> String? {
         if current == version { return "it is the current version" }
         if pending == version { return "it is pending" }
+        if protected.contains(version) { return "it is protected" }
         if embedded == version { return "it is the embedded version" }
         if knownGood == [version] { return "it is the last known good version" }
         return nil
@@ -127,8 +157,14 @@ public struct Lifecycle: Sendable, Hashable {
     /// Its ban stays: the content may come back.
     mutating func retire(_ version: String) { knownGood.removeAll { $0 == version } }
 
-    /// The versions that something is to be served from, or gone back to.
+    /// Marks a version that nobody may retire.
+    mutating func protect(_ version: String) { protected.insert(version) }
+
+    /// Takes the mark away.
+    mutating func unprotect(_ version: String) { protected.remove(version) }
+
+    /// The versions that something is to be served from, or gone back to, or that are protected.
     public var needed: Set<String> {
-        Set(knownGood + [current, pending, embedded].compactMap { $0 })
+        protected.union(knownGood + [current, pending, embedded].compactMap { $0 })
     }
 }

@@ -1,0 +1,29 @@
+#if canImport(Darwin)
+    import Darwin
+#endif
+
+extension FileSystem {
+    /// What names the time since the system started; `nil` where nothing does.
+    ///
+    /// On Linux what random(4) calls the boot id, on Apple's systems the session of the boot.
+    package func systemBoot() throws(StoreError) -> String? {
+        #if canImport(Darwin)
+            var bytes = [UInt8](repeating: 0, count: 64)
+            var count = bytes.count
+            guard sysctlbyname("kern.bootsessionuuid", &bytes, &count, nil, 0) == 0 else {
+                return nil
+            }
+            return Self.boot(bytes.prefix(count).prefix { $0 != 0 })
+        #else
+            guard
+                let file = try openIfPresent(
+                    POSIXFileSystem.workingDirectory, "/proc/sys/kernel/random/boot_id", .reading)
+            else { return nil }
+            return Self.boot(try read(file.raw, at: 0, count: 64)[...])
+        #endif
+    }
+
+    private static func boot(_ bytes: ArraySlice<UInt8>) -> String? {
+        String(decoding: bytes, as: UTF8.self).split(separator: "\n").first.map { String($0) }
+    }
+}
