@@ -150,9 +150,7 @@ extension Store {
                     try self.record(
                         registration, allowsMissing, stored, index, connection,
                         mayBeAnother: mayBeAnother)
-                    for (key, address) in cached {
-                        try index.cache(key, address, ordinal: registration.ordinal, connection)
-                    }
+                    try index.cache(cached, ordinal: registration.ordinal, connection)
                     try index.trimCache(
                         ordinal: registration.ordinal, files: registration.fileCount, connection)
                     try index.noteManifestsDirectory(connection)
@@ -340,12 +338,12 @@ extension Store {
     }
 
     /// Looks source files up in the stat cache and calls `found` for those whose content is known and
-    /// stored; the others must be read.
+    /// stored; the others, and those without a key, must be read.
     ///
     /// - Returns: the ordinal that a new version gets, whether hits should be renewed by it, and the
     ///   moment at which the index vouched for them.
     package func lookUpSources(
-        count: Int, key: (Int) -> StatKey, found: (Int, ObjectID) -> Void
+        count: Int, key: (Int) -> StatKey?, found: (Int, ObjectID) -> Void
     ) throws(StoreError) -> (ordinal: Int64, renews: Bool, moment: IndexMoment) {
         try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in

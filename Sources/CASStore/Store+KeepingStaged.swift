@@ -22,9 +22,7 @@ extension Store {
         try index { (index) throws(StoreError) in
             try index.write(rows: objects.count * 2) { (connection) throws(StoreError) in
                 for object in objects { try index.setPresent(object, connection) }
-                for (key, address) in cached {
-                    try index.cache(key, address, ordinal: ordinal, connection)
-                }
+                try index.cache(cached, ordinal: ordinal, connection)
                 _ = try index.completeVersions(connection)
             } syncing: { (connection) throws(StoreError) in
                 try self.syncAll(with: index, connection)

@@ -6,8 +6,10 @@ import VersionTree
 
 /// The cache of source files: how much of it stays.
 @Suite struct StatCacheTrimmingTests {
-    private func key(_ inode: UInt64) -> StatKey {
-        StatKey(device: 1, inode: inode, byteCount: 1, modifiedAt: 1, changedAt: 1)
+    private func key(_ inode: UInt64, mount: Int64 = 1) -> StatKey {
+        StatKey(
+            device: 1, inode: inode, byteCount: 1, modifiedAt: 1, changedAt: 1,
+            mount: SourceMount(name: mount))
     }
 
     /// Notes `count` source files as an import of this ordinal does, and trims as it does.
@@ -16,10 +18,9 @@ import VersionTree
     ) throws {
         try store.index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) in
-                for number in 0..<UInt64(count) {
-                    try index.cache(
-                        key(inode + number), address, ordinal: ordinal, connection)
-                }
+                try index.cache(
+                    (0..<UInt64(count)).map { (key(inode + $0), address) }, ordinal: ordinal,
+                    connection)
                 try index.trimCache(ordinal: ordinal, files: Int64(count), connection)
             }
         }
@@ -54,5 +55,23 @@ import VersionTree
             try note(temporary.store, address, from: 5_000_000, 10, ordinal: Int64(ordinal))
         }
         #expect(try count(temporary) == 10)
+    }
+
+    @Test func `knows the last 64 mounts, and gives no number twice`() throws {
+        let temporary = try TemporaryStore()
+        let address = try temporary.put("content")
+        for mount in 1...Int64(200) {
+            try temporary.store.index { (index) throws(StoreError) in
+                try index.write { (connection) throws(StoreError) in
+                    try index.cache([(key(1, mount: mount), address)], ordinal: 1, connection)
+                }
+            }
+        }
+        try temporary.withIndex { connection in
+            let row = try connection.statement("SELECT count(*), min(id), max(id) FROM mount")
+            defer { row.reset() }
+            #expect(try row.step())
+            #expect(row.integer(0) == 64 && row.integer(1) == 137 && row.integer(2) == 200)
+        }
     }
 }

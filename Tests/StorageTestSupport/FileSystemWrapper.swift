@@ -132,6 +132,8 @@ extension FileSystemWrapper {
         try base.freeSpace(file)
     }
 
+    package func mount(of file: Int32) -> MountStatus? { base.mount(of: file) }
+
     package func listInodes(
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool

@@ -77,6 +77,8 @@ package protocol FileSystem: Sendable {
     /// Lets go of a lock. Cannot fail on a descriptor that holds one.
     func unlock(_ file: Int32)
     func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace
+    /// The mount that holds an open file; `nil` where the system does not say all of it.
+    func mount(of file: Int32) -> MountStatus?
     /// As `list`, with each entry's inode, which costs no call of its own (readdir(3), d_ino).
     func listInodes(
         _ directory: Int32,
@@ -105,6 +107,8 @@ extension FileSystem {
     }
 
     package func unlock(_ file: Int32) { POSIXFileSystem().unlock(file) }
+
+    package func mount(of file: Int32) -> MountStatus? { POSIXFileSystem().mount(of: file) }
 
     package func listInodes(
         _ directory: Int32,

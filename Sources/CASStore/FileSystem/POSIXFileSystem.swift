@@ -240,6 +240,11 @@ package struct POSIXFileSystem: FileSystem {
             available: Int64(space.f_bavail) * unit, total: Int64(space.f_blocks) * unit,
             files: space.f_files == 0 ? nil : Int64(space.f_favail))
     }
+
+    package func mount(of file: Int32) -> MountStatus? {
+        var mount = castree_mount()
+        return retrying { castree_mount_of(file, &mount) } == 0 ? MountStatus(mount) : nil
+    }
 }
 
 // Inside the type, `write` names the verb and not the system call.

@@ -28,6 +28,7 @@
 ///             edges; until they are collected, so that a collection can say whose garbage it is
 ///
 /// stat_cache  what a source file with this identity contained when it was last read
+/// mount       the mounts that its rows speak of: a number and a hash (SourceMount)
 /// meta        epoch (names this index file), generation (counts write transactions),
 ///             manifests_changed_at (ctime of manifests/ as last reconciled), last_object (the largest
 ///             id of the objects that were forgotten), trimmed_to (where trimming stat_cache ended)
@@ -37,7 +38,7 @@ enum IndexSchema {
     ///
     /// An index of another version is rebuilt: it is derived, so a migration that computes anything
     /// would only be a slower way to the same rows.
-    static let version: Int64 = 3
+    static let version: Int64 = 4
 
     /// Marks the file as ours (`PRAGMA application_id`): "cast".
     static let applicationID: Int64 = 0x6361_7374
@@ -108,9 +109,10 @@ enum IndexSchema {
         CREATE TABLE stat_cache (
           inode INTEGER NOT NULL, device INTEGER NOT NULL,
           bytes INTEGER NOT NULL, modified_at INTEGER NOT NULL, changed_at INTEGER NOT NULL,
-          object INTEGER NOT NULL, used INTEGER NOT NULL,
+          object INTEGER NOT NULL, used INTEGER NOT NULL, mount INTEGER NOT NULL,
           PRIMARY KEY (inode, device)
         ) WITHOUT ROWID;
+        CREATE TABLE mount (id INTEGER PRIMARY KEY, name INTEGER NOT NULL);
         CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
         """
 }

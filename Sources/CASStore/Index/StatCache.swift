@@ -5,24 +5,25 @@ package struct StatKey: Sendable, Hashable {
     package var byteCount: Int64
     package var modifiedAt: Int64
     package var changedAt: Int64
+    /// Stands beside a row of the cache and not in its key: a file has one row, whatever it is mounted as.
+    package var mount: SourceMount
 
     package init(
-        device: UInt64, inode: UInt64, byteCount: Int64, modifiedAt: Int64, changedAt: Int64
+        device: UInt64, inode: UInt64, byteCount: Int64, modifiedAt: Int64, changedAt: Int64,
+        mount: SourceMount
     ) {
         self.device = device
         self.inode = inode
         self.byteCount = byteCount
         self.modifiedAt = modifiedAt
         self.changedAt = changedAt
+        self.mount = mount
     }
+}
 
-    package init(_ status: FileStatus) {
-        device = status.device
-        inode = status.inode
-        byteCount = status.byteCount
-        modifiedAt = status.modifiedAt
-        changedAt = status.changedAt
-    }
+extension FileStatus {
+    /// Whether the state of a file that is read now tells it from all later ones.
+    package func provesContent(at now: Int64) -> Bool { !isRacy(at: now) && hasFineChangeTime }
 
     /// Whether a change right after a look at `now` could leave this state as it is.
     ///
@@ -34,6 +35,12 @@ package struct StatKey: Sendable, Hashable {
         let isCoarse = modifiedAt % 1_000_000_000 == 0
         return latest > now - (isCoarse ? 2_000_000_000 : 20_000_000)
     }
+
+    /// Whether the kernel has stamped the last change by a clock, which never strikes a whole second.
+    ///
+    /// Otherwise whoever made the image has chosen the time, and may have chosen it for other bytes, too; or
+    /// the file system keeps no more (ext2, ext3, inodes of 128 bytes).
+    package var hasFineChangeTime: Bool { changedAt % 1_000_000_000 != 0 }
 }
 
 extension Index {
@@ -46,15 +53,28 @@ extension Index {
     /// Passes in the order of the rows, over the cache and over the objects: a look-up for each file
     /// would cost several times as much.
     func cachedAddresses(
-        count: Int, _ key: (Int) -> StatKey, _ connection: Connection,
+        count: Int, _ key: (Int) -> StatKey?, _ connection: Connection,
         found: (Int, ObjectID) -> Void
     ) throws(StoreError) {
-        var order = Array(0..<UInt32(count))
-        order.sort { CachePlace(key(Int($0))) < CachePlace(key(Int($1))) }
+        var order: [UInt32] = []
+        order.reserveCapacity(count)
+        var mounts: [SourceMount: Int64] = [:]
+        for position in 0..<count {
+            guard let mount = key(position)?.mount else { continue }
+            order.append(UInt32(position))
+            guard mounts[mount] == nil else { continue }
+            // Zero is the number of none.
+            mounts[mount] = try number(of: mount, connection) ?? 0
+        }
+        guard mounts.values.contains(where: { $0 != 0 }) else { return }
+        order.sort { left, right in
+            guard let left = key(Int(left)), let right = key(Int(right)) else { return false }
+            return CachePlace(left) < CachePlace(right)
+        }
         var rows = OrderedCursor<CachePlace>(
             try connection.statement(
                 """
-                SELECT inode, device, bytes, modified_at, changed_at, object FROM stat_cache
+                SELECT inode, device, bytes, modified_at, changed_at, object, mount FROM stat_cache
                 WHERE (inode, device) >= (?, ?) ORDER BY inode, device
                 """), bind: { $0.bind(1, $1.inode).bind(2, $1.device) }
         ) { (row) throws(StoreError) in
@@ -63,9 +83,9 @@ extension Index {
         defer { rows.end() }
         var hits: [Hit] = []
         for position in order {
-            let key = key(Int(position))
-            guard let row = try rows.find(CachePlace(key)), row.integer(2) == key.byteCount,
-                row.integer(3) == key.modifiedAt, row.integer(4) == key.changedAt
+            guard let key = key(Int(position)), let row = try rows.find(CachePlace(key)),
+                row.integer(2) == key.byteCount, row.integer(3) == key.modifiedAt,
+                row.integer(4) == key.changedAt, row.integer(6) == mounts[key.mount]
             else { continue }
             hits.append(Hit(position: position, object: row.integer(5)))
             guard hits.count == Hit.countMax else { continue }
@@ -120,20 +140,26 @@ extension Index {
         hits.removeAll(keepingCapacity: true)
     }
 
-    /// Remembers what a file in this state contains.
+    /// Remembers what files in these states contain.
     func cache(
-        _ key: StatKey, _ address: ObjectID, ordinal: Int64, _ connection: Connection
+        _ files: some Sequence<(StatKey, ObjectID)>, ordinal: Int64, _ connection: Connection
     ) throws(StoreError) {
-        // By the id, which is never used again: an address would double the row.
-        try connection.statement(
-            """
-            INSERT OR REPLACE INTO stat_cache
-            SELECT ?1, ?2, ?3, ?4, ?5, id, ?7 FROM object WHERE address = ?6
-            """
-        )
-        .bind(1, Int64(bitPattern: key.inode)).bind(2, Int64(bitPattern: key.device))
-        .bind(3, key.byteCount).bind(4, key.modifiedAt).bind(5, key.changedAt)
-        .bind(6, address).bind(7, ordinal).run()
+        var mounts: [SourceMount: Int64] = [:]
+        for (key, address) in files {
+            if mounts[key.mount] == nil {
+                mounts[key.mount] = try noteNumber(of: key.mount, connection)
+            }
+            // By the id, which is never used again: an address would double the row.
+            try connection.statement(
+                """
+                INSERT OR REPLACE INTO stat_cache
+                SELECT ?1, ?2, ?3, ?4, ?5, id, ?7, ?8 FROM object WHERE address = ?6
+                """
+            )
+            .bind(1, Int64(bitPattern: key.inode)).bind(2, Int64(bitPattern: key.device))
+            .bind(3, key.byteCount).bind(4, key.modifiedAt).bind(5, key.changedAt)
+            .bind(6, address).bind(7, ordinal).bind(8, mounts[key.mount] ?? 0).run()
+        }
     }
 
     /// Drops, now and then, what no import has used for long: rebuilt source trees get new inodes,

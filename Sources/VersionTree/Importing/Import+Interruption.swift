@@ -28,12 +28,11 @@ extension Import {
                 byteCount: found.records[position].byteCount,
                 fingerprint: found.states[position].fingerprint)
         }
-        let cached = (0..<found.count).lazy.filter { found.marks[$0].isCacheable }
-            .map { (found.key($0), found.records[$0].address) }
         let store = versions.store
         // The caller has asked to stop, and this is how.
         try store.uninterrupted { () throws(StoreError) in
-            try store.keepStaged(staged, of: batch, lease: lease, cached: cached, ordinal: ordinal)
+            try store.keepStaged(
+                staged, of: batch, lease: lease, cached: found.cacheable, ordinal: ordinal)
         }
     }
 }

@@ -196,6 +196,7 @@ struct Import {
 
     /// Asks the stat cache, and which ordinal the version gets.
     private mutating func lookUp() throws(StoreError) -> Int64 {
+        found.learnMounts(store, root: root, followingLinks: options.followsLinks)
         guard options.usesCache else { return try store.nextOrdinal() }
         let (ordinal, renews, moment) = try store.lookUpSources(
             count: found.count, key: { found.key($0) },
@@ -319,8 +320,6 @@ struct Import {
         takingBack: @escaping () throws(StoreError) -> Void
     ) throws(StoreError) -> Settlement {
         let found = found
-        let cached = (0..<found.count).lazy.filter { found.marks[$0].isCacheable }
-            .map { (found.key($0), found.records[$0].address) }
         return try store.settle(
             registration, allowsMissing: false,
             // A manifest that is kept may name one more: what its publisher sent.
@@ -331,7 +330,7 @@ struct Import {
                     fingerprint: found.states[position].fingerprint,
                     hasMadeSure: mark.isStaged || mark.isEnsured)
             },
-            cached: cached, publishing: publishing, takingBack: takingBack)
+            cached: found.cacheable, publishing: publishing, takingBack: takingBack)
     }
 
     private func dropStagedNames(_ batch: ObjectBatch) -> (count: Int, bytes: Int64) {

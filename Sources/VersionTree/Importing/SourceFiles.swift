@@ -61,6 +61,8 @@ struct SourceFiles: Sendable {
     var paths: [UInt8] = []
     /// The file systems that the files are on: nearly always one.
     private(set) var devices: [UInt64] = []
+    /// The mount of each of them, where the times of its files prove something.
+    var mounts: [SourceMount?] = []
 
     var count: Int { records.count }
     var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }
@@ -92,13 +94,15 @@ struct SourceFiles: Sendable {
             decoding: paths[start..<start + Int(records[position].pathLength)], as: UTF8.self)
     }
 
-    /// What identifies the state of a file.
-    func key(_ position: Int) -> StatKey {
+    /// What identifies the state of a file; `nil` where nothing does.
+    func key(_ position: Int) -> StatKey? {
+        let device = marks[position].device
+        guard device < mounts.count, let mount = mounts[device] else { return nil }
         let state = states[position]
         return StatKey(
-            device: devices[marks[position].device], inode: state.inode,
+            device: devices[device], inode: state.inode,
             byteCount: records[position].byteCount, modifiedAt: state.modifiedAt,
-            changedAt: state.changedAt)
+            changedAt: state.changedAt, mount: mount)
     }
 
     /// The positions of the files that are staged.

@@ -80,10 +80,12 @@ struct SourceReading: Sendable {
         }
     }
 
-    private func open(_ path: String) throws(StoreError) -> Descriptor {
-        followsLinks
-            ? try store.fileSystem.open(root, path, .readingFollowingLinks, mode: 0)
-            : try store.fileSystem.openBeneath(root, path, .reading)
+    static func open(
+        _ path: String, _ root: Int32, followingLinks: Bool, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Descriptor {
+        followingLinks
+            ? try fileSystem.open(root, path, .readingFollowingLinks, mode: 0)
+            : try fileSystem.openBeneath(root, path, .reading)
     }
 
     /// Hashes and stages one file, again if it changes meanwhile.
@@ -93,7 +95,7 @@ struct SourceReading: Sendable {
         let fileSystem = store.fileSystem
         let path = slots.path(position)
         for _ in 0..<3 {
-            let file = try open(path)
+            let file = try Self.open(path, root, followingLinks: followsLinks, fileSystem)
             let status = try fileSystem.status(file.raw)
             guard status.kind == .regular else {
                 throw StoreError(
@@ -119,7 +121,7 @@ struct SourceReading: Sendable {
             mark.isHashed = true
             // One that has moved to another device meanwhile is read again next time.
             mark.isCacheable =
-                !StatKey(status).isRacy(at: now) && slots.devices[mark.device] == status.device
+                status.provesContent(at: now) && slots.devices[mark.device] == status.device
             slots.marks[position] = mark
             return
         }

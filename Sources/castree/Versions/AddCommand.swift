@@ -10,7 +10,8 @@ extension Command {
         "add", summary: "imports a directory as a version",
         discussion: """
             Reads what has changed since it was last read, stores what is new, and builds the version's \
-            tree. When the command ends, all of it survives a power cut. Interrupted or killed, it can \
+            tree. Every file is read the first time after a reboot, and always where change times prove \
+            nothing: read-only images, FUSE, networks, memory, overlays. When the command ends, all of it survives a power cut. Interrupted or killed, it can \
             simply be repeated; the same content under the same name changes nothing. The store is \
             created if it is not there.
 

@@ -1,0 +1,51 @@
+import CSystem
+
+/// What the system says of the mount that holds a file: the part castree uses.
+package struct MountStatus: Sendable, Hashable {
+    /// The kind of file system, by its usual name; of one that is not known the number (statfs(2), f_type).
+    package var kind: String
+    /// Whether files can be changed through it.
+    package var isWritable: Bool
+    /// What the file system calls itself (f_fsid).
+    package var fileSystem: UInt64
+    /// Which of the mounts it is (statx(2), stx_mnt_id).
+    package var number: UInt64
+
+    package init(kind: String, isWritable: Bool, fileSystem: UInt64, number: UInt64) {
+        self.kind = kind
+        self.isWritable = isWritable
+        self.fileSystem = fileSystem
+        self.number = number
+    }
+
+    init(_ mount: castree_mount) {
+        let name = withUnsafeBytes(of: mount.kind) { bytes in
+            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        kind = name.isEmpty ? Self.kind(of: mount.magic) : name
+        isWritable = mount.is_writable != 0
+        fileSystem = mount.file_system
+        number = mount.number
+    }
+
+    /// By linux/magic.h; of zfs by its own headers.
+    private static func kind(of magic: UInt64) -> String {
+        switch magic {
+        case 0xEF53: "ext4"
+        case 0x5846_5342: "xfs"
+        case 0x9123_683E: "btrfs"
+        case 0xF2F5_2010: "f2fs"
+        case 0x2FC1_2FC1: "zfs"
+        default: "0x" + String(magic, radix: 16)
+        }
+    }
+
+    /// Whether the kernel itself stamps each change of a file with a time that nobody can set.
+    ///
+    /// By a list of those that are known to: an image that is mounted read-only has the times that its maker
+    /// gave it, FUSE and networks those that somebody else says, tmpfs does not stamp what is written through
+    /// a mapping, and a file of an overlay may be another one after a copy-up.
+    package var provesChanges: Bool {
+        isWritable && ["ext4", "xfs", "btrfs", "f2fs", "zfs", "apfs"].contains(kind)
+    }
+}

@@ -1,0 +1,62 @@
+/// Names a mount of a file system whose change times prove something, as long as it is mounted and the system
+/// runs: an inode that has its times there still has its bytes.
+///
+/// Another image at the same place has other names of its own, or is another mount. And after a power cut the
+/// bytes of a file may be older or newer than its times, which are in the journal: what was read before the
+/// boot proves nothing (ext4 and xfs order no data that is written over).
+package struct SourceMount: Sendable, Hashable {
+    /// A hash of the file system, the mount and the boot.
+    let name: Int64
+
+    package init(name: Int64) { self.name = name }
+
+    /// - Returns: `nil` if a change of a file might not show there, or if that cannot be known.
+    package init?(_ status: MountStatus?, boot: String?) {
+        guard let status, status.provesChanges, let boot, !boot.isEmpty else { return nil }
+        let text = "castree-mount 1 \(status.kind) \(status.fileSystem) \(status.number) \(boot)"
+        let hash = Array(text.utf8).withUnsafeBytes { Fingerprinter.fingerprint($0) }
+        name = Int64(bitPattern: hash.low)
+    }
+}
+
+extension Store {
+    /// The mount that holds an open source file; `nil` where a change of a file might not show.
+    package func sourceMount(of file: Int32) -> SourceMount? {
+        guard let status = fileSystem.mount(of: file), status.provesChanges else { return nil }
+        // Without the boot's name every file is read, which is always right.
+        return SourceMount(status, boot: try? fileSystem.systemBoot())
+    }
+}
+
+extension Index {
+    /// How many mounts are known: those of the last boots, and of containers, which have their own.
+    private static let mountsMax: Int64 = 64
+
+    /// The number by which rows of the cache speak of a mount, which is shorter than its name.
+    func number(
+        of mount: SourceMount, _ connection: Connection
+    ) throws(StoreError) -> Int64? {
+        let row = try connection.statement("SELECT id FROM mount WHERE name = ?").bind(
+            1, mount.name)
+        defer { row.reset() }
+        return try row.step() ? row.integer(0) : nil
+    }
+
+    /// As above, and gives a new mount its number.
+    ///
+    /// The largest number always stays, so none is used again. Rows of a mount that was dropped do not count.
+    func noteNumber(
+        of mount: SourceMount, _ connection: Connection
+    ) throws(StoreError) -> Int64 {
+        if let known = try number(of: mount, connection) { return known }
+        let row = try connection.statement("SELECT coalesce(max(id), 0) + 1 FROM mount")
+        defer { row.reset() }
+        let number = try row.step() ? row.integer(0) : 1
+        row.reset()
+        try connection.statement("INSERT INTO mount VALUES (?, ?)").bind(1, number)
+            .bind(2, mount.name).run()
+        try connection.statement("DELETE FROM mount WHERE id <= ?").bind(1, number - Self.mountsMax)
+            .run()
+        return number
+    }
+}

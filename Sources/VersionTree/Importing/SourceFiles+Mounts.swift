@@ -1,0 +1,33 @@
+import CASStore
+
+// What the times of source files prove: that is up to the file system that they are on.
+
+extension SourceFiles {
+    /// Asks once for each device, never for each file.
+    mutating func learnMounts(_ store: Store, root: Int32, followingLinks: Bool) {
+        // What cannot be looked at is read, and says then what is wrong with it.
+        let rootDevice = try? store.fileSystem.status(root).device
+        mounts = Array(repeating: nil, count: devices.count)
+        for (number, device) in devices.enumerated() {
+            if device == rootDevice {
+                mounts[number] = store.sourceMount(of: root)
+            } else if let position = marks.firstIndex(where: { $0.device == number }),
+                // As above.
+                let file = try? SourceReading.open(
+                    path(position), root, followingLinks: followingLinks, store.fileSystem),
+                // As above.
+                let status = try? store.fileSystem.status(file.raw), status.device == device
+            {
+                mounts[number] = store.sourceMount(of: file.raw)
+            }
+        }
+    }
+
+    /// The files whose states can be believed next time, and what they contain.
+    var cacheable: some Sequence<(StatKey, ObjectID)> {
+        (0..<count).lazy.compactMap { position in
+            guard marks[position].isCacheable, let key = key(position) else { return nil }
+            return (key, records[position].address)
+        }
+    }
+}
