@@ -66,6 +66,39 @@ import Testing
         #expect(try refused.error().code == "versionExists")
     }
 
+    @Test func `a refusal of other content says which paths differ and how to replace the version`()
+        throws
+    {
+        try place.add("1", Release.first)
+        try place.write(Release.second, to: "release-2")
+        let refused = try place.castree("add", "release-2", "--version", "1", "--no-cache")
+        #expect(refused.status == 1)
+        for words in [
+            "other bytes or another mode: \"index.html\"", "only in the directory: \"js/more.js\"",
+            "only in the version: \"empty\"", "\"old/name.txt → new/name.txt\"",
+            "castree retire 1",
+        ] {
+            #expect(refused.errors.contains(words), "\(refused.errors)")
+        }
+        // What it says to do is enough.
+        try place.castree("retire", "1")
+        #expect(try place.castree("add", "release-2", "--version", "1", "--no-cache").status == 0)
+        #expect(try place.castree("cat", "1:index.html").text == Release.second["index.html"])
+    }
+
+    @Test func `a refusal of a thousand other files stays short, and shows no terminal codes`()
+        throws
+    {
+        try place.add("1", ["\u{1b}[2J": "a"])
+        var files = ["\u{1b}[2J": "b"]
+        for number in 0..<1000 { files["new/\(number)"] = "\(number)" }
+        try place.write(files, to: "release-2")
+        let refused = try place.castree("add", "release-2", "--version", "1")
+        #expect(refused.status == 1)
+        #expect(refused.errors.contains("and 995 more"))
+        #expect(refused.errors.utf8.count < 1000 && !refused.errors.contains("\u{1b}"))
+    }
+
     @Test func `add --activate makes the version current`() throws {
         try place.add("1", Release.first, "--activate")
         let lifecycle = try place.castree("lifecycle", "--json").document(LifecycleDocument.self)

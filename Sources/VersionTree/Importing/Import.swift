@@ -42,7 +42,11 @@ struct Import {
         let writing = ManifestFile(versions, manifest, lease: lease.name)
         let registration = try writing.registration()
 
-        try publish(registration, batch, lease)
+        do throws(StoreError) {
+            try publish(registration, batch, lease)
+        } catch {
+            throw versions.explained(error, adding: manifest)
+        }
         try twins.publish()
         var completed = try register(manifest, writing, registration, lease)
         for _ in 0..<8 where completed == nil {

@@ -1,0 +1,51 @@
+import CASStore
+
+/// Why a name cannot be given to a directory: what a version of that name shows, and what differs from it.
+///
+/// A store that holds wrong bytes under a name (an older castree believed times that proved nothing) refuses
+/// the right ones in the same way; so it says which files, and how the version is replaced.
+struct TakenName {
+    /// As many paths are named, and as many characters of each are shown.
+    private static let (pathsMax, lengthMax) = (5, 160)
+    let name: String
+    let diff: VersionDiff
+
+    var sentence: String {
+        var parts: [String] = []
+        parts += Self.part("other bytes or another mode", diff.changed)
+        parts += Self.part("only in the directory", diff.added)
+        parts += Self.part("only in the version", diff.removed)
+        parts += Self.part("under another path", diff.moved.map { "\($0.from) → \($0.to)" })
+        let differing =
+            parts.isEmpty
+            ? "its files are the same, and what else it says of them differs"
+            : "what differs: " + parts.joined(separator: "; ")
+        return
+            "version \(name) exists with other content (\(differing)); choose another name, or, to "
+            + "replace it, retire it (castree retire \(name)) and repeat the command"
+    }
+
+    private static func part(_ what: String, _ paths: [String]) -> [String] {
+        guard !paths.isEmpty else { return [] }
+        var shown = paths.prefix(pathsMax).map { path in
+            let text = printable(path)
+            let isLong = text.count > lengthMax
+            return "\"" + (isLong ? text.prefix(lengthMax) + "…" : text) + "\""
+        }
+        if paths.count > pathsMax { shown.append("and \(paths.count - pathsMax) more") }
+        return ["\(what): " + shown.joined(separator: ", ")]
+    }
+}
+
+extension VersionStore {
+    /// The error of an add whose name is taken, with what differs, as far as that can be told.
+    func explained(_ error: StoreError, adding manifest: Manifest) -> StoreError {
+        let name = manifest.version.description
+        // A name that differs in case, or a manifest that cannot be read: the error says what there is to say.
+        guard error.code == .versionExists, let old = try? self.manifest(of: name) else {
+            return error
+        }
+        let taken = TakenName(name: name, diff: VersionDiff(from: old, to: manifest))
+        return StoreError(.versionExists, taken.sentence)
+    }
+}
