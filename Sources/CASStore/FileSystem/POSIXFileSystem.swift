@@ -162,8 +162,9 @@ package struct POSIXFileSystem: FileSystem {
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
         if retrying({ castree_rename_new(source, sourcePath, target, targetPath) }) == 0 { return }
-        // renameat2(2), EINVAL: the file system does not know RENAME_NOREPLACE.
-        guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP else {
+        // renameat2(2), EINVAL: the file system does not know RENAME_NOREPLACE. ENOSYS and EPERM: a kernel
+        // before 3.15, or a sandbox that does not know the call; a rename that is not permitted is refused again.
+        guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP || errno == EPERM else {
             throw failure("renameat", target, targetPath)
         }
         if try status(target, targetPath) != nil {
