@@ -25,13 +25,13 @@ WSTEST ?= wstest
 swift_files := $(wildcard Package.swift Sources tools Tests)
 scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull scale on-own-disk) \
     Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
-    $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress check-harness sanitize))
+    $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: run test check fmt setup build clean help browser autobahn fuzz
 .PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-scale
-.PHONY: errors huge powercut crashpoints fulldisk stress harness-check sanitize coverage
+.PHONY: errors huge powercut crashpoints fulldisk stress ground harness-check sanitize coverage
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -132,7 +132,12 @@ stress: ## build, then let many processes at one store, and kill some: MINUTES=3
 	@$(MAKE) --no-print-directory build
 	Tests/Reliability/stress --minutes $(MINUTES)
 
-harness-check: ## build, then show that the four above see a broken engine (root)
+ground: ## build, then run the main verbs on foreign file systems, users, kernels, copies (root)
+	@scripts/setup ground
+	@$(MAKE) --no-print-directory build
+	Tests/Reliability/ground
+
+harness-check: ## build, then show that the suites above see a broken engine (root)
 	@scripts/setup reliability
 	@$(MAKE) --no-print-directory build
 	Tests/Reliability/check-harness

@@ -34,6 +34,11 @@ import Testing
             "fulldisk", ["--systems", "ext4", "--levels", "1", "--hindrances"] + hindrances)
     }
 
+    @Test("work on file systems, users, containers, kernels and copies that are not the usual ones")
+    func foreignGround() throws {
+        try expectClean("ground", ["--slice"])
+    }
+
     @Test(
         "are seen to fail where they are broken on purpose",
         arguments: [
@@ -49,6 +54,7 @@ import Testing
                 "powercut", "--systems", "ext4", "--ways", "call", "--lie", "syncs",
                 "--cycles", "4",
             ],
+            ["ground", "--slice", "--trusting", "--only", "tmpfs"],
         ])
     func brokenOnPurpose(words: [String]) throws {
         let (status, output) = try run(words[0], Array(words.dropFirst()))

@@ -1,5 +1,6 @@
 """Runs the programs under test as a user runs them, and the tool that makes their system calls fail."""
 
+import copy
 import os
 import re
 import signal
@@ -79,6 +80,9 @@ class Ending:
 class Programs:
     """The directory with castree, castree-pull and callfault."""
 
+    prefix = ()  # what every program is started by: a sandbox, another user
+    forks = False  # whether that stays in front of the program, which then is its child
+
     def __init__(self, directory=None, reports=None):
         self.directory = os.path.abspath(directory or os.path.join(ROOT, ".build", "release"))
         self.castree = os.path.join(self.directory, "castree")
@@ -92,6 +96,12 @@ class Programs:
         # Gone when this ends.
         self.reports = tempfile.TemporaryDirectory(
             prefix="castree-reports-", dir=reports, ignore_cleanup_errors=True)
+
+    def behind(self, *prefix, forks=False):
+        """The same programs, started by another."""
+        other = copy.copy(self)
+        other.prefix, other.forks = prefix, forks
+        return other
 
     def cannot_inject(self):
         """Why no system call can be made to fail here, or None."""
@@ -133,7 +143,7 @@ class Programs:
 
     def _serve(self, command, seconds, user):
         """Starts a server, asks it for the first page, and tells it to end. It may end before, and say why."""
-        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        server = subprocess.Popen([*self.prefix, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   env=self._environment(), user=user)
         limit = threading.Timer(seconds, server.kill)
         limit.start()
@@ -143,7 +153,7 @@ class Programs:
             if address:
                 with urllib.request.urlopen(address.group().decode(), timeout=seconds) as answer:
                     page = answer.read()
-            server.send_signal(signal.SIGTERM)
+            os.kill(_child(server.pid) if self.forks else server.pid, signal.SIGTERM)
             output, errors = server.communicate(timeout=seconds)
         except (OSError, subprocess.TimeoutExpired) as error:
             server.kill()
@@ -155,7 +165,7 @@ class Programs:
 
     def _run(self, command, seconds, user):
         try:
-            done = subprocess.run(command, capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL,
+            done = subprocess.run([*self.prefix, *command], capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL,
                                   env=self._environment(), user=user, check=False)
         except subprocess.TimeoutExpired as late:
             return Ending(-1, _text(late.stdout), _text(late.stderr), late=True)
@@ -166,6 +176,11 @@ class Programs:
 def refusal(errors):
     """Why a command does nothing, without its warnings: it may also have found the index of one that was killed."""
     return "\n".join(line for line in errors.splitlines() if not line.startswith(("castree: warning: ", "castree: note: ")))
+
+
+def _child(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return int(children.read().split()[0])
 
 
 def _text(octets):
