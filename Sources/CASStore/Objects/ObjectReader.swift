@@ -19,6 +19,19 @@ public struct ObjectReader: ~Copyable, Sendable {
         self.fileSystem = fileSystem
     }
 
+    /// Opens another file that should have the bytes of an object: a tree's.
+    ///
+    /// It is reached through no symbolic link. Says nothing of its bytes.
+    /// - Returns: `nil` if no regular file stands there.
+    package init?(
+        _ address: ObjectID, at path: String, below directory: Int32,
+        _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        let file = try fileSystem.openBeneath(directory, path, .reading)
+        guard try fileSystem.status(file.raw).kind == .regular else { return nil }
+        try self.init(address, file, fileSystem)
+    }
+
     /// Reads up to `count` bytes at `offset`; fewer at the end of the object, none beyond it.
     /// - Throws: `.io` when the disk fails.
     public func read(at offset: Int64, count: Int) throws(StoreError) -> [UInt8] {

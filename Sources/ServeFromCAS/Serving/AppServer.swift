@@ -76,7 +76,7 @@ public final class AppServer: Sendable {
             return secrets.reduce(log) { AccessRecord.masking($1, in: $0) }
         }
         httpOptions.onDamage = { [notice = options.notice] in notice($0.message) }
-        let objects = ContentCache(versions.store)
+        let objects = ContentCache(versions.store, copies: shelf)
         let (server, handler) = try Self.bind(
             options.port.candidates(remembered: memory.port(for: options.port)), httpOptions,
             objects

@@ -35,11 +35,11 @@ final class SiteShelf: Sendable {
     /// How long a pin that could not be made waits.
     private static let pinPause = Duration.seconds(5)
 
-    private let versions: VersionStore
+    let versions: VersionStore
     private let options: SiteOptions
     /// The files of the app itself, and the pin that keeps them.
     private let shell: (manifest: VersionTree.Manifest, hold: PinHold)?
-    private let notice: @Sendable (String) -> Void
+    let notice: @Sendable (String) -> Void
     private let pinTrouble: TroubleNotice
     private let state = Mutex(State())
     /// Counts changes of what is current; threads compare it with what they have seen.
@@ -74,11 +74,17 @@ final class SiteShelf: Sendable {
     /// Whether what is served is what the lifecycle says; if not, the operator was told why.
     var isFollowing: Bool { state.withLock { $0.trouble == nil } }
 
+    /// All versions that stand here, the current one first.
+    var sites: [Site] {
+        state.withLock { state in
+            let current = state.current?.site
+            return (current.map { [$0] } ?? [])
+                + state.entries.values.map(\.site).filter { $0 !== current }
+        }
+    }
+
     /// The objects of all versions that stand here.
     var objects: Set<ObjectID> {
-        let sites = state.withLock { state in
-            state.entries.values.map(\.site) + (state.current.map { [$0.site] } ?? [])
-        }
         var result: Set<ObjectID> = []
         for site in sites { for resource in site.resources { result.insert(resource.address) } }
         return result

@@ -26,6 +26,8 @@ public final class Site: Sendable {
     /// The key of the page that navigations fall back to.
     let index: Int?
     let heads: CommonHeads
+    /// Whose files stand behind the version's own, and from which resource on; `nil` if there are none.
+    let shell: (version: VersionName, first: Int)?
     /// The version's time, which stands for the dates of its files; 0 if it has none.
     let modifiedAt: Int64
 
@@ -41,7 +43,9 @@ public final class Site: Sendable {
             options, capacity: manifest.count + (shell?.count ?? 0),
             byteCount: manifest.pathByteCount + (shell?.pathByteCount ?? 0))
         builder.add(manifest)
+        let first = builder.resources.count
         if let shell { builder.add(shell: shell) }
+        self.shell = shell.map { ($0.version, first) }
         builder.markImmutable()
         version = manifest.version
         self.options = options
@@ -115,6 +119,24 @@ public final class Site: Sendable {
             return nil
         }
         return resources[Int(resource)].address
+    }
+
+    /// The files with an address, each by its version and its path in that version's tree; at most
+    /// `limit` of them.
+    ///
+    /// Looks at all resources: for what hardly ever happens.
+    func files(
+        with address: ObjectID, limit: Int
+    ) -> [(version: VersionName, path: String)] {
+        var found: [(version: VersionName, path: String)] = []
+        for (number, resource) in resources.enumerated() where resource.address == address {
+            guard found.count < limit else { break }
+            guard resource.path >= 0 else { continue }
+            let path = table.key(Int(resource.path)).dropFirst()
+            let owner = shell.flatMap { number >= $0.first ? $0.version : nil }
+            found.append((owner ?? version, String(decoding: path, as: UTF8.self)))
+        }
+        return found
     }
 
     /// Whether a path leads somewhere.

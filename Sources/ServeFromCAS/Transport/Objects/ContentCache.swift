@@ -8,7 +8,8 @@ import Synchronization
 /// file is read and verified before it is served for the first time, and again when its size, its
 /// times or the file itself have changed since; fstat(2) says so before each use. Up to
 /// ``Limits/verifiedAtOnce`` bytes that happens in passing, larger ones are read on another thread.
-/// A file that does not match stays refused, without being read again, until it changes.
+/// A file that does not match stays refused, without being read again, until it changes. Where an object
+/// cannot be had, a file that should have its bytes takes its place (``ObjectCopies``), verified likewise.
 ///
 /// **Limits.** Bytes that change without the file's times changing are not noticed once the object has
 /// been verified: a failing disk or RAM, a write to the device beneath the file system. Nor is a write
@@ -34,28 +35,22 @@ package final class ContentCache: ObjectSource {
         }
     }
 
-    private struct State {
+    struct State {
         var small: RecentlyUsed<[UInt8]>
         var opened: RecentlyUsed<Opened>
         /// Of files that are not open any more, or were found wrong.
-        var verdicts: RecentlyUsed<Verdict>
+        var verdicts: RecentlyUsed<Verdicts>
         /// Counts small objects that were not in memory.
         var missed = 0
+        /// Objects of which was told that another file takes their place.
+        var replaced: Set<ObjectID> = []
     }
 
     /// A file that is kept open.
-    private struct Opened: Sendable {
+    struct Opened: Sendable {
         var object: OpenObject
         /// What it was when its bytes were found to match; `nil` if nobody has looked.
         var sound: FileStamp?
-    }
-
-    /// What reading a file has shown.
-    private struct Verdict: Sendable {
-        /// What the file was before it was read.
-        var stamp: FileStamp
-        /// `nil`: the bytes match.
-        var failure: StoreError?
     }
 
     /// Once memory has been full, one of so many objects that are asked for and not in it gets in.
@@ -66,13 +61,18 @@ package final class ContentCache: ObjectSource {
     private static let overhead = 160
 
     private let store: Store
-    private let limits: Limits
-    private let state: Mutex<State>
+    let limits: Limits
+    /// Who knows other files with the bytes of an object.
+    let copies: (any ObjectCopies)?
+    let state: Mutex<State>
     private let verifying = VerifyingQueue()
 
-    package init(_ store: Store, limits: Limits = Limits()) {
+    package init(
+        _ store: Store, limits: Limits = Limits(), copies: (any ObjectCopies)? = nil
+    ) {
         self.store = store
         self.limits = limits
+        self.copies = copies
         state = Mutex(
             State(
                 small: RecentlyUsed(limit: limits.memory),
@@ -81,20 +81,25 @@ package final class ContentCache: ObjectSource {
     }
 
     package func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent {
-        switch known(object, size) {
-        case .bytes(let bytes):
-            guard bytes.count == Int(size) else { throw otherSize(object, size) }
-            return .memory(bytes)
-        case .opened(let opened):
-            let stamp = try opened.object.currentStamp()
-            if opened.sound == stamp {
-                guard stamp.byteCount == size else { throw otherSize(object, size) }
-                return .file(opened.object)
+        let known = known(object, size)
+        do throws(StoreError) {
+            switch known {
+            case .bytes(let bytes):
+                guard bytes.count == Int(size) else { throw otherSize(object, size) }
+                return .memory(bytes)
+            case .opened(let opened):
+                let stamp = try opened.object.currentStamp()
+                if opened.sound == stamp {
+                    guard stamp.byteCount == size else { throw otherSize(object, size) }
+                    return .file(opened.object)
+                }
+                // Changed, or still to be verified: what stands in its place now counts.
+                return try open(object, size)
+            case .mayEnter: return .memory(try small(object, size))
+            case .nothing: return try open(object, size)
             }
-            // Changed, or still to be verified: what stands in its place now counts.
-            return try open(object, size)
-        case .mayEnter: return .memory(try small(object, size))
-        case .nothing: return try open(object, size)
+        } catch {
+            return try copy(of: object, size, mayEnter: known.mayEnter, insteadOf: error)
         }
     }
 
@@ -105,6 +110,8 @@ package final class ContentCache: ObjectSource {
         /// It is small and not in memory, and may get in.
         case mayEnter
         case nothing
+
+        var mayEnter: Bool { if case .mayEnter = self { true } else { false } }
     }
 
     private func known(_ object: ObjectID, _ size: Int64) -> Known {
@@ -126,10 +133,15 @@ package final class ContentCache: ObjectSource {
             throw missing(object)
         }
         guard bytes.count == Int(size) else { throw otherSize(object, size) }
+        enter(object, bytes)
+        return bytes
+    }
+
+    /// Keeps verified bytes in memory.
+    func enter(_ object: ObjectID, _ bytes: [UInt8]) {
         state.withLock { state in
             _ = state.small.insert(object, bytes, cost: bytes.count + Self.overhead)
         }
-        return bytes
     }
 
     /// Opens an object's file, and verifies it if it is not known as it is now.
@@ -150,22 +162,20 @@ package final class ContentCache: ObjectSource {
 
     /// Keeps a file open, instead of one that was opened before.
     /// - Returns: what is known of it as it is now.
-    private func keep(_ open: OpenObject, _ stamp: FileStamp) -> Verdict? {
+    func keep(_ open: OpenObject, _ stamp: FileStamp) -> Verdict? {
         state.withLock { state in
             let object = open.address
-            var verdict = state.verdicts.value(of: object)
-            if verdict == nil, let sound = state.opened.value(of: object)?.sound {
-                verdict = Verdict(stamp: sound, failure: nil)
+            var verdict = state.verdicts.value(of: object)?[stamp]
+            if verdict == nil, state.opened.value(of: object)?.sound == stamp {
+                verdict = Verdict(stamp: stamp, failure: nil)
             }
-            if verdict?.stamp != stamp { verdict = nil }
             let isSound = verdict != nil && verdict?.failure == nil
             let opened = Opened(object: open, sound: isSound ? stamp : nil)
             let gone = state.opened.insert(object, opened, cost: 1)
             if let gone, let sound = gone.sound {
-                let verdict = Verdict(stamp: sound, failure: nil)
-                state.verdicts.insert(gone.object.address, verdict, cost: 1)
+                state.note(Verdict(stamp: sound, failure: nil), on: gone.object.address)
             }
-            if isSound { state.verdicts.remove(object) }
+            if isSound { state.forget(stamp, of: object) }
             return verdict
         }
     }
@@ -180,8 +190,6 @@ package final class ContentCache: ObjectSource {
         state.withLock { state in
             // A sound file may take the place of this one.
             state.opened.remove(open.address)
-            // A disk that failed is asked again the next time.
-            if failure.code != .damagedObject { state.verdicts.remove(open.address) }
         }
         throw failure
     }
@@ -199,7 +207,7 @@ package final class ContentCache: ObjectSource {
     /// Reads a file whose status was just taken, and notes how it was found.
     ///
     /// What is written meanwhile gives the file another status, which the verdict is not about.
-    private func inspect(_ open: OpenObject, _ stamp: FileStamp) -> Verdict {
+    func inspect(_ open: OpenObject, _ stamp: FileStamp) -> Verdict {
         var verdict = Verdict(stamp: stamp, failure: nil)
         do throws(StoreError) {
             try open.verify()
@@ -207,13 +215,14 @@ package final class ContentCache: ObjectSource {
             verdict.failure = error
         }
         let noted = verdict
+        if noted.failure == nil { tellIfCopy(open) }
         state.withLock { state in
             let isOpen = state.opened.value(of: open.address)?.object === open
             if isOpen, noted.failure == nil {
                 state.opened.update(open.address) { $0.sound = stamp }
-                state.verdicts.remove(open.address)
+                state.forget(stamp, of: open.address)
             } else {
-                state.verdicts.insert(open.address, noted, cost: 1)
+                state.note(noted, on: open.address)
             }
         }
         return noted
@@ -233,7 +242,7 @@ package final class ContentCache: ObjectSource {
                 guard state.opened.peek(address)?.object === each.object else { return }
                 state.opened.remove(address)
                 guard let sound = each.sound else { return }
-                state.verdicts.insert(address, Verdict(stamp: sound, failure: nil), cost: 1)
+                state.note(Verdict(stamp: sound, failure: nil), on: address)
             }
         }
     }

@@ -24,8 +24,19 @@ package enum ObjectContent: Sendable {
 /// An object's open file, shared by all that send from it.
 package final class OpenObject: Sendable {
     private let reader: ObjectReader
+    /// Set if it is another file than the object's own, which stands in its place.
+    let copied: Copied?
 
-    init(_ reader: consuming ObjectReader) { self.reader = reader }
+    /// Which file stands in an object's place, and why.
+    struct Copied: Sendable {
+        var name: String
+        var failure: StoreError
+    }
+
+    init(_ reader: consuming ObjectReader, _ copied: Copied? = nil) {
+        self.reader = reader
+        self.copied = copied
+    }
 
     package var address: ObjectID { reader.address }
     /// When it was opened.
@@ -47,6 +58,16 @@ package final class OpenObject: Sendable {
     /// Reads all of it and compares it with its address.
     func verify() throws(StoreError) {
         try reader.forEachPiece { _ throws(StoreError) in }
+    }
+
+    /// The bytes of a small one, compared with its address.
+    func verifiedBytes() throws(StoreError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Int(byteCount))
+        try reader.forEachPiece { piece throws(StoreError) in
+            piece.withUnsafeBytes { bytes.append(contentsOf: $0) }
+        }
+        return bytes
     }
 
     /// The error of a file that ended before its size.

@@ -1,0 +1,60 @@
+import CASStore
+import VersionTree
+
+// Where an object cannot be opened, the trees may have its bytes: those of the versions that are served,
+// and the files of the same path in the others'.
+extension SiteShelf: ObjectCopies {
+    /// How many files of one version are tried: as a rule all of them are one file.
+    private static let perVersionMax = 3
+
+    func copies(of object: ObjectID) -> [ObjectCopy] {
+        var places: [String] = []
+        var paths: [String] = []
+        for site in sites {
+            for file in site.files(with: object, limit: Self.perVersionMax) {
+                places.append("\(file.version)/\(file.path)")
+                if !paths.contains(file.path) { paths.append(file.path) }
+            }
+        }
+        // Elsewhere a path need not have the same bytes; its size and its hash say so.
+        for version in trees where places.count < ObjectCopy.triedMax {
+            for path in paths where !places.contains("\(version)/\(path)") {
+                places.append("\(version)/\(path)")
+            }
+        }
+        let versions = versions
+        return places.map { place in
+            ObjectCopy(name: "\(StoreLayout.versions)/\(place)") { () throws(StoreError) in
+                try ObjectReader(
+                    object, at: place, below: versions.directories.versions.raw,
+                    versions.fileSystem)
+            }
+        }
+    }
+
+    func replaced(_ failure: StoreError, by copy: String) {
+        notice(
+            "\(failure.message); until then \(copy), which has its bytes, is served in its place")
+    }
+
+    /// The names of all trees.
+    private var trees: [String] {
+        var names: [String] = []
+        let versions = versions
+        do throws(StoreError) {
+            try versions.fileSystem.list(versions.directories.versions.raw) {
+                (entry, _) throws(StoreError) in
+                let name = String(cString: entry)
+                // Hidden ones are being built or taken away.
+                if !name.hasPrefix(".") { names.append(name) }
+                return names.count < Self.treesMax
+            }
+        } catch {
+            // Without the list there are the trees of what is served.
+            return []
+        }
+        return names.sorted()
+    }
+
+    private static var treesMax: Int { 256 }
+}

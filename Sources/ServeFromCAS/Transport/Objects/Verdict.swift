@@ -1,0 +1,61 @@
+import CASStore
+
+/// What reading a file has shown.
+struct Verdict: Sendable {
+    /// What the file was before it was read.
+    var stamp: FileStamp
+    /// `nil`: the bytes match.
+    var failure: StoreError?
+}
+
+/// What is known of the files that should have the bytes of one object: nearly always one.
+struct Verdicts: Sendable {
+    /// More than there are files that are tried for one object.
+    private static let countMax = ObjectCopy.triedMax + 2
+    private var all: [Verdict] = []
+
+    var isEmpty: Bool { all.isEmpty }
+
+    /// What is known of a file that has not changed since.
+    subscript(stamp: FileStamp) -> Verdict? { all.first { $0.stamp == stamp } }
+
+    mutating func note(_ verdict: Verdict) {
+        forget(verdict.stamp)
+        // A file that has changed is another one: the oldest is the likeliest to have.
+        if all.count >= Self.countMax { all.removeFirst() }
+        all.append(verdict)
+    }
+
+    mutating func forget(_ stamp: FileStamp) { all.removeAll { $0.stamp == stamp } }
+
+    /// Keeps what was read, and whether it matched.
+    mutating func forgetFailedReads() {
+        all.removeAll { verdict in verdict.failure.map { $0.code != .damagedObject } ?? false }
+    }
+}
+
+extension ContentCache.State {
+    mutating func note(_ verdict: Verdict, on address: ObjectID) {
+        var verdicts = verdicts.value(of: address) ?? Verdicts()
+        verdicts.note(verdict)
+        self.verdicts.insert(address, verdicts, cost: 1)
+    }
+
+    mutating func forget(_ stamp: FileStamp, of address: ObjectID) {
+        change(address) { $0.forget(stamp) }
+    }
+
+    mutating func forgetFailedReads(of address: ObjectID) {
+        change(address) { $0.forgetFailedReads() }
+    }
+
+    private mutating func change(_ address: ObjectID, _ change: (inout Verdicts) -> Void) {
+        guard var verdicts = verdicts.value(of: address) else { return }
+        change(&verdicts)
+        if verdicts.isEmpty {
+            self.verdicts.remove(address)
+        } else {
+            self.verdicts.insert(address, verdicts, cost: 1)
+        }
+    }
+}

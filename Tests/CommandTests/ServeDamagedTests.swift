@@ -1,0 +1,51 @@
+import Foundation
+import Testing
+
+// A store that has lost objects, and the server as a user starts it.
+@Suite struct ServeDamagedTests {
+    let place: Workplace
+
+    init() throws {
+        place = try Workplace()
+        try place.add("1", Release.first)
+        try place.castree("activate", "1")
+    }
+
+    @Test func `a server starts and serves a version whose objects are gone and whose tree stands`()
+        throws
+    {
+        for path in ["index.html", "js/app.js"] {
+            let object = place.object(try place.address(of: path, in: "1"))
+            try FileManager.default.removeItem(at: place.directory.appending(path: object))
+        }
+        let served = try Served(place)
+        for _ in 0..<2 {
+            #expect(try served.get().body == Release.first["index.html"])
+            #expect(try served.get("/js/app.js").body == Release.first["js/app.js"])
+        }
+        let errors = try served.end().errors
+        #expect(errors.split(separator: "\n").count == 2, "\(errors)")
+        #expect(errors.contains("versions/1/js/app.js, which has its bytes"))
+    }
+
+    @Test func `a running server goes on when all objects are taken away`() throws {
+        let served = try Served(place)
+        let objects = place.directory.appending(path: ".castree/objects")
+        for name in try FileManager.default.contentsOfDirectory(atPath: objects.path) {
+            try FileManager.default.removeItem(at: objects.appending(path: name))
+        }
+        for (path, content) in Release.first {
+            #expect(try served.get("/" + path).body == content)
+        }
+        #expect(try served.end().errors.contains("fsck --repair"))
+    }
+
+    @Test func `what stands in an object's place and in the tree is never served if it is wrong`()
+        throws
+    {
+        try place.damage(place.object(try place.address(of: "js/app.js", in: "1")), with: "evil()")
+        let served = try Served(place)
+        #expect(try served.get("/js/app.js").status == 500)
+        #expect(try served.end().errors.contains("do not match its address"))
+    }
+}
