@@ -21,6 +21,11 @@ public struct Diagnostics: Sendable {
         report("warning", code: code, message: message, .yellow)
     }
 
+    /// The line of a warning, for whoever must not wait until it is written; see ``LineQueue``.
+    public func warningLine(code: String, _ message: String) -> [UInt8] {
+        line("warning", code: code, message: message, .yellow)
+    }
+
     /// Prints an error.
     func report(_ error: ErrorReport) {
         report("error", code: error.code, message: error.message, .red)
@@ -36,24 +41,31 @@ public struct Diagnostics: Sendable {
     private func report(
         _ severity: String, code: String, message: String, _ style: DisplayText.Style
     ) {
-        if isJSON {
-            var writer = JSONWriter()
-            writer.beginObject()
-            writer.key(severity)
-            writer.beginObject()
-            writer.key("code")
-            writer.string(code)
-            writer.key("message")
-            writer.string(message)
-            writer.endObject()
-            writer.endObject()
-            // Nobody is left to be told that standard error cannot be written.
-            try? errors.write(json: writer.drain())
-        } else {
-            let label = severity == "error" ? "" : "\(severity): "
-            errors.print("\(program): \(label, style)\(message)")
-        }
+        let line = line(severity, code: code, message: message, style)
+        // Nobody is left to be told that standard error cannot be written.
+        try? errors.write(line)
         deliver()
+    }
+
+    private func line(
+        _ severity: String, code: String, message: String, _ style: DisplayText.Style
+    ) -> [UInt8] {
+        guard isJSON else {
+            let label = severity == "error" ? "" : "\(severity): "
+            let text: DisplayText = "\(program): \(label, style)\(message)"
+            return Array((text.rendered(inColour: errors.usesColour) + "\n").utf8)
+        }
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.key(severity)
+        writer.beginObject()
+        writer.key("code")
+        writer.string(code)
+        writer.key("message")
+        writer.string(message)
+        writer.endObject()
+        writer.endObject()
+        return Output.line(json: writer.drain())
     }
 
     private func deliver() {

@@ -72,9 +72,14 @@ public final class Output: Sendable {
     ///
     /// JSON escapes most control characters itself, but neither U+009B nor bidirectional overrides.
     func write(json document: [UInt8]) throws(OutputError) {
+        try write(Self.line(json: document))
+    }
+
+    /// A JSON document as a line that no terminal obeys.
+    static func line(json document: [UInt8]) -> [UInt8] {
         let isPlain = document.allSatisfy { $0 < 0x7F }
         let text = isPlain ? [] : Array(String(decoding: document, as: UTF8.self).jsonEscaped.utf8)
-        try write((isPlain ? document : text) + [UInt8(ascii: "\n")])
+        return (isPlain ? document : text) + [UInt8(ascii: "\n")]
     }
 
     /// Hands everything to the system.

@@ -50,10 +50,43 @@ enum System {
         }
     }
 
+    /// Writes all bytes, however many calls it takes.
+    static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(SystemError) {
+        let failure = bytes.withUnsafeBytes { bytes -> SystemError? in
+            do throws(SystemError) { try write(bytes, to: descriptor) } catch { return error }
+            return nil
+        }
+        if let failure { throw failure }
+    }
+
     /// Waits for room: another program may have made a shared terminal or pipe non-blocking.
     private static func waitUntilWritable(_ descriptor: Int32) throws(SystemError) {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         if poll(&request, 1, -1) < 0 && errno != EINTR { throw SystemError(number: errno) }
+    }
+
+    /// Whether a file takes some bytes at once; waits for that no longer than `limit`, for ever without one.
+    ///
+    /// Also `true` where a write would fail.
+    static func isWritable(
+        _ descriptor: Int32, within limit: Duration?
+    ) throws(SystemError) -> Bool {
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        let milliseconds = limit.map { Int32(clamping: $0.components.seconds * 1000) } ?? -1
+        let count = poll(&request, 1, milliseconds)
+        if count < 0, errno != EINTR { throw SystemError(number: errno) }
+        return count > 0
+    }
+
+    /// Whether writes to a file wait for a disk at most, and for nobody who reads.
+    static func isRegularFile(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
+    /// Sleeps.
+    static func pause(_ time: Duration) {
+        usleep(UInt32(clamping: time.components.attoseconds / 1_000_000_000_000))
     }
 
     /// Closes a descriptor; a network file system reports here what it could not write.

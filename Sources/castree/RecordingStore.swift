@@ -4,7 +4,11 @@ import VersionTree
 
 extension Invocation {
     /// Opens the store for a command that changes something: its event log says afterwards what.
-    func openRecordingStore() throws -> VersionStore {
-        try openStore().recordingEvents()
+    ///
+    /// - Parameter notice: as in `storeOptions`.
+    func openRecordingStore(
+        notice: (@Sendable (String) -> Void)? = nil
+    ) throws -> VersionStore {
+        try openStore(notice: notice).recordingEvents()
     }
 }

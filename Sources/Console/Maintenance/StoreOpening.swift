@@ -42,8 +42,12 @@ extension Invocation {
     }
 
     /// Opens the store; it must be there.
-    package func openStore(from source: StoreSource = .option) throws -> VersionStore {
-        try VersionStore.open(storePath(from: source), options: storeOptions())
+    ///
+    /// - Parameter notice: as in `storeOptions`.
+    package func openStore(
+        from source: StoreSource = .option, notice: (@Sendable (String) -> Void)? = nil
+    ) throws -> VersionStore {
+        try VersionStore.open(storePath(from: source), options: storeOptions(notice: notice))
     }
 
     /// Opens the store, or creates it.
@@ -67,10 +71,14 @@ extension Invocation {
 
     /// Makes the options by which every command opens its store: what the engine does without being
     /// asked becomes a warning, and a signal stops long work.
-    package func storeOptions(isDurable: Bool = true) -> StoreOptions {
+    ///
+    /// - Parameter notice: who is told instead of standard error, if that might wait.
+    package func storeOptions(
+        isDurable: Bool = true, notice: (@Sendable (String) -> Void)? = nil
+    ) -> StoreOptions {
         StoreOptions(
             isDurable: isDurable,
-            notice: { diagnostics.warn(code: "notice", $0) },
+            notice: notice ?? { diagnostics.warn(code: "notice", $0) },
             isInterrupted: { Interruption.isRequested })
     }
 

@@ -1,57 +1,78 @@
 import CASStore
 import Console
 import ServeFromCAS
-import Synchronization
 
-/// A file with a line for every answered request.
+/// What a server says while it runs: a line for every answered request, and what its operator should know.
 ///
 /// `2026-11-21T20:40:00Z GET /app.js 200 1234 0.213`: when, method, target as it was sent, status, bytes
 /// with the head, milliseconds. Each line is one write(2) to a file opened for appending, so it can be
-/// moved away and several servers may share it. Safe to use from any thread.
+/// moved away and several servers may share it; of a pipe or a terminal only short ones are. The threads
+/// that serve never wait for it (``LineQueue``). Safe to use from any thread.
 final class AccessLog: Sendable {
-    private let file: Descriptor?
-    private let fileSystem = POSIXFileSystem()
-    private let hasFailed = Atomic<Bool>(false)
+    private let file: Descriptor
+    private let lines: LineQueue
 
-    /// Opens the log, creating it; `-` is standard error.
-    init(_ path: String) throws(StoreError) {
-        guard path != "-" else {
-            file = nil
-            return
-        }
+    /// Opens the log, creating it.
+    init(_ path: String, _ notices: ServerNotices) throws(StoreError) {
+        let fileSystem = POSIXFileSystem()
         let here = POSIXFileSystem.workingDirectory
         // Appending does not create.
         _ = try fileSystem.open(here, path, .updating, mode: 0o644)
         file = try fileSystem.open(here, path, .appending, mode: 0)
+        lines = LineQueue(
+            descriptor: file.raw,
+            onLoss: { count in
+                notices.tell("\(Self.lost(count)) from the access log, which took none for a while")
+                return nil
+            },
+            onFailure: { notices.tell("the access log is not written: \($0)") })
     }
 
-    /// Appends a line.
-    func append(_ record: AccessRecord) {
+    /// Appends a line; never waits.
+    func append(_ record: AccessRecord) { lines.add(Self.line(record)) }
+
+    /// Writes what can be written without waiting for anybody.
+    func end() { lines.end() }
+
+    static func line(_ record: AccessRecord) -> [UInt8] {
         let microseconds = record.nanoseconds / 1000
         let digits = String(microseconds % 1000)
         let fraction = String(repeating: "0", count: 3 - digits.count) + digits
         let line =
             "\(timestamp(secondsNow())) \(record.method) \(record.target) \(record.status) "
             + "\(record.byteCount) \(microseconds / 1000).\(fraction)\n"
-        do throws(StoreError) {
-            try write(Array(line.utf8))
-        } catch {
-            // A full disk must not stop the serving, nor fill the other log with the same sentence.
-            guard !hasFailed.exchange(true, ordering: .relaxed) else { return }
-            let text = "castree: warning: the access log is not written: \(error.message)\n"
-            // There is nobody left to tell.
-            try? fileSystem.write(2, Array(text.utf8))
-        }
+        return Array(line.utf8)
     }
 
-    private func write(_ bytes: [UInt8]) throws(StoreError) {
-        try fileSystem.write(Self.raw(file), bytes)
+    static func lost(_ count: Int) -> String {
+        count == 1 ? "1 line was dropped" : "\(count) lines were dropped"
+    }
+}
+
+/// What goes to standard error while a server runs: warnings, and the access log if it is wished there.
+final class ServerNotices: Sendable {
+    private let diagnostics: Diagnostics
+    private let lines: LineQueue
+
+    init(_ diagnostics: Diagnostics) {
+        self.diagnostics = diagnostics
+        lines = LineQueue(
+            descriptor: 2,
+            onLoss: { count in
+                diagnostics.warningLine(
+                    code: "linesDropped",
+                    "\(AccessLog.lost(count)) here, since nobody had read those before")
+            })
     }
 
-    private static func raw(_ file: borrowing Descriptor?) -> Int32 {
-        switch file {
-        case .some(let file): file.raw
-        case .none: 2
-        }
+    /// Prints a warning; never waits.
+    func tell(_ message: String) {
+        lines.add(diagnostics.warningLine(code: "notice", message))
     }
+
+    /// Prints a line of the access log; never waits.
+    func append(_ record: AccessRecord) { lines.add(AccessLog.line(record)) }
+
+    /// Writes what can be written without waiting for anybody.
+    func end() { lines.end() }
 }

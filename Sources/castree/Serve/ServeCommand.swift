@@ -86,8 +86,13 @@ extension Command {
         ]
     ) { invocation in
         FileLimit.raise()
-        let versions = try invocation.openRecordingStore()
-        var options = try invocation.serverOptions()
+        let notices = ServerNotices(invocation.diagnostics)
+        defer { notices.end() }
+        let versions = try invocation.openRecordingStore { notices.tell($0) }
+        var options = try invocation.serverOptions(notices)
+        let log = try invocation.accessLog(notices)
+        defer { log?.end() }
+        options.accessLog = invocation.accessLog(log, notices)
         if invocation.flag("dashboard") { options.dashboard = .of(versions) }
         let server = try invocation.makeServer(versions, options)
         try server.start()
@@ -129,7 +134,21 @@ extension Invocation {
         return "--next-port takes the next free one, \(named), --app-id ID has one computed"
     }
 
-    fileprivate func serverOptions() throws -> AppServerOptions {
+    /// The access log in a file of its own; `nil` if it has none.
+    fileprivate func accessLog(_ notices: ServerNotices) throws -> AccessLog? {
+        guard let path = try value("access-log"), path != "-" else { return nil }
+        return try AccessLog(path, notices)
+    }
+
+    fileprivate func accessLog(
+        _ log: AccessLog?, _ notices: ServerNotices
+    ) -> (@Sendable (AccessRecord) -> Void)? {
+        if let log { return { log.append($0) } }
+        if values("access-log").isEmpty { return nil }
+        return { notices.append($0) }
+    }
+
+    fileprivate func serverOptions(_ notices: ServerNotices) throws -> AppServerOptions {
         var options = AppServerOptions()
         options.site = try siteOptions()
         options.port = try portChoice()
@@ -150,13 +169,9 @@ extension Invocation {
         options.workers = try integer("workers") ?? 1
         // There is no app here that would read them.
         options.readsMessages = false
-        options.notice = { diagnostics.warn(code: "notice", $0) }
+        options.notice = { notices.tell($0) }
         for route in values("proxy") { options.proxies.append(try proxy(route)) }
         try setCertificates(&options)
-        if let path = try value("access-log") {
-            let log = try AccessLog(path)
-            options.accessLog = { log.append($0) }
-        }
         return options
     }
 

@@ -81,7 +81,7 @@ final class Running {
 
     init(
         _ program: URL, _ arguments: [String], in directory: URL,
-        environment: [String: String] = [:], output: Pipe? = nil
+        environment: [String: String] = [:], output: Pipe? = nil, errors: Pipe? = nil
     ) throws {
         let name = UUID().uuidString
         outputFile = directory.appending(path: ".output-\(name)")
@@ -96,7 +96,11 @@ final class Running {
         } else {
             process.standardOutput = try Self.makeFile(outputFile)
         }
-        process.standardError = try Self.makeFile(errorFile)
+        if let errors {
+            process.standardError = errors.fileHandleForWriting
+        } else {
+            process.standardError = try Self.makeFile(errorFile)
+        }
         try Self.receivingSignals { try process.run() }
     }
 
@@ -136,9 +140,9 @@ final class Running {
     /// Waits for the end.
     func finished() throws -> Finished {
         process.waitUntilExit()
-        // With a pipe there is no file of the output.
+        // With a pipe there is no file.
         let output = (try? Data(contentsOf: outputFile)) ?? Data()
-        let errors = try Data(contentsOf: errorFile)
+        let errors = (try? Data(contentsOf: errorFile)) ?? Data()
         for file in [outputFile, errorFile] { try? FileManager.default.removeItem(at: file) }
         let isSignal = process.terminationReason == .uncaughtSignal
         return Finished(

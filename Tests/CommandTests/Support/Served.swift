@@ -18,9 +18,10 @@ final class Served {
     /// Starts the server and waits for its ready line; a port of its own unless `arguments` name one.
     ///
     /// - Parameter launcher: a program and arguments of it that run what follows them.
+    /// - Parameter errors: standard error, where a file is not wanted; nobody reads from it.
     init(
         _ place: Workplace, _ arguments: [String] = [], environment: [String: String] = [:],
-        launcher: [String] = []
+        launcher: [String] = [], errors: Pipe? = nil
     ) throws {
         let pipe = Pipe()
         let names = arguments.contains("--port") || arguments.contains("--app-id")
@@ -30,7 +31,7 @@ final class Served {
             launcher + [ProgramUnderTest.castree.url.path, "serve"] + own + arguments
         running = try Running(
             URL(filePath: command[0]), Array(command.dropFirst()), in: place.directory,
-            environment: environment, output: pipe)
+            environment: environment, output: pipe, errors: errors)
         // Ours is closed, so that a server that ends at once is noticed.
         try pipe.fileHandleForWriting.close()
         var output = Data()
@@ -89,7 +90,36 @@ final class Served {
         var request = "GET \(target) HTTP/1.1\r\nConnection: close\r\n"
         if fields["Host"] == nil { request += "Host: localhost:\(port)\r\n" }
         for (name, value) in fields { request += "\(name): \(value)\r\n" }
-        let answer = try Self.exchange(port, request + "\r\n")
+        return try Self.parts(Self.exchange(port, request + "\r\n"))
+    }
+
+    /// Posts as a script of a page does; other fields than `Origin` and `Host` stand as they are given.
+    func post(
+        _ target: String, _ body: String = "", _ fields: [String: String] = [:]
+    ) throws -> (status: Int, head: String, body: String) {
+        var request = "POST \(target) HTTP/1.1\r\nConnection: close\r\nHost: localhost:\(port)\r\n"
+        if fields["Origin"] == nil { request += "Origin: http://localhost:\(port)\r\n" }
+        for (name, value) in fields { request += "\(name): \(value)\r\n" }
+        request += "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        return try Self.parts(Self.exchange(port, request))
+    }
+
+    /// Begins a session of the bridge, as a page without WebSockets does; its name is the page's secret.
+    func beginSession(_ fields: [String: String] = [:]) throws -> String {
+        let words = try post("/_castree/bridge", "5\nH 1 -", fields).body.split(separator: " ")
+        return String(try #require(words.first { $0.utf8.count == 32 }))
+    }
+
+    /// Confirms as the bridge's script does: the status of the answer.
+    ///
+    /// - Parameter fields: the page's cookie, where the server must tell pages apart.
+    func confirm(_ fields: [String: String] = [:]) throws -> Int {
+        try post("/_castree/confirm?session=\(beginSession(fields))", "", fields).status
+    }
+
+    private static func parts(
+        _ answer: String
+    ) throws -> (status: Int, head: String, body: String) {
         let end = try #require(answer.range(of: "\r\n\r\n"))
         let head = String(answer[..<end.lowerBound])
         let status = try #require(Int(head.dropFirst("HTTP/1.1 ".count).prefix(3)))

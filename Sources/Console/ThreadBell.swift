@@ -1,0 +1,75 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Wakes one thread that waits for work.
+///
+/// `@unchecked Sendable`: what the pointers lead to is of POSIX, made for many threads.
+final class ThreadBell: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    /// Guarded by the mutex: a ring before the wait is not lost.
+    private var hasRung = false
+
+    init() {
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    func ring() {
+        pthread_mutex_lock(mutex)
+        let isNews = !hasRung
+        hasRung = true
+        pthread_mutex_unlock(mutex)
+        if isNews { pthread_cond_signal(condition) }
+    }
+
+    /// Returns after the next ring, or at once if one has come since the last wait.
+    func wait() {
+        pthread_mutex_lock(mutex)
+        while !hasRung { pthread_cond_wait(condition, mutex) }
+        hasRung = false
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Runs a body on a thread that ends with the process.
+    ///
+    /// - Returns: `false` if the system has no thread to give.
+    func startThread(_ run: @escaping @Sendable () -> Void) -> Bool {
+        let body = Unmanaged.passRetained(Body(run))
+        #if canImport(Darwin)
+            var thread: pthread_t?
+        #else
+            var thread = pthread_t()
+        #endif
+        let result = pthread_create(
+            &thread, nil,
+            { argument in
+                #if canImport(Darwin)
+                    Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
+                #else
+                    guard let argument else { return nil }
+                    Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
+                #endif
+                return nil
+            }, body.toOpaque())
+        if result != 0 { body.release() }
+        return result == 0
+    }
+
+    private final class Body {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+}
