@@ -7,7 +7,10 @@ public enum BridgeEvent: Sendable, Hashable {
     /// So many of `total` bytes of a new version are here.
     case progress(done: Int64, total: Int64)
     /// The version did not start well and is not served any more.
-    case rolledBack(version: String, reason: String)
+    ///
+    /// `own`: it is the version of the page that is told, which therefore loads itself again. `at`: when that
+    /// was, in seconds since 1970; it tells one rollback from the next.
+    case rolledBack(version: String, reason: String, own: Bool = false, at: Int64? = nil)
 
     /// The event's name in the page.
     var name: String {
@@ -34,11 +37,19 @@ public enum BridgeEvent: Sendable, Hashable {
             writer.integer(done)
             writer.key("total")
             writer.integer(total)
-        case .rolledBack(let version, let reason):
+        case .rolledBack(let version, let reason, let own, let moment):
             writer.key("version")
             writer.string(version)
             writer.key("reason")
             writer.string(reason)
+            if let moment {
+                writer.key("at")
+                writer.integer(moment)
+            }
+            if own {
+                writer.key("own")
+                writer.bool(true)
+            }
         }
         writer.endObject()
         return writer.bytes

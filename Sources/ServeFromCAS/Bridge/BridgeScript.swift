@@ -41,7 +41,8 @@ package enum BridgeScript {
         //   castree.bridge.send(string, ArrayBuffer or view)   throws when too much waits
         //   castree.bridge.addEventListener(type, event => event.detail)
         //     message: string or ArrayBuffer; open: {resumed, transport}; close;
-        //     version-ready, progress, rolled-back: of the app's versions
+        //     version-ready, progress, rolled-back: of the app's versions; a page whose own version was left
+        //     loads itself again, unless a listener of rolled-back calls event.preventDefault()
         //   castree.confirm()   this version has started well; a promise of true or false
         (() => {
           'use strict';
@@ -50,7 +51,7 @@ package enum BridgeScript {
           const encoder = new TextEncoder(), decoder = new TextDecoder();
           const textOf = x => typeof x === 'string' ? x : decoder.decode(x);
           const bridge = new EventTarget();
-          const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail }));
+          const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
           const bytesOf = x => typeof x === 'string' ? encoder.encode(x) : x;
           const join = (...parts) => {
             const all = parts.map(bytesOf);
@@ -140,7 +141,12 @@ package enum BridgeScript {
                   if (tab.castreeReady === (tab.castreeReady = detail.version)) return;
                 } catch (error) {}
               }
-              emit(name, detail);
+              if (!emit(name, detail) || !detail.own || frameElement) return;
+              // The page's version was left; once in a tab, as above.
+              try {
+                const tab = sessionStorage, mark = `${detail.version} ${detail.at}`;
+                if (tab.castreeLeft !== (tab.castreeLeft = mark)) location.reload();
+              } catch (error) {}
             } else emit('message', kind === 'B' ? rest.buffer : textOf(rest));
           };
 
@@ -273,12 +279,22 @@ package enum BridgeScript {
           });
           addEventListener('pageshow', ({ persisted }) => { if (persisted) connect(); });
 
-          window.castree = {
-            bridge,
-            // The session says which page it is, where two of two versions are open.
-            confirm: () => fetch('/_castree/confirm' + (session && `?session=${session}`), { method: 'POST' })
-              .then(a => a.ok, () => false),
+          const opened = () => new Promise(done => bridge.addEventListener('open', done, { once: true }));
+          // The session shows that a page asks, and which one.
+          const confirm = async () => {
+            if (!link || !link.isOpen) await opened();
+            for (;;) {
+              const name = session;
+              try {
+                const answer = await fetch('/_castree/confirm?session=' + name, { method: 'POST' });
+                if (answer.status !== 410) return answer.ok;
+              } catch (error) { return false; }
+              // The server was started anew, and the bridge begins another session.
+              if (session === name) await opened();
+            }
           };
+
+          window.castree = { bridge, confirm };
           connect();
         })();
         """#

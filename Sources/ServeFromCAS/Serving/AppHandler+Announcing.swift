@@ -6,7 +6,7 @@ import VersionTree
 extension AppHandler {
     /// Looks what has changed, and tells the pages of it; may wait for other processes.
     func follow() {
-        shelf.refresh()
+        if let change = shelf.refresh() { noteRollback(change.before, change.now) }
         // Held while it is told, so that two threads do not tell one thing in turn.
         announced.withLock { announced in
             guard let ready = nextVersion, ready != announced else { return }
@@ -47,11 +47,12 @@ extension AppHandler {
 
     private func welcome(_ session: BridgeSessionID) {
         announced.withLock { _ in
-            guard newcomers.withLock({ $0.remove(session) }) != nil, let ready = nextVersion else {
-                return
-            }
+            guard newcomers.withLock({ $0.remove(session) }) != nil else { return }
+            let own = page(of: session)
+            if let own { tellEarlierRollback(of: own, to: session) }
+            guard let ready = nextVersion else { return }
             // A page that could not be told from others is none of a version that has not begun.
-            let page = page(of: session) ?? shelf.current?.site.version.description
+            let page = own ?? shelf.current?.site.version.description
             guard page != ready else { return }
             bridge.publish(.versionReady(version: ready), to: session)
         }
@@ -71,10 +72,5 @@ extension AppHandler {
             return pending
         }
         return shelf.current?.site.version.description
-    }
-
-    func tellRollback(_ version: String, _ reason: String) {
-        notice("version \(version) was rolled back: \(reason)")
-        bridge.publish(.rolledBack(version: version, reason: reason))
     }
 }

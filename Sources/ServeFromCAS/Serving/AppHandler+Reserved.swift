@@ -40,6 +40,7 @@ extension AppHandler {
         response.add("Content-Length", "\(BridgeScript.bytes.count)")
         response.add("Cache-Control", "no-cache")
         response.add("X-Content-Type-Options", "nosniff")
+        response.add(AppServer.resourcePolicy, "same-origin")
         let body: Response.Body = head.method == .head ? .none : .piece(.bytes(BridgeScript.bytes))
         return Response(head: response, body: body)
     }
@@ -68,7 +69,22 @@ extension AppHandler {
                 PlainAnswer.response(
                     403, "Only a page of this server confirms its version.", method: head.method))
         }
-        guard let version = confirmedPage(head) ?? version(of: head, exchange) else {
+        // Nobody but the page knows it: not another program, which can claim any Origin, and not a page
+        // of another port, to which the browser gives the cookies along.
+        guard let session = BridgeQuery(head).session else {
+            return .response(
+                PlainAnswer.response(
+                    403,
+                    "A confirmation names the session that its page has with the bridge: "
+                        + "POST /_castree/confirm?session=SESSION.", method: head.method))
+        }
+        guard bridge.knowsSession(of: head) else {
+            return .response(
+                PlainAnswer.response(
+                    410, "There is no such session of the bridge; begin another one.",
+                    method: head.method))
+        }
+        guard let version = page(of: session) ?? version(of: head, exchange) else {
             return .response(
                 PlainAnswer.response(
                     409, "It cannot be told which version this page is of.", method: head.method))
@@ -79,16 +95,6 @@ extension AppHandler {
         } then: {
             .response($0)
         }
-    }
-
-    /// The version of the page whose session of the bridge a confirmation names.
-    ///
-    /// It says which page asks where nothing else does: two pages of two versions in one browser.
-    private func confirmedPage(_ head: RequestHead) -> String? {
-        guard let session = BridgeQuery(head).session, bridge.knowsSession(of: head) else {
-            return nil
-        }
-        return page(of: session)
     }
 
     /// Notes the confirmation; may wait for other processes.
@@ -148,6 +154,7 @@ extension AppHandler {
         response.add("Content-Length", "\(writer.bytes.count)")
         response.add("Cache-Control", "no-store")
         response.add("X-Content-Type-Options", "nosniff")
+        response.add(AppServer.resourcePolicy, "same-origin")
         return Response(
             head: response, body: head.method == .head ? .none : .piece(.bytes(writer.bytes)))
     }

@@ -29,6 +29,8 @@ final class AppHandler: RequestHandler {
     ///
     /// Held by threads that may wait, so not by loops.
     let announced = Mutex<String?>(nil)
+    /// What was left lately and is not shown again.
+    let rollbacks = Mutex<[Rollback]>([])
     /// Sessions of the bridge that have not been told yet what waits for them.
     let newcomers = Mutex<Set<BridgeSessionID>>([])
     /// What may wait for the store, or for another process.
@@ -149,11 +151,14 @@ final class AppHandler: RequestHandler {
 
     /// Refuses what another site in the same browser would have an upstream do.
     ///
-    /// The upstream cannot see it: its Host is its own name. Reading is the browser's to forbid.
+    /// The upstream cannot see it: its Host is its own name. Reading is the browser's to forbid; but to
+    /// another port of this machine it gives the token's cookie along, and scripts and images are read
+    /// by whom they are shown to.
     private func refuseForeign(_ head: RequestHead) -> Response? {
         let isRead = [.get, .head, .options].contains(head.method)
         let isUpgrade = head.lists("upgrade", in: "connection")
-        guard !isRead || isUpgrade else { return nil }
+        let isSecret = tokenPolicy != nil && head.load == .subresource
+        guard !isRead || isUpgrade || isSecret else { return nil }
         // What is no browser says neither, and is not led astray by a page.
         guard head.value(of: "origin") != nil || head.value(of: "sec-fetch-site") != nil,
             !isOwn(head)

@@ -57,7 +57,7 @@ public final class AppServer: Sendable {
             onSessionChange(change)
         }
         let shelf = try SiteShelf(
-            versions, options.site, shell: options.shell, notice: options.notice)
+            versions, try Self.site(options), shell: options.shell, notice: options.notice)
         let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
         let token = options.requiresToken ? try Self.token(memory, versions, notice) : nil
         let dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
@@ -118,6 +118,20 @@ public final class AppServer: Sendable {
         self.handler = handler
         self.late = late
         handler.follow()
+    }
+
+    /// Says who may show an answer in a page of theirs (Fetch, section 3.7).
+    static let resourcePolicy = "Cross-Origin-Resource-Policy"
+
+    /// How versions are shown.
+    ///
+    /// Who needs a token to see them shows them to nobody without: the browser sends its cookie along for
+    /// pages of this machine's other ports, too, which could run a script of the app's, or look at a picture.
+    private static func site(_ options: AppServerOptions) throws(StoreError) -> SiteOptions {
+        var site = options.site
+        let isSaid = site.fields.contains { $0.name.lowercased() == resourcePolicy.lowercased() }
+        if options.requiresToken, !isSaid { try site.add(resourcePolicy, "same-origin") }
+        return site
     }
 
     private static func tls(_ options: AppServerOptions) throws(StoreError) -> TLSContext? {

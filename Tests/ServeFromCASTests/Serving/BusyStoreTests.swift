@@ -80,9 +80,11 @@ struct BusyStoreTests {
         let app = try TestApp(store) { $0.confirmation = .seconds(600) }
         let page = try app.browser()
         #expect(try page.navigate().text.contains("two"))
+        let session = try page.beginSession()
         let lock = try Lock(store)
         page.send(
-            "POST", "/_castree/confirm", [("Origin", page.origin), ("Referer", page.origin + "/")])
+            "POST", "/_castree/confirm?session=\(session)",
+            [("Origin", page.origin), ("Referer", page.origin + "/")])
         try isServed(app, "two")
         lock.release()
         #expect(page.client.response()?.status == 204)

@@ -62,9 +62,14 @@ struct ConfirmingTests {
         let new = try app.browser()
         #expect(try new.navigate().text.contains("two"))
         #expect(try old.confirm() == 409)
-        #expect(try new.post("/_castree/confirm", origin: "http://evil.example").status == 403)
-        #expect(try new.post("/_castree/confirm", origin: "null").status == 403)
-        #expect(try new.ask("POST", "/_castree/confirm").status == 403)
+        let confirm = "/_castree/confirm?session=\(try new.beginSession())"
+        #expect(try new.post(confirm, origin: "http://evil.example").status == 403)
+        #expect(try new.post(confirm, origin: "http://localhost:1").status == 403)
+        #expect(try new.post(confirm, origin: "null").status == 403)
+        #expect(try new.ask("POST", confirm).status == 403)
+        for site in ["cross-site", "same-site"] {
+            #expect(try new.ask("POST", confirm, [("Sec-Fetch-Site", site)]).status == 403)
+        }
         let get = try new.ask("GET", "/_castree/confirm", [("Origin", new.origin)])
         #expect(get.status == 405)
         #expect(get.value("Allow") == "POST")
@@ -97,11 +102,37 @@ struct ConfirmingTests {
             let session = try page.map { "?session=\(try #require($0.bridge.session))" } ?? ""
             return try browser.post("/_castree/confirm\(session)").status
         }
-        #expect(try confirm(nil) == 409)
+        #expect(try confirm(nil) == 403)
+        // A session of no page that is known says no more than the request itself.
+        let stranger = try app.browser()
+        stranger.cookies = new.cookies
+        #expect(try stranger.confirm() == 409)
         // The old page vouches for its own version only, which is known good.
         #expect(try confirm(oldPage) == 204)
         #expect(try store.reopened().lifecycle().knownGood == ["1"])
         #expect(try confirm(newPage) == 204)
+        #expect(try store.reopened().lifecycle().knownGood == ["2", "1"])
+    }
+
+    // docs/bridge-protocol.md, "Confirming".
+    @Test("is not vouched for by who names no session of the bridge, or one that has ended")
+    func secret() throws {
+        let store = try store()
+        let app = try app(store)
+        try store.versions.activateAtNextBoot("2")
+        let browser = try app.browser()
+        #expect(try browser.navigate().text.contains("two"))
+        let session = try browser.beginSession()
+        for query in ["", "?", "?session=", "?session=" + session.dropLast()] {
+            #expect(try browser.post("/_castree/confirm" + query).status == 403, "\(query)")
+        }
+        let other = String(repeating: "0", count: 32)
+        #expect(try browser.post("/_castree/confirm?session=" + other).status == 410)
+        let ended = try browser.beginSession()
+        #expect(try browser.post("/_castree/bridge?session=" + ended, "1\nC").status == 200)
+        #expect(try browser.post("/_castree/confirm?session=" + ended).status == 410)
+        #expect(try store.reopened().lifecycle().knownGood == ["1"])
+        #expect(try browser.post("/_castree/confirm?session=" + session).status == 204)
         #expect(try store.reopened().lifecycle().knownGood == ["2", "1"])
     }
 

@@ -164,7 +164,19 @@ final class TestBrowser {
             [("Origin", origin ?? self.origin), ("Referer", self.origin + page)], body: body)
     }
 
-    func confirm() throws -> Int { try post("/_castree/confirm").status }
+    /// Confirms as the bridge's script does: with the session that the page has.
+    func confirm() throws -> Int {
+        let session = try beginSession()
+        return try post("/_castree/confirm?session=\(session)").status
+    }
+
+    /// Begins a session of the bridge, as a page without WebSockets does.
+    func beginSession() throws -> String {
+        let answer = try post("/_castree/bridge", "5\nH 1 -")
+        return try #require(
+            answer.text.split(separator: " ").first { BridgeSessionID(String($0)) != nil }
+                .map(String.init))
+    }
 
     /// What the server says of itself.
     func status() throws -> (version: String?, pinned: [String]) {

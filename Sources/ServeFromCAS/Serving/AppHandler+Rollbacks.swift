@@ -1,0 +1,67 @@
+import CASStore
+import Synchronization
+import VersionTree
+
+/// A version that was left because it did not start well.
+struct Rollback: Sendable {
+    var version: String
+    var reason: String
+    /// Seconds since 1970.
+    var at: Int64
+}
+
+// What pages are told of rollbacks. A page whose own version was left loads itself again, and gets what
+// is shown now: so it must be told that it is its own, also if it connects later than that.
+extension AppHandler {
+    /// More than are left while one page goes on; a page of an older one hears of what is ready.
+    private static let rollbackCountMax = 8
+
+    /// A start of this server's has failed.
+    func tellRollback(_ version: String, _ reason: String) {
+        notice("version \(version) was rolled back: \(reason)")
+        publishRollback(version, reason)
+    }
+
+    /// Looks whether a change of the lifecycle was a rollback, whoever made it.
+    func noteRollback(_ before: Lifecycle, _ now: Lifecycle) {
+        if let current = now.current {
+            // Shown again, it may be left again, and that is news.
+            rollbacks.withLock { $0.removeAll { $0.version == current } }
+        }
+        guard let left = before.current, let current = now.current, left != current else { return }
+        let ban = now.bad.first { $0.version == left && !before.bad.contains($0) }
+        if let ban {
+            publishRollback(left, ban.reason)
+        } else if before.boot?.version == left, !before.knownGood.contains(left),
+            now.pending == left
+        {
+            publishRollback(left, "it was started and not confirmed")
+        }
+    }
+
+    private func publishRollback(_ version: String, _ reason: String) {
+        let new = rollbacks.withLock { rollbacks -> Rollback? in
+            // Told already: by the change of the lifecycle, or by who made it.
+            guard !rollbacks.contains(where: { $0.version == version }) else { return nil }
+            let new = Rollback(version: version, reason: reason, at: secondsNow())
+            if rollbacks.count >= Self.rollbackCountMax { rollbacks.removeFirst() }
+            rollbacks.append(new)
+            return new
+        }
+        guard let new else { return }
+        let newcomers = newcomers.withLock { $0 }
+        for session in bridge.sessions where !newcomers.contains(session) {
+            bridge.publish(event(new, own: page(of: session) == version), to: session)
+        }
+    }
+
+    /// Tells a page that has just connected that its version was left before.
+    func tellEarlierRollback(of version: String, to session: BridgeSessionID) {
+        guard let left = rollbacks.withLock({ $0.first { $0.version == version } }) else { return }
+        bridge.publish(event(left, own: true), to: session)
+    }
+
+    private func event(_ left: Rollback, own: Bool) -> BridgeEvent {
+        .rolledBack(version: left.version, reason: left.reason, own: own, at: left.at)
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+// Who may vouch for a version at a running server.
+@Suite struct ServeConfirmTests {
+    let place: Workplace
+
+    init() throws {
+        place = try Workplace()
+        try place.add("1", Release.first)
+        try place.castree("activate", "1")
+    }
+
+    private var knownGood: [String] {
+        get throws {
+            try place.castree("lifecycle", "--json").document(LifecycleDocument.self).knownGood
+        }
+    }
+
+    @Test func `a confirmation without the page's session is refused, with it it counts`() throws {
+        let served = try Served(place, ["--confirm-within", "10m"])
+        #expect(try served.get().status == 200)
+        let bare = try served.post("/_castree/confirm")
+        #expect(bare.status == 403)
+        #expect(bare.body.contains("?session=SESSION"))
+        #expect(try knownGood.isEmpty)
+        #expect(try served.confirm() == 204)
+        #expect(try knownGood == ["1"])
+    }
+
+    @Test func `with a token another port of this machine confirms, connects and shows nothing`()
+        throws
+    {
+        let served = try Served(
+            place,
+            ["--confirm-within", "10m", "--token", "--proxy", "/api=http://127.0.0.1:1"])
+        let query = try #require(served.url.split(separator: "?").last)
+        let page = try served.get("/?\(query)")
+        #expect(page.status == 200)
+        // The browser gives the cookie along to every port; what it says of itself is all that differs.
+        let cookie = String(query)
+        let session = try served.beginSession(["Cookie": cookie])
+        let confirm = "/_castree/confirm?session=\(session)"
+        let foreign = ["Cookie": cookie, "Origin": "http://localhost:1"]
+        #expect(try served.post(confirm, "", foreign).status == 403)
+        #expect(try served.post("/_castree/bridge", "5\nH 1 -", foreign).status == 403)
+        #expect(try served.post("/api/x", "", foreign).status == 403)
+        let script = ["Cookie": cookie, "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"]
+        #expect(try served.get("/api/x", script).status == 403)
+        #expect(try served.get("/_castree/bridge?session=\(session)&ack=0", script).status == 403)
+        for path in ["/", "/js/app.js", "/_castree/bridge.js", "/_castree/status"] {
+            let answer = try served.get(path, ["Cookie": cookie])
+            #expect(answer.status == 200)
+            #expect(answer.head.contains("Cross-Origin-Resource-Policy: same-origin"), "\(path)")
+        }
+        #expect(try knownGood.isEmpty)
+        #expect(try served.post(confirm, "", ["Cookie": cookie]).status == 204)
+    }
+
+    @Test func `what others may embed can be said, and without a token everybody may`() throws {
+        let open = try Served(place)
+        #expect(try !open.get("/js/app.js").head.contains("Resource-Policy"))
+        let served = try Served(
+            place, ["--token", "--header", "cross-origin-resource-policy: same-site"])
+        let query = try #require(served.url.split(separator: "?").last)
+        let head = try served.get("/js/app.js", ["Cookie": String(query)]).head
+        #expect(head.contains("cross-origin-resource-policy: same-site"))
+        #expect(!head.contains("same-origin\r\nCross-Origin"))
+        #expect(!head.contains("Cross-Origin-Resource-Policy"))
+    }
+}

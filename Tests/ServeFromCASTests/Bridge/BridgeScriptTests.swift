@@ -1,0 +1,128 @@
+import Foundation
+import StorageTestSupport
+import StrictJSON
+import Testing
+
+@testable import ServeFromCAS
+
+// The script as a browser runs it, in Node with what it needs of a page. A real browser runs it in Tests/Browser.
+@Suite("The bridge's script", .enabled(if: NodeProgram.path != nil, "needs node"))
+struct BridgeScriptTests {
+    /// A page that has connected: `loads` counts its reloads, `posts` are its requests.
+    private static let page = """
+        let loads = 0, socket = null, answers = [], posts = [];
+        const tab = {};
+        globalThis.window = globalThis;
+        globalThis.location = { origin: 'http://localhost:1', reload() { loads++; } };
+        globalThis.frameElement = FRAME;
+        globalThis.addEventListener = () => {};
+        Object.defineProperty(globalThis, 'sessionStorage', STORAGE);
+        globalThis.WebSocket = class {
+          constructor() { socket = this; }
+          send() {}
+          close() {}
+        };
+        globalThis.fetch = async address => {
+          posts.push(address);
+          const status = answers.shift() || 204;
+          return { status, ok: status < 300 };
+        };
+        const pause = () => new Promise(done => setTimeout(done, 5));
+        const open = name => { socket.onopen(); socket.onmessage({ data: `W 1 ${name} 0` }); };
+        const left = (number, own, at) => socket.onmessage({ data: `E ${number} 0 rolled-back\\n`
+          + JSON.stringify({ version: '2', reason: 'r', at, own }) });
+        const first = 'a'.repeat(32), second = 'b'.repeat(32);
+        """
+
+    /// Runs the script in a page, then `steps`, and returns what they log.
+    private func run(
+        _ steps: String, frame: String = "null", storage: String = "{ value: tab }"
+    ) throws -> String {
+        let page = Self.page.replacingOccurrences(of: "FRAME", with: frame)
+            .replacingOccurrences(of: "STORAGE", with: storage)
+        let script = String(decoding: BridgeScript.bytes, as: UTF8.self)
+        let directory = TemporaryDirectory()
+        let file = directory.appending("page.js")
+        let text = "\(page)\n\(script)\n(async () => {\n\(steps)\nprocess.exit(0);\n})();\n"
+        try Data(text.utf8).write(to: URL(filePath: file))
+        let process = Process()
+        process.executableURL = URL(filePath: try #require(NodeProgram.path))
+        process.arguments = [file]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let bytes = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
+    }
+
+    @Test("loads a page again whose own version was left, once for each rollback")
+    func reload() throws {
+        let steps = """
+            open(first);
+            left(1, true, 5);
+            const one = loads;
+            // The page that comes, if a service worker keeps it, is told the same when it connects.
+            left(2, true, 5);
+            left(3, true, 9);
+            console.log(one, loads);
+            """
+        #expect(try run(steps) == "1 2")
+    }
+
+    @Test("leaves a page of another version, and one that says so, as they are")
+    func noReload() throws {
+        #expect(try run("open(first); left(1, false, 5); console.log(loads);") == "0")
+        let prevented = """
+            castree.bridge.addEventListener('rolled-back', event => event.preventDefault());
+            open(first); left(1, true, 5); console.log(loads);
+            """
+        #expect(try run(prevented) == "0")
+    }
+
+    @Test("leaves a frame to the page around it, and what has no memory of the tab as it is")
+    func noLoop() throws {
+        let steps = "open(first); left(1, true, 5); console.log(loads);"
+        #expect(try run(steps, frame: "{}") == "0")
+        #expect(try run(steps, storage: "{ get() { throw new Error('blocked'); } }") == "0")
+    }
+
+    @Test("confirms with its session, as soon as it has one")
+    func confirm() throws {
+        let steps = """
+            const confirmed = castree.confirm();
+            await pause();
+            const early = posts.length;
+            open(first);
+            console.log(early, await confirmed, posts.join() === '/_castree/confirm?session=' + first);
+            """
+        #expect(try run(steps) == "0 true true")
+    }
+
+    @Test("confirms with the next session where its own has ended, and takes a refusal for one")
+    func confirmAgain() throws {
+        let steps = """
+            open(first);
+            answers = [410];
+            const confirmed = castree.confirm();
+            await pause();
+            const old = socket;
+            old.onclose();
+            while (socket === old) await pause();
+            open(second);
+            const good = await confirmed;
+            answers = [409];
+            console.log(good, posts.map(p => p.slice(-1)).join(''), await castree.confirm());
+            """
+        #expect(try run(steps) == "true ab false")
+    }
+}
+
+private enum NodeProgram {
+    static let path: String? = {
+        let directories = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+        return directories.map { $0 + "/node" }
+            .first { FileManager.default.isExecutableFile(atPath: $0) }
+    }()
+}

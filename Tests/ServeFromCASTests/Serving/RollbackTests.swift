@@ -1,0 +1,94 @@
+import CASStore
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+// docs/serving.md, "Starting a new version, and going back": a page whose version was left is told that it
+// is its own, so that the script loads it again.
+@Suite("A page is told of a rollback")
+struct RollbackTests {
+    private let store: TemporaryStore
+    private let app: TestApp
+
+    init() throws {
+        store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        // Far more than a test takes: what the clock of a busy machine says must not decide.
+        app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+    }
+
+    private struct Told: Equatable {
+        var version: String?
+        var isOwn: Bool
+        var hasTime: Bool
+    }
+
+    private func told(_ page: SocketPage) throws -> [Told] {
+        try page.payloads("rolled-back").map { payload in
+            let value = try JSONValue.parse(Array(payload.utf8))
+            return Told(
+                version: value["version"]?.asString, isOwn: value["own"]?.asBool ?? false,
+                hasTime: value["at"] != nil)
+        }
+    }
+
+    /// A page of a version in a browser of its own, and that browser.
+    private func page(of content: String) throws -> (page: SocketPage, browser: TestBrowser) {
+        let browser = try app.browser()
+        #expect(try browser.navigate().text.contains(content))
+        return (try SocketPage(browser), browser)
+    }
+
+    @Test("with whether it is of the version that was left")
+    func own() throws {
+        let old = try page(of: "one").page
+        try store.versions.activateAtNextBoot("2")
+        let new = try page(of: "two").page
+        app.look(after: .seconds(2001))
+        try new.run { !$0.payloads("rolled-back").isEmpty }
+        try old.run { !$0.payloads("rolled-back").isEmpty }
+        #expect(try told(new) == [Told(version: "2", isOwn: true, hasTime: true)])
+        #expect(try told(old) == [Told(version: "2", isOwn: false, hasTime: true)])
+        #expect(app.notices.all.filter { $0.contains("rolled back") }.count == 1)
+    }
+
+    @Test("also if it connects only afterwards, and it is its own version that was left")
+    func later() throws {
+        try store.versions.activateAtNextBoot("2")
+        let late = try app.browser()
+        #expect(try late.navigate().text.contains("two"))
+        app.look(after: .seconds(2001))
+        let page = try SocketPage(late)
+        try page.run { !$0.payloads("rolled-back").isEmpty }
+        #expect(try told(page) == [Told(version: "2", isOwn: true, hasTime: true)])
+        // The page that comes of it is of the version that is shown now, and hears nothing of it.
+        let next = try self.page(of: "one").page
+        try app.server.bridge.send("after it", to: next.bridge.session)
+        try next.run { !$0.texts.isEmpty }
+        #expect(try told(next).isEmpty)
+    }
+
+    @Test("that another process makes")
+    func elsewhere() throws {
+        try store.versions.activateAtNextBoot("2")
+        let page = try page(of: "two").page
+        _ = try store.reopened().rollback(reason: "by hand")
+        app.look(after: .zero)
+        try page.run { !$0.payloads("rolled-back").isEmpty }
+        #expect(try told(page) == [Told(version: "2", isOwn: true, hasTime: true)])
+        #expect(page.payloads("rolled-back")[0].contains("by hand"))
+    }
+
+    @Test("and not where somebody just makes another version current")
+    func activated() throws {
+        try store.makeKnownGood("2")
+        let page = try page(of: "two").page
+        try store.reopened().activate("1")
+        app.look(after: .zero)
+        try page.run { !$0.payloads("version-ready").isEmpty }
+        #expect(try told(page).isEmpty)
+    }
+}
