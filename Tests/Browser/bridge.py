@@ -15,6 +15,8 @@ bridge.addEventListener('message', ({ detail }) => got.push(show(detail)));
 bridge.addEventListener('open', ({ detail }) => transports.push(detail.transport + (detail.resumed ? '+' : '')));
 for (const name of ['version-ready', 'rolled-back', 'progress'])
   bridge.addEventListener(name, ({ detail }) => events.push([name, detail]));
+// It wants to tell of it first; without this the script would load the page again.
+bridge.addEventListener('rolled-back', event => event.preventDefault());
 const pause = time => new Promise(done => setTimeout(done, time));
 // Every tenth message is binary; some are long; they leave in spurts.
 const text = n => 'message ' + n + (n %% 50 ? '' : ' ' + 'x'.repeat(20000));
@@ -51,6 +53,10 @@ castree.bridge.addEventListener('open', () => { window.isOpen = true; });
 addEventListener('load', () => castree.confirm());
 castree.bridge.addEventListener('version-ready', () => location.reload());
 </script>"""
+
+
+# A page that starts badly: it never confirms.
+BAD = EAGER.replace("addEventListener('load', () => castree.confirm());", "")
 
 
 # A page of the same origin around the other; and a worker that answers every navigation with what it had first.
@@ -102,8 +108,12 @@ def checks(suite):
         worker)
     suite.check(
         "bridge-rollback",
-        "A version that never confirms is rolled back: the page is told, the next one is the old.",
+        "A version that never confirms is rolled back: a page that asks to stay is told, the next one is the old.",
         rollback)
+    suite.check(
+        "bridge-left",
+        "A page whose version is rolled back loads itself again, once, and is the old version's.",
+        left)
 
 
 def through(relay, server):
@@ -211,6 +221,25 @@ def rollback(suite):
         demand(tab.run("version") == "v1", "the next navigation does not show the old version")
         demand(
             tab.run("castree.confirm()") is True, "the old version is not known good any more")
+
+
+def left(suite):
+    store = suite.store()
+    store.add("v1", {"index.html": EAGER % ("v1", "v1")}, activate=True)
+    store.add("v2", {"index.html": BAD % ("v2", "v2")})
+    with store.serve("--confirm-within", "3s") as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        tab.wait("window.isOpen")
+        store("activate", "v2", "--at-next-boot")
+        tab.wait("window.version === 'v2'")
+        tab.wait("window.version === 'v1' && window.isOpen", within=20)
+        # A loop would have come round many times.
+        time.sleep(3)
+        seen = tab.run("[window.version, +sessionStorage.loads]")
+        suite.say(f"the page is {seen[0]} after {seen[1]} loads")
+        demand(seen == ["v1", 3], f"the page is {seen}")
+        demand(server.said("rolled back"), "nothing on stderr")
 
 
 def eager(suite):

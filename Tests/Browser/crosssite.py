@@ -104,7 +104,13 @@ def foreign_page(suite):
             '"knownGood":[]' in store("lifecycle", "--json").replace(" ", "").replace("\n", ""),
             "another site has confirmed the version")
         demand(
-            home.run("fetch('/_castree/confirm', {method: 'POST'}).then(a => a.status)") == 204,
+            home.run("fetch('/_castree/confirm', {method: 'POST'}).then(a => a.status)") == 403,
+            "a confirmation without a session is taken")
+        demand(
+            home.run(
+                "fetch('/_castree/bridge', {method: 'POST', body: '5\\nH 1 -'}).then(a => a.text())"
+                ".then(t => fetch('/_castree/confirm?session=' + t.split(' ')[2], {method: 'POST'}))"
+                ".then(a => a.status)") == 204,
             "the app's own page cannot confirm")
     other.shutdown()
 
