@@ -34,7 +34,7 @@ public final class Store: Sendable {
     }
 
     // SQLite opens by path; a program may change its working directory.
-    private static func absolute(_ path: String, _ root: Int32) -> String {
+    static func absolute(_ path: String, _ root: Int32) -> String {
         let known = POSIXFileSystem().path(of: root)
         return known.hasPrefix("/") ? known : path
     }

@@ -6,6 +6,7 @@ import VersionTree
 extension AppHandler {
     /// Looks what has changed, and tells the pages of it; may wait for other processes.
     func follow() {
+        guard lookForStore() else { return }
         if let change = shelf.refresh() { noteRollback(change.before, change.now) }
         // Held while it is told, so that two threads do not tell one thing in turn.
         announced.withLock { announced in

@@ -25,8 +25,8 @@ extension AppHandler {
             state.others = [:]
             state.generation = generation
         }
-        guard state.current != nil else { return Self.nothingCurrent(head.method) }
-        return state.current?.respond(to: head) ?? Self.nothingCurrent(head.method)
+        guard state.current != nil else { return nothingCurrent(head.method) }
+        return state.current?.respond(to: head) ?? nothingCurrent(head.method)
     }
 
     private func respond(
@@ -64,7 +64,7 @@ extension AppHandler {
             }
         }
         guard let current = shelf.current else {
-            return .response(adding(cookies, to: Self.nothingCurrent(head.method)))
+            return .response(adding(cookies, to: nothingCurrent(head.method)))
         }
         var unknown: [VersionName] = []
         let decision = pins.withLock { pins in
@@ -207,6 +207,9 @@ extension AppHandler {
         }
     }
 
+    /// Tells what pages hold from now on from what they held before.
+    static func newRun() -> String { String(newBrowser().prefix(8)) }
+
     static func newBrowser() -> String {
         // Without random numbers a counter still tells one browser from another.
         let token = try? randomToken()
@@ -221,10 +224,13 @@ extension AppHandler {
             fields: [("Retry-After", "5")])
     }
 
-    private static func nothingCurrent(_ method: Method) -> Response {
-        PlainAnswer.response(
-            503, "No version is current; castree activate VERSION makes one so.", method: method,
-            fields: [("Retry-After", "1")])
+    private func nothingCurrent(_ method: Method) -> Response {
+        let sentence =
+            shelf.isEmptied
+            ? "The store is gone; castree add makes a new one, which is served then."
+            : "No version is current; castree activate VERSION makes one so."
+        return PlainAnswer.response(
+            503, sentence, method: method, fields: [("Retry-After", "1")])
     }
 
     private static func gone(_ method: Method) -> Response {

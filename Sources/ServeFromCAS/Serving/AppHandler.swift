@@ -7,15 +7,22 @@ import VersionTree
 /// The path of most requests is short: host, look-up, prepared head. It takes no lock and makes no
 /// string.
 final class AppHandler: RequestHandler {
+    let store: ServedStore
     let shelf: SiteShelf
     let objects: ContentCache
-    let startup: StartupWatch?
+    let makeStartup: (@Sendable (VersionStore) -> StartupWatch)?
+    let starting: Mutex<Starting>
+    /// Notes the port and the token in another store.
+    let rememberIn: @Sendable (VersionStore) -> Void
     let downloads: DownloadWatch
     let bridge: Bridge
     let pins: Mutex<PinTable>
     let notice: @Sendable (String) -> Void
     let startTrouble: TroubleNotice
     let returnTrouble: TroubleNotice
+    let storeTrouble: TroubleNotice
+    /// Held while it is looked for; by threads that may wait, so not by loops.
+    let lookingForStore = Mutex<Void>(())
     let hosts: [String]
     private let hostPolicy: HostPolicy
     let tokenPolicy: TokenPolicy?
@@ -38,6 +45,15 @@ final class AppHandler: RequestHandler {
     /// Whether the server ends: nothing is held any more.
     let isStopping = Atomic<Bool>(false)
 
+    /// The watch over starts, which goes with its store, and what it must be told again.
+    struct Starting {
+        var watch: StartupWatch?
+        var isForeground = true
+    }
+
+    /// `nil` if starts are not watched.
+    var startup: StartupWatch? { starting.withLock { $0.watch } }
+
     /// What one thread keeps for itself.
     ///
     /// `@unchecked Sendable`: a loop's requests are answered on its own thread only.
@@ -51,9 +67,11 @@ final class AppHandler: RequestHandler {
     }
 
     struct Parts {
+        var store: ServedStore
         var shelf: SiteShelf
         var objects: ContentCache
-        var startup: StartupWatch?
+        var makeStartup: (@Sendable (VersionStore) -> StartupWatch)?
+        var rememberIn: @Sendable (VersionStore) -> Void
         var downloads: DownloadWatch
         var bridge: Bridge
         var pinGrace: Duration
@@ -68,17 +86,21 @@ final class AppHandler: RequestHandler {
     }
 
     init(_ parts: Parts) {
+        store = parts.store
         shelf = parts.shelf
         objects = parts.objects
-        startup = parts.startup
+        makeStartup = parts.makeStartup
+        starting = Mutex(Starting(watch: parts.makeStartup?(parts.store.versions)))
+        rememberIn = parts.rememberIn
         downloads = parts.downloads
         bridge = parts.bridge
         var limits = PinTable.Limits()
         limits.grace = parts.pinGrace
-        pins = Mutex(PinTable(limits: limits, run: String(Self.newBrowser().prefix(8))))
+        pins = Mutex(PinTable(limits: limits, run: Self.newRun()))
         notice = parts.notice
         startTrouble = TroubleNotice(parts.notice)
         returnTrouble = TroubleNotice(parts.notice)
+        storeTrouble = TroubleNotice(parts.notice)
         hosts = parts.hosts
         hostPolicy = HostPolicy(port: parts.port, names: parts.hosts)
         tokenPolicy = parts.token.map {

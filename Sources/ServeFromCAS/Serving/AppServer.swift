@@ -56,9 +56,12 @@ public final class AppServer: Sendable {
             late?.handler?.noteSession(change)
             onSessionChange(change)
         }
+        let store = ServedStore(versions, reopen: options.reopenStore)
         let shelf = try SiteShelf(
-            versions, try Self.site(options), shell: options.shell, notice: options.notice)
-        let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
+            store, try Self.site(options), shell: options.shell, notice: options.notice)
+        let makeStartup = options.confirmation.map { allowed in
+            { @Sendable (versions: VersionStore) in StartupWatch(versions, allowed: allowed) }
+        }
         let token = options.requiresToken ? try Self.token(memory, versions, notice) : nil
         let dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
             if let token = dashboard.token { return token }
@@ -91,8 +94,14 @@ public final class AppServer: Sendable {
             }
             return AppHandler(
                 AppHandler.Parts(
-                    shelf: shelf, objects: objects, startup: startup,
-                    downloads: DownloadWatch(versions), bridge: bridge,
+                    store: store, shelf: shelf, objects: objects, makeStartup: makeStartup,
+                    rememberIn: { versions in
+                        Self.remember(versions, notice) { memory in
+                            memory.note(options.port, port)
+                            memory.token = memory.token ?? token
+                        }
+                    },
+                    downloads: DownloadWatch { store.versions }, bridge: bridge,
                     pinGrace: options.pinGrace, port: port, hosts: options.hosts, token: token,
                     proxies: proxies,
                     dashboard: dashboard, workers: loops, isSecure: tls != nil,
@@ -263,7 +272,7 @@ public final class AppServer: Sendable {
     ///
     /// In the background the time in which a page must confirm does not run.
     public func setForeground(_ isForeground: Bool) {
-        handler.startup?.setForeground(isForeground, now: SystemClock.now)
+        handler.setForeground(isForeground)
     }
 }
 

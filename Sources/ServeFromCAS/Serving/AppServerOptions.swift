@@ -1,4 +1,5 @@
 public import CASStore
+public import VersionTree
 
 /// How an app is served.
 public struct AppServerOptions: Sendable {
@@ -46,7 +47,12 @@ public struct AppServerOptions: Sendable {
     ///
     /// Not beside ``hosts``: it is for this machine alone.
     public var dashboard: Dashboard?
-    /// Told of every answered request, on a serving thread.
+    /// Opens the store that stands at a path, where the one that is served was deleted or exchanged.
+    ///
+    /// By default it is opened with the options of the first, and nobody observes it. What else the program
+    /// has made of the first store is its own to renew.
+    public var reopenStore: (@Sendable (_ path: String) throws(StoreError) -> VersionStore)?
+    /// Told of every answered request, on a serving thread; must not wait.
     public var accessLog: (@Sendable (AccessRecord) -> Void)?
     /// Told, in a sentence, what the app's author or operator should know: objects that could not be
     /// served, versions that were rolled back, a lifecycle that cannot be read.

@@ -24,12 +24,16 @@ final class DownloadWatch: Sendable {
     /// While what is incomplete stands still the pauses double, from one to the other.
     private static let idle = (first: Duration.milliseconds(500), last: Duration.seconds(30))
 
-    private let versions: VersionStore
+    private let store: @Sendable () -> VersionStore
+    private var versions: VersionStore { store() }
     private let state = Mutex(State())
     /// Looks are made apart: at many objects one takes seconds.
     let work = StoreQueue()
 
-    init(_ versions: VersionStore) { self.versions = versions }
+    /// - Parameter store: the store that is served by then.
+    init(_ store: @escaping @Sendable () -> VersionStore) { self.store = store }
+
+    convenience init(_ versions: VersionStore) { self.init { versions } }
 
     /// Forgets what was seen: nobody listens.
     func rest() {

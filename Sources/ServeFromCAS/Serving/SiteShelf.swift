@@ -28,17 +28,27 @@ final class SiteShelf: Sendable {
         var lifecycle = Lifecycle()
         /// When pins that could not be made are tried again.
         var pinsAgainAt = Duration.zero
+        /// The files of the app itself, and the pin that keeps them.
+        var shell: Shell?
+        /// The store is gone, and no other has come.
+        var isEmptied = false
         /// Nothing is served any more.
         var isClosed = false
+    }
+
+    private struct Shell {
+        var manifest: VersionTree.Manifest
+        var hold: PinHold
     }
 
     /// How long a pin that could not be made waits.
     private static let pinPause = Duration.seconds(5)
 
-    let versions: VersionStore
+    private let store: ServedStore
+    var versions: VersionStore { store.versions }
     private let options: SiteOptions
-    /// The files of the app itself, and the pin that keeps them.
-    private let shell: (manifest: VersionTree.Manifest, hold: PinHold)?
+    /// The version with the files of the app itself.
+    private let shellName: String?
     let notice: @Sendable (String) -> Void
     private let pinTrouble: TroubleNotice
     private let state = Mutex(State())
@@ -47,19 +57,59 @@ final class SiteShelf: Sendable {
 
     /// - Throws: `.noVersion` or `.incompleteVersion` for a shell that cannot be served.
     init(
+        _ store: ServedStore, _ options: SiteOptions, shell: String? = nil,
+        notice: @escaping @Sendable (String) -> Void
+    ) throws(StoreError) {
+        self.store = store
+        self.options = options
+        self.notice = notice
+        pinTrouble = TroubleNotice(notice)
+        shellName = shell
+        let opened = try openShell(in: store.versions)
+        state.withLock { $0.shell = opened }
+    }
+
+    convenience init(
         _ versions: VersionStore, _ options: SiteOptions, shell: String? = nil,
         notice: @escaping @Sendable (String) -> Void
     ) throws(StoreError) {
-        self.versions = versions
-        self.options = options
-        self.notice = notice
-        let pinTrouble = TroubleNotice(notice)
-        self.pinTrouble = pinTrouble
-        self.shell = try shell.map { (name) throws(StoreError) in
-            let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
-            try Self.requireWhole(name, versions)
-            return (try versions.registeredManifest(of: name), hold)
+        try self.init(ServedStore(versions), options, shell: shell, notice: notice)
+    }
+
+    private func openShell(in versions: VersionStore) throws(StoreError) -> Shell? {
+        guard let shellName else { return nil }
+        let hold = PinHold(shellName, try Self.pin(shellName, versions, pinTrouble))
+        try Self.requireWhole(shellName, versions)
+        return Shell(manifest: try versions.registeredManifest(of: shellName), hold: hold)
+    }
+
+    /// Whether the store is gone, so that nothing can be served.
+    var isEmptied: Bool { state.withLock { $0.isEmptied } }
+
+    /// Shows the versions of another store from now on, and lets go of those that are shown.
+    ///
+    /// - Throws: what kept it from being shown; then all is as before.
+    func move(to versions: VersionStore) throws(StoreError) {
+        let shell = try openShell(in: versions)
+        replace(isEmptied: false) { [store] in
+            $0.shell = shell
+            store.adopt(versions)
         }
+    }
+
+    /// Lets go of everything, since the store is gone.
+    func empty() { replace(isEmptied: true) { $0.shell = nil } }
+
+    private func replace(isEmptied: Bool, _ change: (inout State) -> Void) {
+        let dropped = state.withLock { state -> State in
+            let dropped = state
+            state = State(isEmptied: isEmptied, isClosed: state.isClosed)
+            change(&state)
+            generation.add(1, ordering: .releasing)
+            return dropped
+        }
+        // Their pins are released here, outside the lock.
+        withExtendedLifetime(dropped) {}
     }
 
     /// Changes whenever another version becomes current.
@@ -95,7 +145,7 @@ final class SiteShelf: Sendable {
         do throws(StoreError) {
             let root = versions.directories.root.raw
             let status = try versions.fileSystem.status(root, StoreLayout.lifecycle)
-            return state.withLock { !$0.hasRead || $0.status != status }
+            return state.withLock { !$0.hasRead || $0.isEmptied || $0.status != status }
         } catch {
             // Whoever reads it tells why it cannot be read.
             return true
@@ -120,6 +170,7 @@ final class SiteShelf: Sendable {
     @discardableResult
     func refresh() -> (before: Lifecycle, now: Lifecycle)? {
         do throws(StoreError) {
+            let versions = versions
             let root = versions.directories.root.raw
             let status = try versions.fileSystem.status(root, StoreLayout.lifecycle)
             let isKnown = state.withLock { state -> Bool in
@@ -135,6 +186,8 @@ final class SiteShelf: Sendable {
                 try self.open(VersionName(name))
             }
             let before = state.withLock { state -> Lifecycle in
+                // Another store has come meanwhile: its own is read next.
+                guard store.versions === versions else { return lifecycle }
                 let before = state.lifecycle
                 state.hasRead = true
                 state.trouble = nil
@@ -163,14 +216,17 @@ final class SiteShelf: Sendable {
     func open(_ version: VersionName) throws(StoreError) -> Entry {
         if let entry = state.withLock({ $0.entries[version] }) { return entry }
         let name = version.description
+        let versions = versions
         let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
         try Self.requireWhole(name, versions)
+        let shell = state.withLock { $0.shell?.manifest }
         let site = Site(
-            try versions.registeredManifest(of: name), options: options, shell: shell?.manifest)
+            try versions.registeredManifest(of: name), options: options, shell: shell)
         let entry = Entry(site, hold)
         return state.withLock { state in
             if let other = state.entries[version] { return other }
-            if !state.isClosed { state.entries[version] = entry }
+            let isOver = state.isClosed || store.versions !== versions
+            if !isOver { state.entries[version] = entry }
             return entry
         }
     }
@@ -228,7 +284,7 @@ final class SiteShelf: Sendable {
             guard now >= state.pinsAgainAt else { return [] }
             state.pinsAgainAt = now + Self.pinPause
             var holds = state.entries.values.map(\.hold)
-            if let shell { holds.append(shell.hold) }
+            if let shell = state.shell { holds.append(shell.hold) }
             return holds.filter { !$0.isHeld }
         }
         for hold in missing {

@@ -10,18 +10,19 @@ import VersionTree
 
 extension Dashboard {
     /// The dashboard of a store.
-    static func of(_ versions: VersionStore) -> Dashboard {
+    static func of(_ store: StoreInUse) -> Dashboard {
         Dashboard(
             page: { () throws(StoreError) in
                 Page(
-                    bytes: try UsagePage.html(try versions.survey(.ofDashboard), isLive: true),
+                    bytes: try UsagePage.html(
+                        try store.versions.survey(.ofDashboard), isLive: true),
                     policy: try UsagePage.policy(isLive: true))
             },
             status: { (held) throws(StoreError) in
-                try DashboardStatus(versions, held: held).document
+                try DashboardStatus(store.versions, held: held).document
             },
             usage: { () throws(StoreError) in
-                UsagePage.json(try versions.survey(.ofDashboard))
+                UsagePage.json(try store.versions.survey(.ofDashboard))
             })
     }
 }

@@ -36,6 +36,7 @@ package final class ContentCache: ObjectSource {
     }
 
     struct State {
+        var store: Store
         var small: RecentlyUsed<[UInt8]>
         var opened: RecentlyUsed<Opened>
         /// Of files that are not open any more, or were found wrong.
@@ -60,7 +61,6 @@ package final class ContentCache: ObjectSource {
     /// What an entry costs beside its bytes: the array's header, the table's place for it.
     private static let overhead = 160
 
-    private let store: Store
     let limits: Limits
     /// Who knows other files with the bytes of an object.
     let copies: (any ObjectCopies)?
@@ -70,11 +70,11 @@ package final class ContentCache: ObjectSource {
     package init(
         _ store: Store, limits: Limits = Limits(), copies: (any ObjectCopies)? = nil
     ) {
-        self.store = store
         self.limits = limits
         self.copies = copies
         state = Mutex(
             State(
+                store: store,
                 small: RecentlyUsed(limit: limits.memory),
                 opened: RecentlyUsed(limit: limits.openFiles),
                 verdicts: RecentlyUsed(limit: limits.verdicts)))
@@ -125,6 +125,17 @@ package final class ContentCache: ObjectSource {
             }
             return state.opened.value(of: object).map { .opened($0) } ?? .nothing
         }
+    }
+
+    private var store: Store { state.withLock { $0.store } }
+
+    /// Reads from another store from now on; what is in memory has the same bytes there.
+    func move(to store: Store) {
+        state.withLock { state in
+            state.store = store
+            state.replaced = []
+        }
+        close { _ in false }
     }
 
     private func small(_ object: ObjectID, _ size: Int64) throws(StoreError) -> [UInt8] {

@@ -1,0 +1,74 @@
+// Whether the store that a process has open is still the one at its path.
+
+extension Store {
+    /// Where a store that is open stands by now.
+    package enum Place: Sendable, Hashable {
+        /// Where it stood, or somewhere else while nothing stands in its place.
+        case here
+        /// It may be whole, but its path leads to something else.
+        case replaced
+        /// Directories of it were removed; its root is left.
+        case broken
+        /// It was deleted.
+        case gone
+    }
+
+    /// The store's path, which no change of the working directory leads elsewhere.
+    ///
+    /// A symbolic link in what was given stays one: who points it to another store means that one.
+    package var absolutePath: String {
+        path.hasPrefix("/") ? path : Self.absolute(path, directories.root.raw)
+    }
+
+    /// Looks where the store stands; a call for each of its directories.
+    ///
+    /// - Parameter path: where it stood.
+    package func place(at path: String) throws(StoreError) -> Place {
+        // Not every file system counts a directory's links; of those that do none counts fewer than one.
+        func isRemoved(_ directory: Int32) throws(StoreError) -> Bool {
+            try fileSystem.status(directory).linkCount == 0
+        }
+        let root = try fileSystem.status(directories.root.raw)
+        if root.linkCount == 0 { return .gone }
+        let removed = try (
+            objects: isRemoved(directories.objects.raw),
+            manifests: isRemoved(directories.manifests.raw),
+            versions: isRemoved(directories.versions.raw),
+            leases: isRemoved(directories.leases.raw)
+        )
+        // All that stood in it was deleted, or is being.
+        if removed.manifests && removed.versions { return .gone }
+        if removed.objects || removed.manifests || removed.versions || removed.leases {
+            return .broken
+        }
+        let there: FileStatus
+        do throws(StoreError) {
+            let directory = try fileSystem.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+            there = try fileSystem.status(directory.raw)
+        } catch {
+            // Moved away, or hidden by a mount that failed: nothing has come in its place.
+            return .here
+        }
+        return there.isSameFile(as: root) ? .here : .replaced
+    }
+
+    /// Whether a store stands at a path, with all its directories.
+    ///
+    /// To open one that is being deleted would make those anew that have gone, and whoever deletes it would
+    /// find it not empty.
+    package static func stands(at path: String, _ fileSystem: any FileSystem) -> Bool {
+        do throws(StoreError) {
+            let root = try fileSystem.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+            for name in StoreLayout.directories {
+                guard try fileSystem.status(root.raw, name)?.kind == .directory else {
+                    return false
+                }
+            }
+            return try fileSystem.status(root.raw, StoreLayout.format)?.kind == .regular
+        } catch {
+            return false
+        }
+    }
+}

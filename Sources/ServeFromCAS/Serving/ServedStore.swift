@@ -1,0 +1,70 @@
+import CASStore
+import Synchronization
+import VersionTree
+
+/// The store that is served: the one that was opened first, or one that stands in its place by now.
+///
+/// Safe to use from all threads.
+final class ServedStore: Sendable {
+    private let state: Mutex<VersionStore>
+    /// Where it stands; what is looked for there is a store like the first.
+    let path: String
+    private let options: StoreOptions
+    private let reopen: (@Sendable (String) throws(StoreError) -> VersionStore)?
+
+    /// - Parameter reopen: opens the store at a path; by default with the options of the first.
+    init(
+        _ versions: VersionStore,
+        reopen: (@Sendable (String) throws(StoreError) -> VersionStore)? = nil
+    ) {
+        state = Mutex(versions)
+        path = versions.store.absolutePath
+        options = versions.store.options
+        self.reopen = reopen
+    }
+
+    var versions: VersionStore { state.withLock { $0 } }
+
+    /// What became of the store.
+    enum Look {
+        /// It stands.
+        case same
+        /// Another one stands in its place, and is not served yet.
+        case other(VersionStore)
+        /// It is there no more, nor is another one.
+        case gone(StoreError)
+        /// It stands, though not whole, and no other can be opened.
+        case broken(StoreError)
+    }
+
+    /// Looks for the store; opens what has taken its place.
+    func look() -> Look {
+        let place: Store.Place
+        do throws(StoreError) {
+            place = try versions.store.place(at: path)
+        } catch {
+            // A disk that does not answer for a moment is none that is gone.
+            return .same
+        }
+        guard place != .here else { return .same }
+        guard Store.stands(at: path, versions.fileSystem) else {
+            let error = StoreError(
+                .noStore,
+                place == .gone
+                    ? "no store at \(printable(path)); castree add makes one, which is served then"
+                    : "at \(printable(path)) there is none that has all its directories; put them back "
+                        + "from a copy")
+            return place == .gone ? .gone(error) : .broken(error)
+        }
+        do throws(StoreError) {
+            // No `??`: the compiler (6.3) does not survive closures with typed errors there.
+            if let reopen { return .other(try reopen(path)) }
+            return .other(try VersionStore.open(path, options: options))
+        } catch {
+            return place == .gone ? .gone(error) : .broken(error)
+        }
+    }
+
+    /// Serves another store from now on.
+    func adopt(_ versions: VersionStore) { state.withLock { $0 = versions } }
+}

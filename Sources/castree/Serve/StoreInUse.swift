@@ -1,0 +1,26 @@
+import CASStore
+import HotPush
+import Synchronization
+import VersionTree
+
+/// The store of a server, also after another one has taken the place of the first.
+final class StoreInUse: Sendable {
+    private let state: Mutex<VersionStore>
+    private let options: StoreOptions
+
+    init(_ versions: VersionStore, _ options: StoreOptions) {
+        state = Mutex(versions)
+        self.options = options
+    }
+
+    var versions: VersionStore { state.withLock { $0 } }
+
+    /// Opens the store that stands at a path now; its event log says what is done.
+    var reopen: @Sendable (String) throws(StoreError) -> VersionStore {
+        { (path) throws(StoreError) in
+            let opened = try VersionStore.open(path, options: self.options).recordingEvents()
+            self.state.withLock { $0 = opened }
+            return opened
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+
+// docs/serving.md, "When the store is damaged": rm -rf store; castree add … under a running server.
+@Suite("A store that is deleted while it is served")
+struct ReplacedStoreTests {
+    private let store: TemporaryStore
+
+    init() throws { store = try TemporaryStore.app() }
+
+    private func delete() throws {
+        for name in Damage.names(store.path) {
+            let path = store.path + "/" + name
+            // Trees are read-only; whoever deletes them makes them writable.
+            try? Damage.setMode(path, 0o755)
+        }
+        Damage.remove(store.path)
+        #expect(!FileManager.default.fileExists(atPath: store.path))
+    }
+
+    /// Makes another store where the first stood.
+    private func renew(_ contents: [String: [String: String]], current: String) throws {
+        let versions = try VersionStore.create(
+            at: store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
+        ).versions
+        for (name, files) in contents {
+            let source = store.directory.appending("new-\(name)")
+            try writeTree(source, files)
+            try versions.add(directory: source, version: name)
+        }
+        try versions.activate(current)
+    }
+
+    @Test("is 503 until another stands in its place, which is served from its first page on")
+    func replaced() throws {
+        let app = try TestApp(store)
+        let browser = try app.browser()
+        #expect(try browser.navigate().text.contains("one"))
+        try delete()
+        let gone = try browser.navigate()
+        #expect(gone.status == 503)
+        #expect(gone.text.contains("The store is gone"))
+        #expect(try browser.navigate().status == 503)
+        #expect(app.notices.all.count == 1, "\(app.notices.all)")
+        // The same name, other content.
+        try renew(["1": ["index.html": "another", "app.js": "other()"]], current: "1")
+        #expect(try browser.navigate().text == "another")
+        #expect(try browser.load("/app.js").text == "other()")
+        #expect(app.notices.all.last?.contains("another store stands at") == true)
+        #expect(try store.reopened().pinnedVersions() == ["1"])
+        // It is followed as the first was.
+        let source = store.directory.appending("next")
+        try writeTree(source, ["index.html": "next"])
+        let versions = try store.reopened()
+        try versions.add(directory: source, version: "2")
+        try versions.activate("2")
+        #expect(try browser.navigate().text == "next")
+    }
+
+    @Test("is noticed without a page, too, and its files are let go")
+    func housekeeping() throws {
+        let app = try TestApp(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        #expect(try browser.load("/app.js").status == 200)
+        try delete()
+        app.look(after: .zero)
+        #expect(app.server.currentVersion == nil)
+        #expect(app.server.handler.objects.openCount == 0)
+        try renew(["9": ["index.html": "nine"]], current: "9")
+        app.look(after: .zero)
+        #expect(app.server.currentVersion == "9")
+    }
+
+    @Test("is served on from where it was moved to, until another stands in its place")
+    func moved() throws {
+        let app = try TestApp(store)
+        #expect(try app.browser().navigate().text.contains("one"))
+        try FileManager.default.moveItem(
+            atPath: store.path, toPath: store.directory.appending("aside"))
+        app.look(after: .zero)
+        #expect(try app.browser().navigate().text.contains("one"))
+        try FileManager.default.createDirectory(
+            atPath: store.path, withIntermediateDirectories: false)
+        app.look(after: .zero)
+        #expect(try app.browser().navigate().text.contains("one"))
+        Damage.remove(store.path)
+        try renew(["1": ["index.html": "another"]], current: "1")
+        app.look(after: .zero)
+        #expect(try app.browser().navigate().text == "another")
+    }
+
+    @Test("keeps its shell only in one that has it, and its watch over starts in any")
+    func parts() throws {
+        try store.add("www", ["cordova.js": "old"])
+        let app = try TestApp(store) {
+            $0.shell = "www"
+            $0.confirmation = .seconds(2000)
+        }
+        try app.browser().navigate()
+        try delete()
+        try renew(["1": ["index.html": "another"]], current: "1")
+        #expect(try app.browser().navigate().status == 503)
+        #expect(app.notices.all.contains { $0.contains("www") })
+        let versions = try store.reopened()
+        let source = store.directory.appending("www")
+        try writeTree(source, ["cordova.js": "new"])
+        try versions.add(directory: source, version: "www")
+        let browser = try app.browser()
+        #expect(try browser.navigate().text == "another")
+        #expect(try browser.load("/cordova.js").text == "new")
+        #expect(try versions.lifecycle().boot?.version == "1")
+        #expect(try browser.confirm() == 204)
+        #expect(try versions.lifecycle().knownGood == ["1"])
+    }
+
+    @Test("loses nothing when only a part of it was taken away: what was shown is shown on")
+    func broken() throws {
+        let app = try TestApp(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        Damage.remove(store.path + "/objects")
+        for _ in 0..<2 {
+            app.look(after: .zero)
+            #expect(try browser.load("/app.js").text == "run('one')")
+        }
+        #expect(app.notices.all.filter { $0.contains("not as it was") }.count == 1)
+    }
+}
