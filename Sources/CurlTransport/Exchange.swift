@@ -50,6 +50,7 @@ final class Exchange {
     private var begunAt: Int64 = 0
     /// When the request of now was handed to libcurl.
     private var askedAt: Int64 = 0
+    /// When something came that was asked for: the whole final head, bytes for the client.
     private var lastActivity: Int64 = 0
 
     init(_ options: TransportOptions, chunkByteCount: Int, state: RunState) throws(StoreError) {
@@ -134,8 +135,7 @@ final class Exchange {
     // MARK: Called by libcurl
 
     private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        lastActivity = state.now
-        // Fields behind a chunked body (RFC 9112, section 7.1.2).
+        // Fields behind a chunked body (RFC 9112, section 7.1.2). They are no progress.
         guard case .asking = phase else { return true }
         switch reader.read(line) {
         case .more:
@@ -143,6 +143,8 @@ final class Exchange {
         case .malformed(let text):
             return end(.failed(failure(.malformed, text)))
         case .whole(let status, let fields):
+            // Only now: neither interim responses nor a head line by line keep a transfer alive.
+            lastActivity = state.now
             return takeHead(TransferHead(status: status, fields: fields, url: visited.last ?? ""))
         }
     }
@@ -193,7 +195,7 @@ final class Exchange {
         case .idle, .asking:
             return stop(.failed(failure(.malformed, "a body came before its head")))
         case .redirecting, .discarding:
-            lastActivity = state.now
+            // Nobody wants these bytes: they are no progress either.
             bodyByteCount += Int64(bytes.count)
             state.rate.take(bytes.count)
             return bodyByteCount <= Self.discardByteCountMax ? bytes.count : Self.stopCode

@@ -2,8 +2,9 @@ internal import HotPush
 
 /// Reads response heads line by line and keeps the final one.
 ///
-/// Interim responses (1xx) are forgotten (RFC 9110, section 15.2). What has come so far is bounded:
-/// a server cannot fill the memory with fields.
+/// Interim responses (1xx) are forgotten (RFC 9110, section 15.2). What has come so far is bounded,
+/// all interim responses together as well: a server can neither fill the memory with fields nor go on
+/// for ever with what is no answer.
 struct HeadReader {
     /// What a line led to.
     enum Progress {
@@ -15,13 +16,19 @@ struct HeadReader {
         case malformed(String)
     }
 
-    /// A head may have so many bytes, as with most servers and clients.
+    /// A head may have so many bytes, as with most servers and clients; so may the interim responses
+    /// before it, together.
     static let byteCountMax = 65_536
 
     private var bytes: [UInt8] = []
+    /// The bytes of the interim responses that were forgotten.
+    private var interimByteCount = 0
 
     /// Forgets what has come.
-    mutating func reset() { bytes.removeAll(keepingCapacity: true) }
+    mutating func reset() {
+        bytes.removeAll(keepingCapacity: true)
+        interimByteCount = 0
+    }
 
     /// Takes a line with its end, as libcurl hands it out.
     mutating func read(_ line: UnsafeRawBufferPointer) -> Progress {
@@ -32,7 +39,13 @@ struct HeadReader {
         guard Self.isEmptyLine(line) else { return .more }
         guard let status = status() else { return .malformed("the response has no status line") }
         guard status >= 200 else {
-            reset()
+            interimByteCount += bytes.count
+            bytes.removeAll(keepingCapacity: true)
+            guard interimByteCount <= Self.byteCountMax else {
+                return .malformed(
+                    "the server sent more than \(Self.byteCountMax) bytes of interim responses "
+                        + "(1xx) and no answer")
+            }
             return .more
         }
         return .whole(status: status, fields: fields())

@@ -74,6 +74,26 @@ import Testing
         #expect(result.message.contains("nothing came for 0.3 s"))
     }
 
+    @Test(
+        "that gets interim responses, or its head line by line, and no answer ends as a time-out",
+        arguments: [Fault.interims(100, milliseconds: 30), .dripHead(milliseconds: 250)])
+    func noAnswer(_ fault: Fault) throws {
+        let origin = try origin(fault)
+        let result = try fetch(
+            origin.url + "/f", .local.with { $0.stallTimeout = .milliseconds(500) })
+        #expect(result.failure == .timeout)
+        #expect(result.head == nil)
+        #expect(result.message.contains("nothing came for 0.5 s"))
+    }
+
+    @Test("that gets interim responses as fast as they go is not of use, and not tried again")
+    func interimFlood() throws {
+        let origin = try origin(.interims(2000, milliseconds: 0))
+        let result = try fetch(origin.url + "/f")
+        #expect(result.failure == .malformed)
+        #expect(result.message.contains("interim responses"))
+    }
+
     @Test("that takes too long in all ends as a time-out though bytes keep coming")
     func total() throws {
         let origin = try origin(.drip(milliseconds: 20))

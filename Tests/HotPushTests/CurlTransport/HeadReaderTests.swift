@@ -65,6 +65,20 @@ import Testing
         #expect(read(lines, &reader).map(\.status) == [-1])
     }
 
+    @Test("has room for 64 KiB of interim responses before it, all together, and no more")
+    func interims() {
+        var reader = HeadReader()
+        let interim = [
+            "HTTP/1.1 103 Early\r\n", "x: " + String(repeating: "y", count: 973) + "\r\n",
+        ]
+        let whole = interim + ["\r\n"]
+        #expect(whole.joined().utf8.count == 1000)
+        let some = (0..<65).flatMap { _ in whole }
+        #expect(read(some + ["HTTP/1.1 200 OK\r\n", "\r\n"], &reader).map(\.status) == [200])
+        reader.reset()
+        #expect(read(some + whole, &reader).map(\.status) == [-1])
+    }
+
     @Test("has room for 64 KiB and no more")
     func size() {
         var reader = HeadReader()

@@ -212,6 +212,10 @@ enum Fault: Sendable {
     case chunked(isCut: Bool = false)
     /// An interim response (103) with fields of its own before the right answer.
     case interim
+    /// So many interim responses (103) with so much time between, before the right answer.
+    case interims(Int, milliseconds: Int32)
+    /// The right answer, its head line by line with so much time between.
+    case dripHead(milliseconds: Int32)
     /// The right head, so many bytes; then these contents replace the others and the connection
     /// ends: the server has switched to the next version in mid-download.
     case switchAll(after: Int, to: [String: Content])

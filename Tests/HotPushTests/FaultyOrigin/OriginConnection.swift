@@ -93,10 +93,16 @@ final class OriginConnection {
         case .chunked(let isCut):
             return sendChunks(answer, isCut: isCut)
         case .interim:
-            let interim =
-                "HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\nX-Interim: 1\r\n\r\n"
-            guard send(Array(interim.utf8)[...]) else { return .closed }
-            return send(answer.head) && send(body) ? nil : .closed
+            return sendInterims(1, milliseconds: 0, answer)
+        case .interims(let count, let milliseconds):
+            return sendInterims(count, milliseconds: milliseconds, answer)
+        case .dripHead(let milliseconds):
+            for line in answer.head.split(separator: 10, omittingEmptySubsequences: false) {
+                guard OriginSocket.pause(raw, milliseconds: milliseconds),
+                    send(line.isEmpty ? line : line + [10])
+                else { return .closed }
+            }
+            return send(body) ? nil : .closed
         case .switchAll(let count, let contents):
             let isSent = send(answer.head) && send(body.prefix(count))
             state.shared.withLock { $0.contents = contents }
@@ -104,6 +110,20 @@ final class OriginConnection {
         default:
             return send(answer.head) && send(body) ? nil : .closed
         }
+    }
+
+    private func sendInterims(
+        _ count: Int, milliseconds: Int32, _ answer: OriginAnswer
+    ) -> Fault.Ending? {
+        let interim =
+            "HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\nX-Interim: 1\r\n\r\n"
+        for _ in 0..<count {
+            if milliseconds > 0 {
+                guard OriginSocket.pause(raw, milliseconds: milliseconds) else { return .closed }
+            }
+            guard send(Array(interim.utf8)[...]) else { return .closed }
+        }
+        return send(answer.head) && send(answer.body[...]) ? nil : .closed
     }
 
     private func sendChunks(_ answer: OriginAnswer, isCut: Bool) -> Fault.Ending? {
