@@ -8,8 +8,20 @@ extension JSONReader {
     ///
     /// - Throws: whatever is wrong inside it.
     public mutating func readValue() throws(JSONError) -> JSONValue {
+        var left = Int.max
+        return try readValue(valuesLeft: &left)
+    }
+
+    /// Reads the value that is due as a tree of so many values at most, itself and its keys counted.
+    ///
+    /// - Parameter left: how many values may be read; as many less as were, and below 0 if there
+    ///   are more.
+    /// - Throws: whatever is wrong inside it; that it has more values.
+    public mutating func readValue(valuesLeft left: inout Int) throws(JSONError) -> JSONValue {
         var open: [PartialValue] = []
         while true {
+            left -= open.last?.container == .object ? 2 : 1
+            guard left >= 0 else { throw failure("more values stand here than may be kept") }
             var complete = try readScalarOrEnter(&open)
             repeat {
                 if let value = complete {

@@ -18,6 +18,9 @@ extension Command {
                     castree pull https://example.org/app --channel beta --activate
                     castree pull https://example.org/app --dry-run
 
+                A channel's older pointer, from a cache or mirror that is behind, changes nothing, \
+                and ends with exit status 21; --force takes it all the same.
+
                 Interrupted, killed or cut off, the same command goes on where it stopped, within \
                 files too. The store is created if it is not there.
                 """,
@@ -39,6 +42,10 @@ extension Command {
                     "limit-rate", placeholder: "BYTES",
                     "take at most so many bytes a second, from a directory too; K, M and G are "
                         + "units of 1024"),
+                .integer(
+                    "max-entries", in: 1...4_000_000,
+                    "refuse a version with more entries than this, before they are in memory",
+                    fallback: 250_000),
                 .integer("retries", in: 0...100, "try a file again so often", fallback: 8),
             ] + Option.reaching + [
                 .text(
@@ -50,7 +57,10 @@ extension Command {
                         + "fingerprint=; group= for each group that the device is in",
                     repeats: true),
                 .text("platform", placeholder: "NAME", "the app's platform, such as ios"),
-                .flag("force", "take a version that is banned, rolled out to others, or unsuited"),
+                .flag(
+                    "force",
+                    "take a version that is banned, rolled out to others, or unsuited, and an older pointer"
+                ),
             ], run: run)
     }
 }

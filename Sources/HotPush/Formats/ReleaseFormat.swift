@@ -151,6 +151,8 @@ public struct ReleaseContext: Sendable {
     public var device: String?
     /// The groups that the device is in; likewise.
     public var groups: Set<String> = []
+    /// The most files that a document may list; a format refuses more while it reads them.
+    public var entryCountMax = Manifest.countMax
 
     /// Makes a context.
     public init(

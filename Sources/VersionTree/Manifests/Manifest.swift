@@ -73,9 +73,19 @@ public struct Manifest: Sendable {
         /// The most bytes of text.
         package var byteCount = Manifest.byteCountMax
 
+        /// Whether the text is a stranger's: what it takes in memory is reckoned as it is read.
+        package var isMetered = false
+
         package init(count: Int = Manifest.countMax, byteCount: Int = Manifest.byteCountMax) {
             self.count = count
             self.byteCount = byteCount
+        }
+
+        /// For what comes over a network.
+        package static func foreign(entryCountMax: Int) -> Limits {
+            var limits = Limits(count: min(entryCountMax, Manifest.countMax))
+            limits.isMetered = true
+            return limits
         }
     }
 

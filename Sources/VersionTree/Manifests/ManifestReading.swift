@@ -18,7 +18,7 @@ extension Manifest {
         do throws(JSONError) {
             let decoder = ManifestDecoder(
                 try JSONReader(bytes, limits: limits.text), byteCount: bytes.count,
-                countMax: limits.count)
+                countMax: limits.count, isMetered: limits.isMetered)
             try self.init(decoding: decoder)
         } catch {
             throw StoreError(.badManifest, "the manifest is refused: \(error.message)")
@@ -114,6 +114,8 @@ final class RunningAddress: Sendable {
 private struct ManifestDecoder: ~Copyable {
     var reader: JSONReader
     let countMax: Int
+    /// Nobody reckons what the store's own manifests take.
+    var meter: ReadingMeter?
     var version: String?
     var ordinal: Int64?
     var createdAt: Int64?
@@ -124,13 +126,16 @@ private struct ManifestDecoder: ~Copyable {
     var paths: [UInt8] = []
     var details: [Int: Manifest.Details] = [:]
 
-    init(_ reader: consuming JSONReader, byteCount: Int, countMax: Int) {
+    init(
+        _ reader: consuming JSONReader, byteCount: Int, countMax: Int, isMetered: Bool = false
+    ) {
         self.reader = reader
         self.countMax = countMax
+        if isMetered { meter = ReadingMeter(byteCount: byteCount, entryCountMax: countMax) }
         // No entry is shorter than a hundred bytes, and paths are seldom half of the text. What is
         // reserved and never filled takes addresses, not memory; arrays that grow are for a moment
         // there twice.
-        records.reserveCapacity(byteCount / 100)
+        records.reserveCapacity(min(byteCount / 100, countMax))
         paths.reserveCapacity(byteCount / 2)
     }
 
@@ -158,12 +163,17 @@ private struct ManifestDecoder: ~Copyable {
                     reader.discard()
                     try decodeEntry()
                 }
-            default: foreign.append(.init(key: key, value: try reader.readValue()))
+            default: foreign.append(.init(key: key, value: try foreignValue()))
             }
         }
         try reader.finish()
         guard format != nil else { throw reader.failure("the field \"castree\" is missing") }
         guard hasEntries else { throw reader.failure("the field \"entries\" is missing") }
+    }
+
+    private mutating func foreignValue() throws(JSONError) -> JSONValue {
+        if let value = try meter?.readValue(&reader) { return value }
+        return try reader.readValue()
     }
 
     private mutating func natural(_ name: String) throws(JSONError) -> Int64 {
@@ -192,6 +202,7 @@ private struct ManifestDecoder: ~Copyable {
     }
 
     private mutating func decodeEntry() throws(JSONError) {
+        if let problem = meter?.addEntry() { throw reader.failure(problem) }
         guard records.count < countMax else {
             throw reader.failure("it has more than \(countMax) entries")
         }
@@ -209,9 +220,15 @@ private struct ManifestDecoder: ~Copyable {
             case "executable": isExecutable = try reader.readBool()
             case "routes":
                 try reader.enterArray()
-                while try reader.nextElement() { more.routes.append(try reader.readString()) }
+                while try reader.nextElement() {
+                    let route = try reader.readString()
+                    if let problem = meter?.addText(route.utf8.count) {
+                        throw reader.failure(problem)
+                    }
+                    more.routes.append(route)
+                }
             case "labels": more.labels = try decodeLabels()
-            default: more.foreign.append(.init(key: key, value: try reader.readValue()))
+            default: more.foreign.append(.init(key: key, value: try foreignValue()))
             }
         }
         guard paths.count > start else { throw reader.failure("an entry has no \"path\"") }

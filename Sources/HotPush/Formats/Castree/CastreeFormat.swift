@@ -33,7 +33,8 @@ public struct CastreeFormat: ReleaseFormat {
     public func read(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> Release {
-        release(of: try Manifest(parsing: bytes), received: bytes)
+        let limits = Manifest.Limits.foreign(entryCountMax: context.entryCountMax)
+        return release(of: try Manifest(parsing: bytes, limits: limits), received: bytes)
     }
 
     /// The release that a manifest describes.

@@ -42,7 +42,8 @@ public struct EightFitFormat: ReleaseFormat {
     public func read(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> Release {
-        var reading = EightFitReading()
+        var reading = EightFitReading(
+            ReadingMeter(byteCount: bytes.count, entryCountMax: context.entryCountMax))
         do throws(JSONError) {
             try reading.read(bytes)
         } catch {
@@ -75,6 +76,9 @@ private struct EightFitReading {
     var deployedAt: Int64?
     var files: [ReleaseFile] = []
     var foreign: [JSONValue.Member] = []
+    private var meter: ReadingMeter
+
+    init(_ meter: ReadingMeter) { self.meter = meter }
 
     mutating func read(_ bytes: [UInt8]) throws(JSONError) {
         var hasFiles = false
@@ -116,8 +120,15 @@ private struct EightFitReading {
         return seconds
     }
 
+    private mutating func readRoute(_ reader: inout JSONReader) throws(JSONError) -> String {
+        let route = try reader.readString()
+        if let problem = meter.addText(route.utf8.count) { throw reader.failure(problem) }
+        return route
+    }
+
     private mutating func readFile(_ reader: inout JSONReader) throws(JSONError) {
         let offset = reader.offset
+        if let problem = meter.addEntry() { throw reader.failure(problem) }
         var path: String?
         var routes: [String] = []
         var byteCount: Int64?
@@ -126,15 +137,15 @@ private struct EightFitReading {
         while let key = try reader.nextKey() {
             switch key {
             case "path": path = try reader.readString()
-            case "route": routes.append(try reader.readString())
+            case "route": try routes.append(readRoute(&reader))
             case "routes":
                 try reader.enterArray()
-                while try reader.nextElement() { routes.append(try reader.readString()) }
+                while try reader.nextElement() { try routes.append(readRoute(&reader)) }
             case "size": byteCount = try reader.readInteger()
             default:
                 switch try reader.peekKind() {
                 case .object, .array: try reader.skipValue()
-                default: more.append(.init(key: key, value: try reader.readValue()))
+                default: more.append(.init(key: key, value: try meter.readValue(&reader)))
                 }
             }
         }

@@ -1,4 +1,5 @@
 import StrictJSON
+import VersionTree
 
 /// One entry of Meteor's manifest as it is written.
 struct MeteorEntry {
@@ -22,7 +23,7 @@ struct MeteorEntry {
     /// Reads the entry that is due.
     ///
     /// - Throws: what is wrong in it; whatever it is for, its fields must have their types.
-    init(_ reader: inout JSONReader) throws(JSONError) {
+    init(_ reader: inout JSONReader, _ meter: inout ReadingMeter) throws(JSONError) {
         try reader.enterObject()
         while let key = try reader.nextKey() {
             switch key {
@@ -45,7 +46,7 @@ struct MeteorEntry {
             default:
                 switch try reader.peekKind() {
                 case .object, .array: try reader.skipValue()
-                default: foreign.append(.init(key: key, value: try reader.readValue()))
+                default: foreign.append(.init(key: key, value: try meter.readValue(&reader)))
                 }
             }
         }

@@ -12,11 +12,10 @@ struct MeteorFiles {
     private var hasIntegrity = false
 
     /// Begins with the index page, which no manifest lists.
-    init(layout: DocumentLayout, byteCount: Int) {
+    init(layout: DocumentLayout, likelyCount: Int) {
         self.layout = layout
         files = []
         positions = [:]
-        let likelyCount = byteCount / 300
         files.reserveCapacity(likelyCount)
         positions.reserveCapacity(likelyCount)
         routes.reserveCapacity(likelyCount)

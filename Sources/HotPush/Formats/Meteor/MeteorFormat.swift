@@ -48,7 +48,7 @@ public struct MeteorFormat: ReleaseFormat {
     public func read(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> Release {
-        var reading = MeteorReading(bytes, context.layout)
+        var reading = MeteorReading(bytes, context)
         do throws(JSONError) {
             try reading.read()
         } catch {

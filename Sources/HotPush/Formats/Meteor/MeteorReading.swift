@@ -13,6 +13,7 @@ struct MeteorReading {
     private var hasManifest = false
     private var foreign: [JSONValue.Member] = []
     private var files: MeteorFiles
+    private var meter: ReadingMeter
     /// The key `meteorRuntimeConfig`: JSON in a text.
     private(set) var configuration: String?
 
@@ -21,9 +22,11 @@ struct MeteorReading {
 
     private static let platformCountMax = 64
 
-    init(_ bytes: [UInt8], _ layout: DocumentLayout) {
+    init(_ bytes: [UInt8], _ context: ReleaseContext) {
         self.bytes = bytes
-        files = MeteorFiles(layout: layout, byteCount: bytes.count)
+        meter = ReadingMeter(byteCount: bytes.count, entryCountMax: context.entryCountMax)
+        files = MeteorFiles(
+            layout: context.layout, likelyCount: min(bytes.count / 300, context.entryCountMax))
     }
 
     mutating func read() throws(JSONError) {
@@ -42,8 +45,14 @@ struct MeteorReading {
                 try reader.enterArray()
                 while try reader.nextElement() {
                     let offset = reader.offset
-                    let entry = try MeteorEntry(&reader)
+                    let entry = try MeteorEntry(&reader, &meter)
                     guard entry.isForClient else { continue }
+                    // A source map is a file, too.
+                    for _ in 0..<(entry.sourceMap == nil ? 1 : 2) {
+                        if let problem = meter.addEntry() {
+                            throw reader.failure(problem, at: offset)
+                        }
+                    }
                     if let problem = files.add(entry) {
                         throw reader.failure(problem, at: offset)
                     }

@@ -30,7 +30,10 @@ public struct MeteorRuntimeConfig: Sendable, Hashable {
     public init(json: [UInt8]) throws(StoreError) {
         let value: JSONValue
         do throws(JSONError) {
-            value = try JSONValue.parse(json, limits: JSONLimits(byteCount: Self.byteCountMax))
+            var reader = try JSONReader(json, limits: JSONLimits(byteCount: Self.byteCountMax))
+            var left = Self.valueCountMax
+            value = try reader.readValue(valuesLeft: &left)
+            try reader.finish()
         } catch {
             throw Self.refuse(error.message)
         }
@@ -50,6 +53,8 @@ public struct MeteorRuntimeConfig: Sendable, Hashable {
 
     /// The longest configuration that is read; it holds an app's public settings.
     private static let byteCountMax = 4 << 20
+    /// So many values may stand in it: a tree of short ones takes twenty times its text.
+    private static let valueCountMax = 1 << 16
 
     private static let beginning = "__meteor_runtime_config__ = JSON.parse(decodeURIComponent("
 

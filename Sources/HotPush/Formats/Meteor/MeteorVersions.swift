@@ -1,5 +1,6 @@
 public import CASStore
 public import StrictJSON
+import VersionTree
 
 /// The versions that Meteor computes of a manifest: what an app compares when it asks whether there
 /// is something new.
@@ -28,13 +29,15 @@ public struct MeteorVersions: Sendable, Hashable {
         var parts: [Part] = []
         do throws(JSONError) {
             var reader = try JSONReader(manifest)
+            var meter = ReadingMeter(
+                byteCount: manifest.count, entryCountMax: Manifest.countMax)
             try reader.enterObject()
             while let key = try reader.nextKey() {
                 switch key {
                 case "manifest":
                     try reader.enterArray()
                     while try reader.nextElement() {
-                        let entry = try MeteorEntry(&reader)
+                        let entry = try MeteorEntry(&reader, &meter)
                         if let part = Part(entry) { parts.append(part) }
                     }
                 case "PUBLIC_SETTINGS" where settings == nil: settings = try reader.readValue()

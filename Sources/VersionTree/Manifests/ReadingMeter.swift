@@ -1,0 +1,73 @@
+package import StrictJSON
+
+/// Reckons what a stranger's manifest takes in memory while it is read, and ends the reading in time.
+///
+/// A few bytes of text can become a hundred in memory: an entry, a route, a value of a foreign field. So
+/// each is charged before it is kept, and all together may take ten times the text, or 16 MiB where
+/// that is more: no more than a plain manifest of that size takes.
+package struct ReadingMeter: Sendable {
+    /// What a manifest may take, as a multiple of its text.
+    package static let factor = 10
+    /// What any manifest may take, in bytes.
+    package static let byteCountMin = 16 << 20
+    /// What an entry takes from its reading to its plan, measured with the shortest ones.
+    static let entryCost = 640
+    /// What a short text or a value of a tree takes, with the place that its array has in reserve.
+    static let valueCost = 128
+
+    /// The most entries.
+    package let entryCountMax: Int
+    private let textByteCount: Int
+    private var entryCount = 0
+    private var left: Int
+
+    /// - Parameter byteCount: the size of the text.
+    package init(byteCount: Int, entryCountMax: Int) {
+        self.entryCountMax = entryCountMax
+        textByteCount = byteCount
+        left = max(Self.byteCountMin, Self.factor * byteCount)
+    }
+
+    /// Charges an entry.
+    /// - Returns: why it may not be kept; nil if it may.
+    package mutating func addEntry() -> String? {
+        guard entryCount < entryCountMax else { return Self.tooMany(entryCountMax) }
+        entryCount += 1
+        return spend(Self.entryCost)
+    }
+
+    /// Charges a text: a route, a label.
+    /// - Returns: why it may not be kept; nil if it may.
+    package mutating func addText(_ byteCount: Int) -> String? {
+        spend(Self.valueCost + 2 * byteCount)
+    }
+
+    /// Reads the value that is due as a tree, and charges it.
+    /// - Throws: what is wrong in it; that it takes too much.
+    package mutating func readValue(_ reader: inout JSONReader) throws(JSONError) -> JSONValue {
+        let start = reader.offset
+        var rest = left / Self.valueCost
+        let value = try reader.readValue(valuesLeft: &rest)
+        let count = left / Self.valueCost - rest
+        guard rest >= 0, spend(count * Self.valueCost + 2 * (reader.offset - start)) == nil else {
+            throw reader.failure(tooLarge)
+        }
+        return value
+    }
+
+    /// What people are told when there are too many entries.
+    package static func tooMany(_ countMax: Int) -> String {
+        "it has more than \(countMax) entries, the most that are taken (--max-entries allows more)"
+    }
+
+    private mutating func spend(_ byteCount: Int) -> String? {
+        left -= byteCount
+        return left < 0 ? tooLarge : nil
+    }
+
+    private var tooLarge: String {
+        "what it lists would take more than "
+            + "\(max(Self.byteCountMin, Self.factor * textByteCount)) bytes of memory, "
+            + "\(Self.factor) times its size or 16 MiB; list less for each file"
+    }
+}

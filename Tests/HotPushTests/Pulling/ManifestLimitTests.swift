@@ -1,0 +1,135 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Manifests that are larger than any app needs, or become so in memory.
+@Suite("A manifest of a stranger's") struct ManifestLimitTests {
+    private static let address = String(repeating: "ab", count: 32)
+
+    private static func castree(_ count: Int, _ more: String = "") -> String {
+        let entries = (0..<count).map {
+            #"{"address":"\#(address)","bytes":1,"path":"f\#($0)"\#(more)}"#
+        }
+        return #"{"castree":1,"version":"1","entries":[\#(entries.joined(separator: ","))]}"#
+    }
+
+    private static func meteor(_ count: Int, _ more: String = "") -> String {
+        let entries = (0..<count).map {
+            """
+            {"path":"f\($0)","url":"/f\($0)","where":"client","type":"asset","cacheable":false\(more)}
+            """
+        }
+        return """
+            {"format":"web-program-pre1","version":"v","cordovaCompatibilityVersions":{"ios":"1"},
+            "manifest":[\(entries.joined(separator: ","))]}
+            """
+    }
+
+    private static func eightFit(_ count: Int, _ more: String = "") -> String {
+        let files = (0..<count).map { #"{"path":"f\#($0)"\#(more)}"# }
+        return #"{"commit":"c","files":[\#(files.joined(separator: ","))]}"#
+    }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let format: any ReleaseFormat
+        let document: @Sendable (Int, String) -> String
+    }
+
+    static let formats = [
+        Case(testDescription: "castree", format: CastreeFormat()) { castree($0, $1) },
+        Case(testDescription: "meteor", format: MeteorFormat()) { meteor($0, $1) },
+        Case(testDescription: "8fit", format: EightFitFormat()) { eightFit($0, $1) },
+    ]
+
+    private func read(_ one: Case, _ text: String, entries: Int = 100) throws -> Release {
+        var context = ReleaseContext()
+        context.entryCountMax = entries
+        return try one.format.read(Array(text.utf8), context)
+    }
+
+    @Test(
+        "with more entries than are taken is refused at the first one too many, whatever follows it",
+        arguments: formats)
+    func entries(_ one: Case) throws {
+        #expect(try read(one, one.document(100, "")).files.count >= 100)
+        let text = one.document(101, "")
+        // It ends right behind: what comes later was not looked at.
+        let cut = String(text.dropLast(2)) + "?"
+        let error = #expect(throws: StoreError.self) { try read(one, cut) }
+        let message = try #require(error?.message)
+        #expect(message.contains("more than 100 entries"), "\(message)")
+        #expect(message.contains("--max-entries allows more"), "\(message)")
+    }
+
+    @Test(
+        "that becomes more in memory than ten times its text is refused while it is read",
+        arguments: formats)
+    func amplified(_ one: Case) throws {
+        let short = #","x":[\#(Array(repeating: "[]", count: 300_000).joined(separator: ","))]"#
+        let fields = (0..<300_000).map { #","\#($0)":0"# }.joined()
+        let routes = #","routes":[\#((0..<300_000).map { "\"/\($0)\"" }.joined(separator: ","))]"#
+        var texts = [fields]
+        // Lists that nobody knows are passed over, and cost nothing.
+        if !(one.format is MeteorFormat) { texts.append(routes) }
+        if one.format is CastreeFormat { texts.append(short) }
+        for more in texts {
+            let error = #expect(throws: StoreError.self) { try read(one, one.document(1, more)) }
+            let message = error?.message ?? ""
+            #expect(
+                message.contains("of memory") || message.contains("than may be kept"),
+                "\(message)")
+        }
+    }
+
+    @Test("is taken however much it says of each file, as long as its text is long too")
+    func generous() throws {
+        let more =
+            #","labels":{"sha512":"\#(String(repeating: "cd", count: 64))"},"note":["a","b"]"#
+        let text = Self.castree(3000, more)
+        #expect(try read(Self.formats[0], text, entries: 3000).files.count == 3000)
+    }
+
+    @Test("of more bytes than its entries may need is not even fetched")
+    func manifestBytes() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        let path = OriginLayout.pointer(.stable)
+        let published = try fixture.place.published()
+        var pointer = try ChannelPointer(parsing: try #require(published[path]), of: .stable)
+        guard case .version(var version) = pointer.releases[0].target else { return }
+        version.manifestByteCount = 1 << 30
+        pointer.releases[0].target = .version(version)
+        fixture.origin.put(
+            Content(pointer.serialized(), type: "application/json"), at: "/" + path)
+        fixture.origin.forgetRequests()
+        let pull = try fixture.pull()
+        let error = #expect(throws: StoreError.self) { try pull.run(fixture.origin.url) }
+        #expect(error?.code == .tooLarge)
+        #expect(error?.message.contains("--max-entries allows more") == true)
+        #expect(fixture.origin.requests.map(\.path) == ["/" + path])
+    }
+
+    @Test(
+        "that is small only as it is sent is given up when it has become too large",
+        arguments: [
+            "/channels/stable.json", "/__cordova/manifest.json",
+        ])
+    func packed(_ path: String) throws {
+        let fixture = try PullingFixture()
+        let text = #"{"manifest":[],"x":""# + String(repeating: "y", count: 3 << 20) + "\"}"
+        fixture.origin.put(Content(text, type: "application/json"), at: path)
+        fixture.origin.always(.gzip, on: path)
+        var options = PullingFixture.options
+        options.entryCountMax = 1000
+        let error = #expect(throws: StoreError.self) {
+            try fixture.pull(options).run(fixture.origin.url)
+        }
+        #expect(error?.code == .tooLarge, "\(String(describing: error))")
+        #expect(try fixture.device.reopened().versions().isEmpty)
+    }
+}
