@@ -18,6 +18,8 @@ public struct ExitStatus: RawRepresentable, Hashable, Sendable {
     public static let usage = ExitStatus(rawValue: 2)
     /// There is no such thing: no such version, object or store.
     public static let notFound = ExitStatus(rawValue: 3)
+    /// What came is an older copy of what was seen before: a cache or mirror is behind.
+    public static let olderCopy = ExitStatus(rawValue: 21)
     /// SIGINT or SIGTERM ended the work.
     public static let interrupted = ExitStatus(rawValue: 130)
 }

@@ -86,6 +86,7 @@ extension Invocation {
         }
         options.platform = try value("platform")
         options.device = try value("device")
+        options.entryCountMax = try integer("max-entries") ?? options.entryCountMax
         options.isForced = flag("force")
         if flag("activate"), flag("keep") {
             throw CommandError.usage("--activate and --keep contradict each other")
@@ -204,9 +205,12 @@ extension Invocation {
                 writer.member("reasons", pull.refusals)
             }
         } text: { output in
-            output.print("The origin offers nothing for this device.")
+            output.print(
+                pull.isOlderCopy
+                    ? "The origin's answer is an older copy; nothing was changed."
+                    : "The origin offers nothing for this device.")
             for reason in pull.refusals { output.print("  \(reason)") }
         }
-        return .done
+        return pull.isOlderCopy ? .olderCopy : .done
     }
 }

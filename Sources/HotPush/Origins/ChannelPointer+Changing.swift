@@ -25,7 +25,7 @@ extension ChannelPointer {
             release.sequence = head.sequence
             release.createdAt = head.createdAt
             if head.target == release.target { release.foreign = head.foreign }
-            if head == release { return nil }
+            if head == release, !isAheadOfTime(now) { return nil }
         }
         var next = advanced(now: now)
         release.sequence = next.sequence
@@ -51,8 +51,39 @@ extension ChannelPointer {
         return next.releases.count == releases.count ? nil : next
     }
 
+    /// Whether the sequence was not counted up to: it is beyond what devices remember.
+    ///
+    /// By the latest of the clock and the times in the pointer: who publishes with a clock that is
+    /// behind must not take back what others have counted.
+    private func isAheadOfTime(_ now: Int64) -> Bool {
+        sequence > latestTime(now) + SequenceBound.lead
+    }
+
+    private func latestTime(_ now: Int64) -> Int64 {
+        var latest = now
+        for time in [createdAt] + releases.map(\.createdAt) where time <= SequenceBound.timeMax {
+            latest = max(latest, time)
+        }
+        return latest
+    }
+
+    /// Goes back to sequences that devices remember: no device has remembered those that go.
+    private mutating func comeBackToTime(_ now: Int64) {
+        let time = latestTime(now)
+        var counted = releases.map(\.sequence).filter { $0 <= time + SequenceBound.lead }
+        counted.append(time)
+        sequence = counted.max() ?? time
+        // The newest stand first, so the oldest of those that are ahead gets the lowest.
+        for position in releases.indices.reversed()
+        where releases[position].sequence > time + SequenceBound.lead {
+            sequence += 1
+            releases[position].sequence = sequence
+        }
+    }
+
     private func advanced(now: Int64) -> ChannelPointer {
         var next = self
+        if isAheadOfTime(now) { next.comeBackToTime(now) }
         next.sequence += 1
         next.createdAt = now
         return next

@@ -220,15 +220,7 @@ final class OriginWriter: Sendable {
     }
 
     /// Puts a pointer in its place: from here on readers see it.
-    ///
-    /// - Throws: `.badPointer` if the sequence can grow no more: then somebody has written into it.
     func write(_ pointer: ChannelPointer) throws(StoreError) {
-        guard pointer.sequence <= ChannelPointer.sequenceMax else {
-            throw StoreError(
-                .badPointer,
-                "the sequence of channel \(pointer.channel) can grow no more; "
-                    + "begin another channel")
-        }
         try fileSystem.replaceFile(
             channels.raw, OriginLayout.pointerFile(pointer.channel), with: pointer.serialized(),
             mode: Self.fileMode, token: "new", durably: options.isDurable)

@@ -12,6 +12,8 @@ public struct FoundRelease: Sendable {
     public var origin: OriginURL
     /// The address of its content, as bans are kept by; `nil` if the format does not say it.
     let content: ObjectID?
+    /// The channel's pointer that offers it; `nil` for other formats.
+    var sighting: SeenSequences.Sighting?
 }
 
 /// What an origin has to say.

@@ -10,6 +10,7 @@ extension Pull {
     /// - Throws: `.badOrigin`, `.network`, `.notFound` when nothing there describes a release,
     ///   `.badRelease`, `.badPointer`, `.damagedOrigin`, `.unsuitableRelease`.
     public func ask(_ text: String) throws(StoreError) -> OriginAnswer {
+        (isOlderCopy, isInsistedOn, sighting, emptyChannel) = (false, false, nil, nil)
         do throws(StoreError) {
             let answer = try answer(of: text)
             if case .nothing(let reasons) = answer { refusals = reasons }
@@ -114,14 +115,18 @@ extension Pull {
                     + "castree publish makes one")
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
-        let newer = try SeenSequences(versions).newer(
-            than: pointer.sequence, of: channel, at: origin, isNoted: !options.isDryRun)
+        let sighting = SeenSequences.Sighting(pointer, at: origin)
+        let newer = try seenSequences.newer(than: sighting)
         if let newer, !options.isForced {
+            isOlderCopy = true
             return .nothing([
                 "the channel's pointer is an older copy: its sequence is \(pointer.sequence), and "
                     + "\(newer) was seen before; a cache or mirror may be behind"
             ])
         }
+        self.sighting = sighting
+        isInsistedOn = newer != nil
+        if pointer.releases.isEmpty { emptyChannel = channel }
         var reasons: [String] = []
         offered = pointer.releases.first
         for release in pointer.releases {
@@ -184,7 +189,9 @@ extension Pull {
         let isComparable =
             terms.family == nil
             && (terms.scope ?? pointer.channel.description) == pointer.channel.description
-        return isComparable ? terms.order ?? .min : .min
+        // One that is larger than the channel's own was counted before the channel began anew.
+        guard isComparable, let order = terms.order, order <= pointer.sequence else { return .min }
+        return order
     }
 
     private func objections(to offered: OfferedRelease) throws(StoreError) -> [String] {
@@ -218,9 +225,11 @@ extension Pull {
         at location: OriginLocation
     ) throws(StoreError) -> FoundRelease {
         let origin = try OriginURL(of: location)
+        try refuseTooLarge(published)
         let bytes = try manifest(published, of: pointer, at: location)
         let format = CastreeFormat()
-        let manifest = try Manifest(parsing: bytes)
+        let manifest = try Manifest(
+            parsing: bytes, limits: .foreign(entryCountMax: options.entryCountMax))
         guard manifest.version == published.name else {
             throw StoreError(
                 .damagedOrigin,
@@ -235,13 +244,16 @@ extension Pull {
                     + "has; publish the version again")
         }
         var release = format.release(of: manifest, received: bytes)
-        release.order = offered.sequence
+        // What is far ahead of all times orders nothing: an app update would never come behind it.
+        let bound = SequenceBound(versions, now: options.now)
+        release.order = try bound.allows(offered.sequence) ? offered.sequence : nil
         release.scope = pointer.channel.description
         release.audience = offered.audience
         release.requirements = offered.requirements
         release.isMandatory = offered.isMandatory
         return FoundRelease(
-            release: release, format: format, location: location, origin: origin, content: content)
+            release: release, format: format, location: location, origin: origin, content: content,
+            sighting: sighting)
     }
 
     // MARK: Other formats
@@ -253,9 +265,7 @@ extension Pull {
         let layout: DocumentLayout = origin.scheme == "file" ? .directory : .server
         var refusal: StoreError?
         for wanted in format.documents(layout, version: nil) {
-            let answer = try document(
-                wanted.path, at: location, accept: wanted.accept,
-                byteCountMax: options.manifestByteCountMax)
+            let answer = try list(wanted, at: location)
             if answer.head.status == 204, options.reader != nil {
                 return .nothing(["the origin answers that it has nothing to say (204)"])
             }
@@ -277,6 +287,7 @@ extension Pull {
             context.app = try appIdentity()
             context.device = options.device
             context.groups = options.app.groups
+            context.entryCountMax = options.entryCountMax
             switch try format.answer(answer.bytes, context) {
             case .embedded: return try embedded(instead: [])
             case .nothing(let reasons): return .nothing(reasons)
@@ -290,6 +301,23 @@ extension Pull {
             }
         }
         throw refusal ?? noRelease(location)
+    }
+
+    /// The document that lists a release's files.
+    private func list(
+        _ wanted: ReleaseDocument, at location: OriginLocation
+    ) throws(StoreError) -> DocumentFetch.Answer {
+        do throws(StoreError) {
+            return try document(
+                wanted.path, at: location, accept: wanted.accept,
+                byteCountMax: min(options.listByteCountMax, options.manifestByteCountMax))
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            throw StoreError(
+                .tooLarge,
+                "\(error.message): \(options.entryCountMax) entries need less; --max-entries allows "
+                    + "more")
+        }
     }
 
     func document(

@@ -16,6 +16,7 @@ extension Pull {
         do throws(StoreError) {
             let report = try obey(plan, offer)
             noteEnd(of: plan, since: began, nil)
+            noteObeyed(offer.sighting)
             return report
         } catch {
             noteEnd(of: plan, since: began, error)

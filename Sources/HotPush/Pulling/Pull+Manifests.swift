@@ -36,6 +36,17 @@ extension Pull {
         return answer.bytes
     }
 
+    /// - Throws: `.tooLarge` for a manifest that is larger than what may be in it.
+    func refuseTooLarge(_ published: PublishedVersion) throws(StoreError) {
+        let byteCountMax = options.listByteCountMax
+        guard published.manifestByteCount > byteCountMax else { return }
+        throw StoreError(
+            .tooLarge,
+            "the manifest of version \(published.name) has \(published.manifestByteCount) bytes, more "
+                + "than the \(byteCountMax) that \(options.entryCountMax) entries may take; "
+                + "--max-entries allows more")
+    }
+
     /// The manifest, made of one that a version of the store came with and of what has changed.
     ///
     /// - Returns: nil if the store has none of the channel's older manifests, the origin does not say

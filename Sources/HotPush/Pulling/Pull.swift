@@ -34,6 +34,18 @@ public final class Pull {
     /// Whether somebody else judges if what is here already may be shown.
     var leavesJudgement = false
 
+    /// Whether the last answer was an older copy of the channel's pointer: a cache or mirror is behind.
+    public internal(set) var isOlderCopy = false
+
+    /// The pointer that the last answer stands on; nil for other formats and for an older copy.
+    var sighting: SeenSequences.Sighting?
+
+    /// The channel, if the pointer offers nothing at all.
+    var emptyChannel: ChannelName?
+
+    /// Whether the pointer is an older copy that somebody insists on.
+    var isInsistedOn = false
+
     /// How far the last download came, also if it failed.
     public internal(set) var figures = DownloadFigures()
 
@@ -87,15 +99,21 @@ public final class Pull {
     /// Does what ``run(_:)`` does, with an answer that has come already.
     public func carryOut(_ answer: OriginAnswer) throws(StoreError) -> PullReport? {
         switch answer {
-        case .known(let version): return try showKnown(version)
+        case .known(let version):
+            let report = try showKnown(version)
+            noteObeyed(sighting)
+            return report
         case .release(let offer): return try take(plan(offer), of: offer)
         case .embedded:
             // Asking found one; it may have been retired since.
             guard let embedded = try versions.lifecycle().embedded else { return nil }
             var report = try showKnown(embedded)
             report.isEmbedded = true
+            noteObeyed(sighting)
             return report
-        case .nothing: return nil
+        case .nothing:
+            try obeyNothing()
+            return nil
         }
     }
 

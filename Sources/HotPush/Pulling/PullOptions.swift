@@ -1,3 +1,6 @@
+import CASStore
+import VersionTree
+
 /// How a pull goes about its work.
 public struct PullOptions: Sendable {
     /// The format to read, by name; nil finds out.
@@ -28,6 +31,8 @@ public struct PullOptions: Sendable {
     public var fileByteCountMax: Int64 = 1 << 30
     /// The largest manifest that is read, in bytes.
     public var manifestByteCountMax: Int64 = 512 << 20
+    /// The most entries that a manifest may have; more are refused while it is read.
+    public var entryCountMax = 250_000
     /// Where to note what is asked, planned and downloaded; nil notes nothing.
     public var journal: Journal?
     /// Asked several times a second, besides the store's own; `true` stops the pull with
@@ -36,8 +41,17 @@ public struct PullOptions: Sendable {
     /// Told about the progress, on the pulling thread, about ten times a second.
     public var progress: @Sendable (PullProgress) -> Void = { _ in }
 
+    /// Seconds since 1970; tests have a clock of their own.
+    package var now: @Sendable () -> Int64 = { secondsNow() }
+
     /// Makes options with defaults.
     public init() {}
+
+    /// The largest manifest that so many entries may need, in bytes, with 512 for each: what is packed
+    /// into a small answer cannot fill the memory either.
+    var listByteCountMax: Int64 {
+        max(1 << 20, Int64(min(entryCountMax, Manifest.countMax)) * 512)
+    }
 }
 
 /// What becomes of a version that is whole.

@@ -2,53 +2,109 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// The newest sequence that was seen of every channel: an older copy from a cache is no news.
+/// The newest sequence that was obeyed of every channel: an older copy from a cache is no news.
 ///
-/// `channels.json` in the store: `{"https://example.org/app stable":1760000000}`; changed under a lock,
-/// replaced as a whole. It is not synced: what a pull brings makes it durable. A damaged one is made
-/// anew: what is lost is only the protection against one old copy.
+/// `channels.json` in the store: `{"https://example.org/app stable":1760000000}`, what was noted last
+/// comes last; changed under a lock, replaced as a whole. It is not synced: what a pull brings makes it
+/// durable. A damaged one is made anew: what is lost is only the protection against one old copy.
 struct SeenSequences {
-    private let versions: VersionStore
-    private static let countMax = 64
+    /// A pointer that has come: of which channel, and its sequence.
+    struct Sighting: Sendable, Hashable {
+        let key: String
+        let sequence: Int64
 
-    init(_ versions: VersionStore) { self.versions = versions }
-
-    /// Notes the sequence of a pointer that has come, unless it is only asked about.
-    /// - Returns: the sequence that was seen before, if that is a larger one.
-    func newer(
-        than sequence: Int64, of channel: ChannelName, at origin: OriginLocation, isNoted: Bool
-    ) throws(StoreError) -> Int64? {
-        let key = "\(origin.description) \(channel)"
-        guard isNoted else {
-            let before = try read().first { $0.key.utf8.elementsEqual(key.utf8) }?.value.asInt64
-            guard let before, before > sequence else { return nil }
-            return before
+        init(_ pointer: ChannelPointer, at origin: OriginLocation) {
+            key = "\(origin.description) \(pointer.channel)"
+            sequence = pointer.sequence
         }
+    }
+
+    /// So many channels, in so many bytes: those that were noted longest ago go.
+    static let countMax = 64
+    /// See ``countMax``.
+    static let byteCountMax = 1 << 16
+    /// A longer name is not noted: it would push out all others.
+    static let keyByteCountMax = 1 << 13
+    /// castree 0.1.0 counted channels and not bytes: what it has written is read, and shortened by the
+    /// next change. What is larger still was not written by castree, and counts as damaged.
+    static let readByteCountMax = 16 << 20
+
+    private let versions: VersionStore
+    private let bound: SequenceBound
+
+    init(_ versions: VersionStore, bound: SequenceBound) {
+        self.versions = versions
+        self.bound = bound
+    }
+
+    /// The sequence that was noted before, if that is a larger one.
+    func newer(than sighting: Sighting) throws(StoreError) -> Int64? {
+        let noted = Self.sequence(of: sighting.key, in: try read())
+        // 0.1.0 noted whatever came: what is above the bound was never to be noted.
+        guard let noted, noted > sighting.sequence, try bound.allows(noted) else { return nil }
+        return noted
+    }
+
+    /// Notes the sequence of a pointer that was obeyed, unless it is above the bound.
+    ///
+    /// - Parameter isLowering: whether somebody insists on it, also if a larger one was noted.
+    func note(_ sighting: Sighting, isLowering: Bool) throws(StoreError) {
+        guard sighting.key.utf8.count <= Self.keyByteCountMax,
+            try bound.allows(sighting.sequence),
+            try isNews(sighting, try read(), isLowering: isLowering)
+        else { return }
         let lock = try versions.fileSystem.open(
             versions.directories.leases.raw, ".channels", .updating, mode: 0o644)
         _ = try versions.fileSystem.lock(lock.raw, exclusive: true, waiting: true)
         var seen = try read()
-        if let position = seen.firstIndex(where: { $0.key.utf8.elementsEqual(key.utf8) }) {
-            let before = seen.remove(at: position).value.asInt64 ?? 0
-            if before > sequence { return before }
-            if before == sequence { return nil }
-        }
-        seen.append(.init(key: key, value: .integer(sequence)))
-        if seen.count > Self.countMax { seen.removeFirst() }
-        var writer = JSONWriter()
-        writer.value(.object(seen))
+        // Another process may have noted it meanwhile.
+        guard try isNews(sighting, seen, isLowering: isLowering) else { return }
+        seen.removeAll { $0.key.utf8.elementsEqual(sighting.key.utf8) }
+        seen.append(.init(key: sighting.key, value: .integer(sighting.sequence)))
         try versions.fileSystem.replaceFile(
-            versions.directories.root.raw, StoreLayout.channels, with: writer.bytes,
+            versions.directories.root.raw, StoreLayout.channels, with: Self.serialized(seen),
             token: "new", durably: false)
-        return nil
+    }
+
+    private func isNews(
+        _ sighting: Sighting, _ seen: [JSONValue.Member], isLowering: Bool
+    ) throws(StoreError) -> Bool {
+        guard let noted = Self.sequence(of: sighting.key, in: seen) else { return true }
+        if noted == sighting.sequence { return Self.isNearlyForgotten(sighting.key, seen) }
+        if noted < sighting.sequence || isLowering { return true }
+        return try !bound.allows(noted)
+    }
+
+    private static func sequence(of key: String, in seen: [JSONValue.Member]) -> Int64? {
+        seen.first { $0.key.utf8.elementsEqual(key.utf8) }?.value.asInt64
+    }
+
+    /// Whether a channel that has nothing new would be among the next to go: it is in use all the same,
+    /// and takes its place at the end.
+    private static func isNearlyForgotten(_ key: String, _ seen: [JSONValue.Member]) -> Bool {
+        seen.count > countMax / 2
+            && seen.prefix(seen.count / 2).contains { $0.key.utf8.elementsEqual(key.utf8) }
+    }
+
+    /// The bytes of the file, without those noted longest ago as far as they have no room.
+    static func serialized(_ seen: [JSONValue.Member]) -> [UInt8] {
+        var kept = seen.suffix(countMax)
+        while true {
+            var writer = JSONWriter()
+            writer.value(.object(Array(kept)))
+            if writer.bytes.count <= byteCountMax || kept.isEmpty { return writer.bytes }
+            kept = kept.dropFirst()
+        }
     }
 
     private func read() throws(StoreError) -> [JSONValue.Member] {
         let root = versions.directories.root.raw
-        guard try versions.fileSystem.status(root, StoreLayout.channels)?.kind == .regular else {
-            return []
-        }
-        let bytes = try versions.fileSystem.contents(root, StoreLayout.channels, limit: 1 << 16)
+        guard
+            let status = try versions.fileSystem.status(root, StoreLayout.channels),
+            status.kind == .regular, status.byteCount <= Int64(Self.readByteCountMax)
+        else { return [] }
+        let bytes = try versions.fileSystem.contents(
+            root, StoreLayout.channels, limit: Self.readByteCountMax)
         do throws(JSONError) {
             guard case .object(let members) = try JSONValue.parse(bytes) else { return [] }
             return members

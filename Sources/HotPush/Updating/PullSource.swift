@@ -24,6 +24,8 @@ public final class PullSource: UpdateSource {
     private struct State {
         /// What the last check has found: a download is of this.
         var found: FoundRelease?
+        /// The pointer that the last check has found.
+        var sighting: SeenSequences.Sighting?
         var idle: IdleTransport?
     }
 
@@ -64,7 +66,10 @@ public final class PullSource: UpdateSource {
         try await onOwnThread(options) { [self] (pull) throws(StoreError) in
             // The manager says why a version that is here is left alone.
             pull.leavesJudgement = true
-            switch try pull.ask(origin) {
+            let answer = try pull.ask(origin)
+            let sighting = pull.sighting
+            state.withLock { $0.sighting = sighting }
+            switch answer {
             case .release(let found):
                 state.withLock { $0.found = found }
                 return concerning(found.release)
@@ -75,11 +80,20 @@ public final class PullSource: UpdateSource {
                 guard let embedded = try versions.lifecycle().embedded else { return nil }
                 return try Release(standingFor: embedded, pull.offered)
             case .nothing:
+                try pull.obeyNothing()
                 // For the manager to say why not.
                 guard let name = pull.offered?.version?.name.description else { return nil }
                 return try Release(standingFor: name, pull.offered)
             }
         }
+    }
+
+    /// Notes the sequence of the channel's pointer.
+    @concurrent public func noteObeyed() async {
+        guard let sighting = state.withLock({ $0.sighting }) else { return }
+        let bound = SequenceBound(versions, now: options.now)
+        // What cannot be noted protects from one old copy less; it stops no update.
+        try? SeenSequences(versions, bound: bound).note(sighting, isLowering: options.isForced)
     }
 
     /// Reckons what a release would cost.

@@ -110,6 +110,11 @@ extension UpdateManager {
                 isOwed = isOwed || offer.isMandatory
                 if isOwed { try owed.set(offer.version) }
             }
+            switch decision {
+            case .nothing, .waiting, .stay, .take: await source.noteObeyed()
+            // What was refused is not remembered; a download notes it when it is whole.
+            case .refuse, .download: break
+            }
             let isForced = UpdateDecision.isForced(offer, owed: isOwed)
             note(offer, decision)
             return .success(

@@ -11,6 +11,12 @@ public protocol UpdateSource: Sendable {
     /// Asks what the origin offers; `nil` if it says that nothing has changed.
     @concurrent func check() async throws(StoreError) -> Release?
 
+    /// Told that the app has what ``check()`` found, or that it is about to show it.
+    ///
+    /// A source that remembers what it has seen, so that older copies are no news, does so now: what was
+    /// refused must not be remembered. Sources without a memory need not have it.
+    @concurrent func noteObeyed() async
+
     /// Reckons what a release would cost, before a byte of it is fetched.
     @concurrent func plan(_ release: Release) async throws(StoreError) -> UpdateCost
 
@@ -22,6 +28,11 @@ public protocol UpdateSource: Sendable {
     @concurrent func download(
         _ release: Release, progress: @escaping @Sendable (UpdateProgress) -> Void
     ) async throws(StoreError) -> DownloadFigures
+}
+
+extension UpdateSource {
+    /// Remembers nothing.
+    @concurrent public func noteObeyed() async {}
 }
 
 /// How far a download is.

@@ -132,15 +132,50 @@ import VersionTree
         #expect(error?.message.hasPrefix("the pointer of channel stable is refused: ") == true)
     }
 
-    @Test("whose sequence can grow no more is not changed")
-    func exhausted() throws {
-        let place = try PublishingPlace()
-        var pointer = try place.publish("1").pointer
-        pointer.sequence = ChannelPointer.sequenceMax
+    /// Lets the origin's pointer say another sequence, in its first release as well.
+    private func overwrite(_ place: PublishingPlace, with sequence: Int64) throws -> ChannelPointer
+    {
         let path = place.origin + "/" + OriginLayout.pointer(.stable)
+        var pointer = try ChannelPointer(parsing: try Damage.contents(path), of: .stable)
+        pointer.sequence = sequence
+        pointer.releases[0].sequence = sequence
         try Damage.overwrite(path, with: pointer.serialized())
-        #expect(code { try place.publish("2") } == .badPointer)
-        #expect(try Damage.contents(path) == pointer.serialized())
+        return pointer
+    }
+
+    @Test(
+        "whose sequence is ahead of all times comes back to them with the next change",
+        arguments: [
+            ChannelPointer.sequenceMax, ChannelPointer.sequenceMax - 1,
+            1_760_000_000 + 365 * 86_400 + 3600,
+        ] as [Int64])
+    func absurd(_ sequence: Int64) throws {
+        let place = try PublishingPlace()
+        try place.publish("1")
+        try place.publish("2")
+        _ = try overwrite(place, with: sequence)
+        place.clock.advance(by: 60)
+        let next = try place.publish("1").pointer
+        #expect(next.sequence >= place.clock.now)
+        #expect(next.sequence < place.clock.now + 10)
+        #expect(next.releases.map { $0.version?.name.description } == ["1", "2"])
+        _ = try overwrite(place, with: sequence)
+        // The same offer again is enough, and so is taking one back.
+        #expect(try place.publish("1").pointer.sequence < place.clock.now + 10)
+        _ = try overwrite(place, with: sequence)
+        let left = try place.publisher().withdraw(VersionName("1"))
+        #expect(left.sequence < place.clock.now + 10)
+        // Readers take what was written: sequences decrease from release to release.
+        #expect(try place.read()?.version == "2")
+    }
+
+    @Test("that is not ahead is never taken back by a publisher whose clock is behind")
+    func clockBehind() throws {
+        let place = try PublishingPlace()
+        let before = try place.publish("1").pointer
+        place.clock.advance(by: -1_759_999_000)
+        let next = try place.publish("2").pointer
+        #expect(next.sequence == before.sequence + 1)
     }
 
     @Test("is refused when it is not UTF-8, and beyond 256 KiB before it is read")

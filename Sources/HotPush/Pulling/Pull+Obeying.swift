@@ -1,0 +1,53 @@
+import CASStore
+import VersionTree
+
+// What is remembered of a channel's pointer, and when: once it was obeyed.
+
+extension Pull {
+    /// What was noted of channels.
+    var seenSequences: SeenSequences {
+        SeenSequences(versions, bound: SequenceBound(versions, now: options.now))
+    }
+
+    /// Notes the sequence of a pointer: what it offers is whole here, or what it takes back was taken back.
+    ///
+    /// What cannot be noted protects from one old copy less; it stops no update.
+    func noteObeyed(_ sighting: SeenSequences.Sighting?) {
+        guard let sighting, !options.isDryRun else { return }
+        do throws(StoreError) {
+            try seenSequences.note(sighting, isLowering: options.isForced)
+        } catch {
+            options.journal?.record(error, during: "pull")
+        }
+    }
+
+    /// Carries out an answer without a release.
+    ///
+    /// A channel that offers nothing any more takes back what waits; it is obeyed when there was something
+    /// to take back. Otherwise its sequence protects nothing, and anybody may have written it.
+    func obeyNothing() throws(StoreError) {
+        guard !options.isDryRun, let sighting else { return }
+        let hasTakenBack = try takeBackWaiting()
+        if hasTakenBack || isInsistedOn { noteObeyed(sighting) }
+    }
+
+    /// - Returns: whether a version of the channel waited, and waits no more.
+    private func takeBackWaiting() throws(StoreError) -> Bool {
+        guard let channel = emptyChannel, options.destination != .kept else { return false }
+        let lifecycle = try versions.lifecycle()
+        // While nothing is current, what waits is all that there is to show.
+        guard let current = lifecycle.current, let pending = lifecycle.pending else { return false }
+        let terms = ReleaseTerms(of: try versions.manifest(of: pending))
+        guard terms.family == nil, terms.scope == channel.description else { return false }
+        do throws(StoreError) {
+            try versions.activateAtNextBoot(current)
+        } catch {
+            // Nobody would go back to that one: what waits is still the better one.
+            guard error.code == .bannedVersion || error.code == .incompleteVersion else {
+                throw error
+            }
+            return false
+        }
+        return true
+    }
+}

@@ -1,0 +1,37 @@
+import CASStore
+import VersionTree
+
+/// The largest sequence that a device remembers: sequences begin as times and grow by one, so one that is
+/// far ahead of all times was never counted up to, and remembering it would end all updates.
+///
+/// It counts from the latest time that anything here tells: a clock that begins in 1970 at every start
+/// must not make every sequence look wrong.
+struct SequenceBound {
+    /// How far ahead of the time a sequence may be: a year of seconds.
+    static let lead: Int64 = 365 * 86_400
+    /// No time is later than the end of the year 9999: what says so tells no time.
+    static let timeMax: Int64 = 253_402_300_799
+
+    private let versions: VersionStore
+    private let now: @Sendable () -> Int64
+
+    init(_ versions: VersionStore, now: @escaping @Sendable () -> Int64) {
+        self.versions = versions
+        self.now = now
+    }
+
+    /// Whether a sequence may be remembered.
+    func allows(_ sequence: Int64) throws(StoreError) -> Bool {
+        // The rest is read only where the clock alone does not tell.
+        if sequence <= now() + Self.lead { return true }
+        return try sequence <= latestTime() + Self.lead
+    }
+
+    private func latestTime() throws(StoreError) -> Int64 {
+        var times = [now()]
+        for (row, _) in try versions.store.versionRows() { times.append(row.createdAt) }
+        // A log that cannot be read tells no time, and stops no pull.
+        for entry in (try? Journal(versions).entries()) ?? [] { times.append(entry.at) }
+        return times.filter { $0 <= Self.timeMax }.max() ?? 0
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import Testing
+
+/// `castree pull` from servers that mean no good.
+@Suite struct HostilePeerTests {
+    let place: Workplace
+
+    init() throws { place = try Workplace() }
+
+    private func pull(_ url: String, _ more: String...) throws -> Finished {
+        try place.run(.castree, ["--store", "device", "pull", url] + more)
+    }
+
+    /// The most memory that a pull has had, in bytes.
+    private func peak(_ url: String, _ more: String...) throws -> Int {
+        let script = """
+            import resource, subprocess, sys
+            subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+            print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+            """
+        let arguments =
+            [
+                "python3", "-c", script, ProgramUnderTest.castree.url.path, "--store", "device",
+                "pull",
+            ]
+            + [url] + more
+        let answer = try Running(
+            URL(filePath: "/usr/bin/env"), arguments, in: place.directory
+        ).finished()
+        let number = Int(answer.text.trimmingCharacters(in: .whitespacesAndNewlines))
+        // Kibibytes on Linux, bytes on macOS (getrusage(2)).
+        #if canImport(Darwin)
+            return try #require(number, "\(answer)")
+        #else
+            return try #require(number, "\(answer)") * 1024
+        #endif
+    }
+
+    @Test func `pull gives up on an origin that sends hints and no answer`() throws {
+        let origin = try HostileOrigin(.dripHints)
+        let answer = try pull(origin.url, "--timeout", "1s", "--retries", "0")
+        // The server answers after a hundred hints: who waits for it gets 3, that nothing is there.
+        #expect(answer.status == 1, "\(answer)")
+        #expect(answer.errors.contains("nothing came for 1 s"), "\(answer)")
+    }
+
+    @Test
+    func `pull refuses a version of too many entries, in a dry run too, and says how to take it`()
+        throws
+    {
+        let origin = try HostileOrigin(.manifest(entries: 3000))
+        for more in [["--dry-run"], []] {
+            let answer = try place.run(
+                .castree,
+                ["--store", "device", "pull", origin.url, "--max-entries", "2999", "--json"] + more)
+            #expect(answer.status == 1)
+            let message = try answer.error().message
+            #expect(message.contains("more than 2999 entries"), "\(message)")
+            #expect(message.contains("--max-entries allows more"), "\(message)")
+        }
+        #expect(try pull(origin.url, "--max-entries", "3000", "--dry-run").status == 0)
+        #expect(try pull(origin.url, "--max-entries", "0").status == 2)
+        let help = try place.castree("pull", "--help").text
+        #expect(help.contains("--max-entries") && help.contains("250000"))
+    }
+
+    @Test func `pull refuses a manifest of more bytes than its entries may need, unread`() throws {
+        let origin = try HostileOrigin(.manifest(entries: 20_000))
+        #expect(origin.packedBytes * 20 < origin.manifestBytes)
+        let answer = try pull(origin.url, "--max-entries", "100", "--dry-run")
+        #expect(answer.status == 1)
+        #expect(answer.errors.contains("--max-entries allows more"), "\(answer)")
+    }
+
+    @Test func `pull reads a packed manifest in no more memory than ten times its bytes`() throws {
+        let small = try HostileOrigin(.manifest(entries: 1))
+        let large = try HostileOrigin(.manifest(entries: 20_000))
+        let before = try peak(small.url, "--dry-run")
+        let after = try peak(large.url, "--dry-run")
+        #expect(after - before <= 10 * large.manifestBytes, "\(before), then \(after)")
+    }
+
+    private func serve(_ sequence: Int, releases: String = "[]") throws {
+        let pointer =
+            #"{"castreeChannel":1,"channel":"stable","createdAt":1,"#
+            + #""releases":\#(releases),"sequence":\#(sequence)}"#
+        try Data(pointer.utf8).write(
+            to: place.directory.appending(path: "site/channels/stable.json"))
+    }
+
+    @Test func `pull ends with 21 for an older copy, and --force takes it for good`() throws {
+        try place.add("1", Release.first)
+        #expect(try place.castree("publish", "1", "site", "--no-sync").status == 0)
+        let older = try place.contents("site/channels/stable.json")
+        #expect(try pull("site").status == 0)
+        try place.add("2", Release.second)
+        #expect(try place.castree("publish", "2", "site", "--no-sync").status == 0)
+        #expect(try pull("site").status == 0)
+        try Data(older.utf8).write(
+            to: place.directory.appending(path: "site/channels/stable.json"))
+        for more in [[], ["--dry-run"]] {
+            let answer = try place.run(
+                .castree, ["--store", "device", "pull", "site", "--json"] + more)
+            #expect(answer.status == 21, "\(answer)")
+            #expect(try answer.members().isSuperset(of: ["version", "requests", "reasons"]))
+        }
+        #expect(try pull("site").text.contains("older copy"))
+        #expect(try pull("site", "--force").status == 0)
+        #expect(try pull("site").status == 0)
+    }
+
+    @Test func `one empty pointer with the largest sequence ends neither pulls nor publishing`()
+        throws
+    {
+        try place.add("1", Release.first)
+        #expect(try place.castree("publish", "1", "site", "--no-sync").status == 0)
+        try serve(9_007_199_254_740_991)
+        #expect(try pull("site").status == 0)
+        #expect(try place.castree("publish", "1", "site", "--no-sync").status == 0)
+        let answer = try pull("site")
+        #expect(answer.status == 0 && answer.text.hasPrefix("Pulled version 1"), "\(answer)")
+        try place.add("2", Release.second)
+        #expect(try place.castree("publish", "2", "site", "--no-sync").status == 0)
+        #expect(try pull("site").text.hasPrefix("Pulled version 2"))
+        #expect(try place.castree("withdraw", "2", "site").status == 0)
+        #expect(try pull("site", "--activate").status == 0)
+    }
+}

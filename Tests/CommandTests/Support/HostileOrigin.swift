@@ -1,0 +1,117 @@
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A server on a plain socket that does what no server should.
+final class HostileOrigin {
+    /// What it does.
+    enum Deed {
+        /// Sends 103 (Early Hints) ten times a second, and an answer after a hundred of them.
+        case dripHints
+        /// Serves a channel whose manifest has so many entries, packed as small as can be.
+        case manifest(entries: Int)
+    }
+
+    /// Its root, without a slash behind it.
+    let url: String
+    /// How many bytes its manifest has, unpacked and as it is sent.
+    let manifestBytes: Int
+    let packedBytes: Int
+    private let process = Process()
+
+    /// Starts it; it ends with its last owner.
+    init(_ deed: Deed) throws {
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        let argument =
+            switch deed {
+            case .dripHints: "0"
+            case .manifest(let entries): "\(entries)"
+            }
+        process.arguments = ["python3", "-c", Self.script, argument]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = pipe
+        try process.run()
+        var output = Data()
+        while output.last != 10 {
+            let more = pipe.fileHandleForReading.availableData
+            if more.isEmpty { break }
+            output += more
+        }
+        let numbers = String(decoding: output, as: UTF8.self).split(separator: " ")
+            .compactMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+        try #require(numbers.count == 3, "python3 is needed for this test")
+        url = "http://127.0.0.1:\(numbers[0])"
+        (manifestBytes, packedBytes) = (numbers[1], numbers[2])
+    }
+
+    deinit {
+        guard process.isRunning else { return }
+        // A child may have inherited a mask that blocks every other signal.
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    private static let script = """
+        import gzip, hashlib, json, socket, sys, threading, time
+
+        count = int(sys.argv[1])
+        address = "ab" * 32
+        files = {}
+        if count:
+            paths = sorted(b"f%d" % number for number in range(count))
+            entry = '{"address":"%s","bytes":1,"path":"%%s"}' % address
+            text = '{"castree":1,"createdAt":1,"entries":[%s],"order":1,"version":"1"}' % ",".join(
+                entry % path.decode() for path in paths)
+            content = hashlib.sha256(b"castree-content 1\\n")
+            for path in paths:
+                content.update(path + b"\\0-" + bytes.fromhex(address) + b"\\0")
+            manifest = text.encode()
+            digest = hashlib.sha256(manifest).hexdigest()
+            now = int(time.time())
+            pointer = {"castreeChannel": 1, "channel": "stable", "createdAt": now,
+                "sequence": now, "releases": [{"content": content.hexdigest(),
+                "createdAt": now, "manifest": digest, "manifestBytes": len(manifest),
+                "sequence": now, "version": "1"}]}
+            packed = gzip.compress(manifest, 9)
+            files["/channels/stable.json"] = (json.dumps(pointer).encode(), "")
+            files["/manifests/%s.json" % digest] = (packed, "Content-Encoding: gzip\\r\\n")
+
+        def serve(connection):
+            try:
+                while True:
+                    head = b""
+                    while b"\\r\\n\\r\\n" not in head:
+                        more = connection.recv(65536)
+                        if not more:
+                            return
+                        head += more
+                    for _ in range(0 if count else 100):
+                        connection.sendall(
+                            b"HTTP/1.1 103 Early Hints\\r\\nLink: </x>; rel=preload\\r\\n\\r\\n")
+                        time.sleep(0.1)
+                    path = head.split(b" ")[1].decode()
+                    if path in files:
+                        body, field = files[path]
+                        status = "200 OK"
+                    else:
+                        body, field, status = b"", "", "404 Not Found"
+                    connection.sendall(("HTTP/1.1 %s\\r\\nContent-Type: application/json\\r\\n"
+                        "%sContent-Length: %d\\r\\n\\r\\n" % (status, field, len(body))).encode())
+                    connection.sendall(body)
+            except OSError:
+                pass
+
+        listener = socket.create_server(("127.0.0.1", 0))
+        print(listener.getsockname()[1], len(manifest) if count else 0,
+            len(packed) if count else 0, flush=True)
+        while True:
+            connection = listener.accept()[0]
+            threading.Thread(target=serve, args=(connection,), daemon=True).start()
+        """
+}

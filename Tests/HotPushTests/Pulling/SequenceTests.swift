@@ -1,0 +1,267 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// What a device remembers of a channel's pointers, and what nobody can make it remember.
+@Suite("The sequence of a channel") struct SequenceTests {
+    private let fixture: PullingFixture
+    /// The clock of the device, where a test says it.
+    private static let now: Int64 = 1_760_000_000
+    private static let year: Int64 = 365 * 86_400
+
+    init() throws {
+        fixture = try PullingFixture()
+        try fixture.publish("1")
+    }
+
+    private var path: String { "/" + OriginLayout.pointer(.stable) }
+
+    /// Serves the published pointer with another sequence, and other releases if given.
+    @discardableResult
+    private func serve(_ sequence: Int64, isEmpty: Bool = false) throws -> ChannelPointer {
+        let bytes = try #require(try fixture.place.published()[OriginLayout.pointer(.stable)])
+        var pointer = try ChannelPointer(parsing: bytes, of: .stable)
+        pointer.sequence = sequence
+        if isEmpty {
+            pointer.releases = []
+        } else {
+            pointer.releases = [pointer.releases[0]]
+            pointer.releases[0].sequence = sequence
+        }
+        fixture.origin.put(Content(pointer.serialized(), type: "application/json"), at: path)
+        return pointer
+    }
+
+    private var options: PullOptions {
+        var options = PullingFixture.options
+        options.now = { Self.now }
+        return options
+    }
+
+    private func noted() throws -> Int64? {
+        let file = fixture.device.path + "/channels.json"
+        guard let data = FileManager.default.contents(atPath: file) else { return nil }
+        return try JSONValue.parse(Array(data)).asObject?.first?.value.asInt64
+    }
+
+    @Test("is remembered once the release is whole here")
+    func fetched() throws {
+        let sequence = try serve(Self.now + 5).sequence
+        let pull = try fixture.pull(options)
+        let answer = try pull.ask(fixture.origin.url)
+        #expect(try noted() == nil, "asking is not obeying")
+        _ = try pull.carryOut(answer)
+        #expect(try noted() == sequence)
+        // What is here is obeyed without a byte of it.
+        try serve(Self.now + 6)
+        #expect(try fixture.run(options).isUnchanged)
+        #expect(try noted() == Self.now + 6)
+    }
+
+    @Test("is not remembered of what is refused, fails, or is only asked about")
+    func notObeyed() throws {
+        try serve(Self.now + 5)
+        var dry = options
+        dry.isDryRun = true
+        let asked = try fixture.pull(dry)
+        _ = try asked.carryOut(.nothing([]))
+        _ = try asked.ask(fixture.origin.url)
+        #expect(try noted() == nil)
+        fixture.origin.always(.status(404), on: try fixture.path(of: "<h1>one</h1>"))
+        #expect(code { try fixture.run(options) } != nil)
+        #expect(try noted() == nil)
+        fixture.origin.always(nil, on: try fixture.path(of: "<h1>one</h1>"))
+        try fixture.place.publisher().publish(
+            "2", of: fixture.place.versions,
+            as: ReleaseOffer(requirements: [Requirement(kind: "minimumAppVersion", value: "9")]))
+        try fixture.serve()
+        try serve(Self.now + 9)
+        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
+        #expect(try noted() == nil)
+    }
+
+    @Test("without releases ends no updates: the next one comes, with the smaller sequence")
+    func emptyAndAbsurd() throws {
+        try serve(ChannelPointer.sequenceMax, isEmpty: true)
+        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
+        try serve(Self.now + 100, isEmpty: true)
+        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
+        #expect(try noted() == nil)
+        try serve(Self.now)
+        #expect(try fixture.run(options).version == "1")
+        #expect(try noted() == Self.now)
+    }
+
+    @Test("is used and not remembered when it is more than a year ahead, and orders nothing")
+    func ahead() throws {
+        // The version that comes is as old as the machine's clock says: it counts, too.
+        let now = secondsNow()
+        var options = options
+        options.now = { now }
+        try serve(now + Self.year + 1000)
+        #expect(try fixture.run(options).version == "1")
+        #expect(try noted() == nil)
+        let manifest = try fixture.device.reopened().manifest(of: "1")
+        #expect(ReleaseTerms(of: manifest).order == nil)
+        try serve(now + Self.year)
+        try fixture.run(options)
+        #expect(try noted() == now + Self.year)
+    }
+
+    @Test("is remembered on a device whose clock begins in 1970, by the times that it has seen")
+    func noClock() throws {
+        var options = options
+        options.now = { 3 }
+        // Nothing here tells a time yet: used all the same.
+        try serve(Self.now)
+        try fixture.run(options)
+        // The version that came says when: the store's clock is right.
+        try serve(Self.now + 1)
+        try fixture.run(options)
+        #expect(try noted() == Self.now + 1)
+    }
+
+    @Test("that 0.1.0 remembered without a bound stops nothing")
+    func oldNote() throws {
+        try fixture.run(options)
+        let key = "\(fixture.origin.url) stable"
+        try Data("{\"\(key)\":\(ChannelPointer.sequenceMax)}".utf8)
+            .write(to: URL(filePath: fixture.device.path + "/channels.json"))
+        try serve(Self.now)
+        let pull = try fixture.pull(options)
+        #expect(try pull.run(fixture.origin.url)?.version == "1")
+        #expect(!pull.isOlderCopy)
+        #expect(try noted() == Self.now)
+    }
+
+    @Test("is lowered by whoever insists, for good")
+    func forced() throws {
+        try serve(Self.now + 500)
+        try fixture.run(options)
+        try serve(Self.now)
+        let pull = try fixture.pull(options)
+        #expect(try pull.run(fixture.origin.url) == nil)
+        #expect(pull.isOlderCopy)
+        var forced = options
+        forced.isForced = true
+        try fixture.run(forced)
+        #expect(try noted() == Self.now)
+        #expect(try fixture.run(options).isUnchanged)
+        // Also where the channel offers nothing just now.
+        try serve(Self.now - 5, isEmpty: true)
+        #expect(try fixture.pull(forced).run(fixture.origin.url) == nil)
+        #expect(try noted() == Self.now - 5)
+    }
+
+    @Test("of a withdrawal is remembered when it takes back what waits")
+    func withdrawal() throws {
+        var activating = options
+        activating.destination = .current
+        try fixture.run(activating)
+        try fixture.publish("2")
+        try serve(Self.now + 10)
+        try fixture.run(options)
+        #expect(try fixture.device.reopened().lifecycle().pending == "2")
+        try serve(Self.now + 11, isEmpty: true)
+        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
+        let lifecycle = try fixture.device.reopened().lifecycle()
+        #expect(lifecycle.pending == nil && lifecycle.current == "1")
+        #expect(try noted() == Self.now + 11)
+        // A cache that is behind does not bring it back.
+        try serve(Self.now + 10)
+        let pull = try fixture.pull(options)
+        #expect(try pull.run(fixture.origin.url) == nil)
+        #expect(pull.isOlderCopy)
+        // Nothing was to be taken back by the next one.
+        try serve(Self.now + 12, isEmpty: true)
+        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
+        #expect(try noted() == Self.now + 11)
+    }
+}
+
+/// `channels.json` of the store.
+@Suite("What is remembered of channels") struct SeenChannelsTests {
+    private let device: TemporaryStore
+
+    init() throws { device = try TemporaryStore() }
+
+    private func seen() throws -> SeenSequences {
+        let versions = try device.reopened()
+        return SeenSequences(versions, bound: SequenceBound(versions, now: { 1_760_000_000 }))
+    }
+
+    private func sighting(
+        _ sequence: Int64, of origin: String
+    ) throws -> SeenSequences.Sighting {
+        SeenSequences.Sighting(
+            ChannelPointer(channel: .stable, sequence: sequence, createdAt: 0, releases: []),
+            at: .web(origin))
+    }
+
+    private func note(_ sequence: Int64, of origin: String) throws {
+        try seen().note(sighting(sequence, of: origin), isLowering: false)
+    }
+
+    private func isKnown(_ origin: String) throws -> Bool {
+        try seen().newer(than: sighting(1, of: origin)) != nil
+    }
+
+    private var file: String { device.path + "/channels.json" }
+
+    @Test("is read again however long the names are: those noted longest ago go")
+    func largest() throws {
+        let long = String(repeating: "x", count: 4000)
+        for number in 0..<40 { try note(100, of: "https://example.org/\(long)/\(number)") }
+        let size = try #require(FileManager.default.contents(atPath: file)).count
+        #expect(size <= SeenSequences.byteCountMax)
+        #expect(size > SeenSequences.byteCountMax - 5000, "no more go than must")
+        #expect(try isKnown("https://example.org/\(long)/39"))
+        #expect(try isKnown("https://example.org/\(long)/30"))
+        #expect(try !isKnown("https://example.org/\(long)/0"))
+        // A name that has no room pushes out nobody.
+        try note(100, of: "https://example.org/" + String(repeating: "y", count: 60_000))
+        #expect(try isKnown("https://example.org/\(long)/39"))
+    }
+
+    @Test("holds 64 channels; one that is in use stays though it has nothing new")
+    func order() throws {
+        for number in 0..<SeenSequences.countMax { try note(100, of: "https://h/\(number)") }
+        try note(100, of: "https://h/0")
+        try note(100, of: "https://h/new")
+        #expect(try isKnown("https://h/0") && isKnown("https://h/new"))
+        #expect(try !isKnown("https://h/1"))
+        #expect(try isKnown("https://h/2"))
+    }
+
+    @Test("that 0.1.0 let grow beyond its own limit is read, and shortened by the next change")
+    func grown() throws {
+        let long = String(repeating: "x", count: 4000)
+        let members = (0..<64).map {
+            JSONValue.Member(key: "https://h/\(long)/\($0) stable", value: .integer(100))
+        }
+        try Data(JSONWriter.serialize(.object(members), sortedKeys: false))
+            .write(to: URL(filePath: file))
+        #expect(try isKnown("https://h/\(long)/0"))
+        try note(200, of: "https://h/\(long)/0")
+        #expect(
+            try #require(FileManager.default.contents(atPath: file)).count
+                <= SeenSequences.byteCountMax)
+        #expect(try seen().newer(than: sighting(150, of: "https://h/\(long)/0")) == 200)
+        #expect(try isKnown("https://h/\(long)/63"))
+    }
+
+    @Test("is made anew where it is damaged, or larger than castree ever wrote it")
+    func damaged() throws {
+        for text in ["{", "[]", String(repeating: " ", count: SeenSequences.readByteCountMax + 1)] {
+            try Data(text.utf8).write(to: URL(filePath: file))
+            #expect(try !isKnown("https://h/a"))
+            try note(100, of: "https://h/a")
+            #expect(try isKnown("https://h/a"))
+        }
+    }
+}
