@@ -92,7 +92,9 @@ extension Store {
         _ registration: Registration, _ index: Index, _ connection: Connection
     ) throws(StoreError) {
         let name = registration.name
-        if let known = try index.version(name, connection), known.content != registration.content {
+        if let known = try index.version(name, connection), known.content != registration.content,
+            !known.isRecovered
+        {
             throw StoreError.versionExists(name)
         }
         if let twin = try index.nameTwin(name, connection) {

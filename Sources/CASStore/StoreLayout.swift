@@ -72,6 +72,12 @@ package enum StoreLayout {
         ".\(version).\(token)"
     }
 
+    /// An object's path inside `objects/`, for where it is built once in a while.
+    package static func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
+        let name = address.description
+        return "\(name.prefix(2))/\(name.dropFirst(2))\(executable ? twinSuffix : "")"
+    }
+
     /// The end of the name of an object's executable twin.
     package static let twinSuffix = ".x"
 

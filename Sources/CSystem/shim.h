@@ -32,6 +32,11 @@ static inline int castree_syncfs(int fd) { return syncfs(fd); }
 // ioctl_ficlone(2): target becomes a copy-on-write clone of source.
 static inline int castree_clone(int target, int source) { return ioctl(target, FICLONE, source); }
 static inline int castree_fsync(int fd) { return fsync(fd); }
+// renameat2(2) with RENAME_EXCHANGE: both names must be there.
+static inline int castree_rename_exchange(int oldfd, const char *old, int newfd, const char *name) {
+    return (int)syscall(SYS_renameat2, oldfd, old, newfd, name, RENAME_EXCHANGE);
+}
+
 // renameat2(2) with RENAME_NOREPLACE: EEXIST if the new name is taken.
 static inline int castree_rename_new(int oldfd, const char *old, int newfd, const char *name) {
     return (int)syscall(SYS_renameat2, oldfd, old, newfd, name, RENAME_NOREPLACE);
@@ -69,6 +74,10 @@ static inline int castree_fsync(int fd) {
     int r = fcntl(fd, F_FULLFSYNC);
     return r == -1 && (errno == ENOTSUP || errno == EINVAL) ? fsync(fd) : r;
 }
+static inline int castree_rename_exchange(int oldfd, const char *old, int newfd, const char *name) {
+    return renameatx_np(oldfd, old, newfd, name, RENAME_SWAP);
+}
+
 static inline int castree_rename_new(int oldfd, const char *old, int newfd, const char *name) {
     return renameatx_np(oldfd, old, newfd, name, RENAME_EXCL);
 }

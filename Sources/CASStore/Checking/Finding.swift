@@ -28,6 +28,12 @@ public struct Finding: Sendable, Hashable {
         case damagedManifest
         /// A manifest is not the one that was registered: somebody has edited or exchanged it.
         case editedManifest
+        /// A version is registered, and its manifest is not there. Nothing that it names is collected.
+        case missingManifest
+        /// A manifest was made again from the tree of its version, and cannot be shown to be all of it.
+        case recoveredManifest
+        /// Files of a tree are copies of objects where they could be links: the store was copied without its links.
+        case copiedInTree
         /// A tree lacks a file of its manifest.
         case missingInTree
         /// A tree shows other bytes than its manifest says.

@@ -158,7 +158,6 @@ extension Store {
         try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) in
                 findings = []
-                try self.sweepCopies()
                 for item in confirmed {
                     var finding = item.finding
                     // Confirmed in another transaction: others may have been at work since.
@@ -206,12 +205,7 @@ extension Store {
             guard try objects.quarantineUnlessSound(address, checker: &checker) else {
                 return true
             }
-            if try restoreFromTwin(address, index, connection, &checker) {
-                let id = try index.object(address, connection)?.id ?? 0
-                affected.formUnion(try index.versionsNaming(id, connection).map(\.name))
-            } else {
-                affected.formUnion(try index.loseObject(address, connection))
-            }
+            affected.formUnion(try index.loseObject(address, connection))
         case .missingObject:
             affected.formUnion(try index.loseObject(address, connection))
         case .unindexedObject, .wrongFingerprint:
@@ -272,19 +266,6 @@ extension Store {
         for name in asides { try fileSystem.removeIfPresent(directories.root.raw, name) }
     }
 
-    /// Removes copies of twins that a repair which was killed has left; the caller excludes other repairs.
-    private func sweepCopies() throws(StoreError) {
-        var copies: [String] = []
-        try fileSystem.list(directories.staging.raw) { (entry, kind) throws(StoreError) in
-            let name = String(cString: entry)
-            if name.hasPrefix(Self.copyPrefix), kind != .directory { copies.append(name) }
-            return true
-        }
-        for name in copies { try fileSystem.removeIfPresent(directories.staging.raw, name) }
-    }
-
-    private static let copyPrefix = ".restored-"
-
     /// What stands among the leases and is no file: nobody's lease, and left alone.
     private func strayLeases() throws(StoreError) -> [Finding] {
         var findings: [Finding] = []
@@ -297,36 +278,5 @@ extension Store {
                     "leases/\(printable(name)) is not castree's"))
         }
         return findings
-    }
-
-    /// Copies a sound twin back to a lost object.
-    private func restoreFromTwin(
-        _ address: ObjectID, _ index: Index, _ connection: Connection,
-        _ checker: inout ObjectChecker
-    ) throws(StoreError) -> Bool {
-        let name = address.description
-        let path = "\(name.prefix(2))/\(name.dropFirst(2))"
-        let raw = directories.objects.raw
-        guard
-            let twin = try fileSystem.openIfPresent(raw, path + StoreLayout.twinSuffix, .reading)
-        else { return false }
-        let found = try checker.hash(twin.raw, fileSystem)
-        guard found.address == address else {
-            // Not the object's name: a writer may have given it to a file of its own by now.
-            try fileSystem.removeTree(raw, path + StoreLayout.twinSuffix)
-            return false
-        }
-        let staged = "\(Self.copyPrefix)\(try randomToken())"
-        let staging = directories.staging.raw
-        _ = try copy(
-            twin.raw, of: address, to: staging, staged, mode: 0o444, allowingReflink: true)
-        let file = try fileSystem.open(staging, staged, .reading, mode: 0)
-        try sync(file.raw)
-        try fileSystem.rename(staging, staged, to: raw, path)
-        try index.setPresent(
-            StoredObject(
-                address: address, byteCount: found.byteCount, fingerprint: found.fingerprint),
-            connection)
-        return true
     }
 }

@@ -22,6 +22,7 @@ extension Store {
                 progress(collected)
             }
             for name in try self.quarantinedNames() {
+                try self.keepIfLast("\(StoreLayout.quarantine)/\(name)")
                 let bytes = try self.fileSystem.status(self.directories.quarantine.raw, name)
                 try self.fileSystem.removeTree(self.directories.quarantine.raw, name)
                 collected.objectCount += 1

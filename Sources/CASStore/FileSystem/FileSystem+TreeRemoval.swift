@@ -4,8 +4,27 @@ extension FileSystem {
     /// Symbolic links are removed, never followed. Depth is bounded by open directories, which are
     /// held so that a directory swapped for a link cannot lead outside.
     package func removeTree(_ parent: Int32, _ name: String) throws(StoreError) {
+        try removeTree(parent, name, path: name, beforeEach: nil)
+    }
+
+    /// As above, calling `beforeEach` before a file goes: with its directory, its name there, and its path from
+    /// `parent`.
+    package func removeTree(
+        _ parent: Int32, _ name: String,
+        beforeEach: (Int32, String, String) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try withoutActuallyEscaping(beforeEach) { (beforeEach) throws(StoreError) in
+            try removeTree(parent, name, path: name, beforeEach: beforeEach)
+        }
+    }
+
+    private func removeTree(
+        _ parent: Int32, _ name: String, path: String,
+        beforeEach: ((Int32, String, String) throws(StoreError) -> Void)?
+    ) throws(StoreError) {
         guard let found = try status(parent, name) else { return }
         guard found.kind == .directory else {
+            try beforeEach?(parent, name, path)
             return try removeIfPresent(parent, name)
         }
         do throws(StoreError) {
@@ -17,11 +36,18 @@ extension FileSystem {
                 if kind == .directory || kind == .unknown {
                     inner.append(String(cString: entry))
                 } else {
+                    if let beforeEach {
+                        let file = String(cString: entry)
+                        try beforeEach(directory.raw, file, "\(path)/\(file)")
+                    }
                     try removeIfPresent(directory.raw, entry)
                 }
                 return true
             }
-            for entry in inner { try removeTree(directory.raw, entry) }
+            for entry in inner {
+                try removeTree(
+                    directory.raw, entry, path: "\(path)/\(entry)", beforeEach: beforeEach)
+            }
         } catch {
             guard error.code != .notFound else { return }
             throw error

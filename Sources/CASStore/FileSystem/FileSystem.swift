@@ -53,6 +53,10 @@ package protocol FileSystem: Sendable {
     func renameNew(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>) throws(StoreError)
+    /// Exchanges two entries of a directory, in one step where the system can (renameat2(2), RENAME_EXCHANGE);
+    /// elsewhere by way of `spare`, a name that is free.
+    func exchange(
+        _ directory: Int32, _ first: String, _ second: String, spare: String) throws(StoreError)
     func remove(
         _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
     ) throws(StoreError)
@@ -104,6 +108,14 @@ extension FileSystem {
         by library: () throws(StoreError) -> Void
     ) throws(StoreError) {
         try library()
+    }
+
+    package func exchange(
+        _ directory: Int32, _ first: String, _ second: String, spare: String
+    ) throws(StoreError) {
+        try rename(directory, first, to: directory, spare)
+        try rename(directory, second, to: directory, first)
+        try rename(directory, spare, to: directory, second)
     }
 
     package func unlock(_ file: Int32) { POSIXFileSystem().unlock(file) }

@@ -174,6 +174,21 @@ package struct POSIXFileSystem: FileSystem {
         try rename(source, sourcePath, to: target, targetPath)
     }
 
+    package func exchange(
+        _ directory: Int32, _ first: String, _ second: String, spare: String
+    ) throws(StoreError) {
+        if retrying({ castree_rename_exchange(directory, first, directory, second) }) == 0 {
+            return
+        }
+        // renameat2(2), EINVAL: the file system does not know RENAME_EXCHANGE.
+        guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP else {
+            throw failure("renameat", directory, second)
+        }
+        try rename(directory, first, to: directory, spare)
+        try rename(directory, second, to: directory, first)
+        try rename(directory, spare, to: directory, second)
+    }
+
     package func remove(
         _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
     ) throws(StoreError) {

@@ -81,6 +81,9 @@ extension Index {
     ///
     /// - Parameter thoroughly: also reads files whose name is known, if they are not the file that
     ///   was read before (inode, size, times).
+    /// A version whose manifest is gone keeps its row, and so what it names, while something else speaks of it: its
+    /// tree, or the lifecycle. What a retire that was cut has left is spoken of by neither.
+    ///
     /// - Returns: the names of manifests that cannot be read, or are not what was registered; the roots
     ///   are in doubt while there are any, and the collector does not run.
     @discardableResult
@@ -135,7 +138,10 @@ extension Index {
                 options.notice("manifest \(printable(name)) is not used: \(error.message)")
             }
         }
-        for row in rows.values { try removeVersion(id: row.id, connection) }
+        for (name, row) in rows
+        where try !manifests.isSpokenOf(name, directories, fileSystem) {
+            try removeVersion(id: row.id, connection)
+        }
         try connection.statement(
             "INSERT INTO meta VALUES ('manifests_changed_at', ?1) "
                 + "ON CONFLICT (key) DO UPDATE SET value = ?1"

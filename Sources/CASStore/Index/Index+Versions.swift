@@ -2,7 +2,8 @@
 
 extension Index {
     private static let columns =
-        "id, name, manifest, content, files, bytes, unique_bytes, complete, created_at, ordinal"
+        "id, name, manifest, content, files, bytes, unique_bytes, complete, created_at, ordinal, "
+        + "recovered"
 
     private func row(_ statement: Statement) throws(StoreError) -> VersionRow {
         guard let name = statement.text(1), let manifest = statement.address(2),
@@ -12,7 +13,8 @@ extension Index {
             id: statement.integer(0), name: name, manifest: manifest, content: content,
             fileCount: statement.integer(4), byteCount: statement.integer(5),
             uniqueByteCount: statement.integer(6), isComplete: statement.integer(7) == 1,
-            createdAt: statement.integer(8), ordinal: statement.integer(9))
+            isRecovered: statement.integer(10) == 1, createdAt: statement.integer(8),
+            ordinal: statement.integer(9))
     }
 
     /// The registered versions, newest first.
@@ -67,11 +69,26 @@ extension Index {
         return result
     }
 
+    /// What a version names, in the order of the index.
+    func references(of id: Int64, _ connection: Connection) throws(StoreError) -> [Reference] {
+        var result: [Reference] = []
+        let rows = try connection.statement(
+            "SELECT address, bytes FROM object WHERE id BETWEEN ? AND ?")
+        for run in try edges(of: id, connection).runs {
+            rows.bind(1, run.lowerBound).bind(2, run.upperBound)
+            while try rows.step() {
+                guard let address = rows.address(0) else { continue }
+                result.append(Reference(address: address, byteCount: rows.integer(1)))
+            }
+        }
+        return result
+    }
+
     /// Looks again which incomplete versions are complete now; returns their names.
     func completeVersions(_ connection: Connection) throws(StoreError) -> [String] {
         var candidates: [(Int64, String, ObjectID?)] = []
         let rows = try connection.statement(
-            "SELECT id, name, manifest FROM version WHERE complete = 0")
+            "SELECT id, name, manifest FROM version WHERE complete = 0 AND recovered = 0")
         while try rows.step() {
             candidates.append((rows.integer(0), rows.text(1) ?? "", rows.address(2)))
         }

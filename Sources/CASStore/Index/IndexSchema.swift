@@ -17,6 +17,7 @@
 ///   files, bytes  what the version shows
 ///   unique_bytes  what retiring it would free, kept up to date through `keepers`
 ///   complete      1 when every object it names is present
+///   recovered     1 when its manifest was made again from what was left: it is never complete then
 ///   manifest_status  identity of the manifest file as it was read
 ///   edges         the ids it names: runs, as variable-length integers
 ///   tally         the sum of the weights of these ids: edges that rotted are not counted down
@@ -93,6 +94,7 @@ enum IndexSchema {
           bytes INTEGER NOT NULL,
           unique_bytes INTEGER NOT NULL,
           complete INTEGER NOT NULL,
+          recovered INTEGER NOT NULL,
           created_at INTEGER NOT NULL,
           ordinal INTEGER NOT NULL,
           manifest_status TEXT,

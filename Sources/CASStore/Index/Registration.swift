@@ -52,6 +52,8 @@ package struct Registration: Sendable {
     package var createdAt: Int64
     /// Orders versions; clocks do not.
     package var ordinal: Int64
+    /// Whether it was made again from what is left: the version is never complete then.
+    package var isRecovered = false
     package var references: References
     /// The file that says all this, if it was read or written just now; `nil` for whichever stands there.
     package var file: HeldFile?
@@ -98,6 +100,20 @@ package protocol ManifestReading: Sendable {
     func registration(
         of name: String, from file: borrowing RegularFile, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Registration
+
+    /// Whether anything but its manifest says that a version is there.
+    func isSpokenOf(
+        _ version: String, _ directories: StoreDirectories, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool
+}
+
+extension ManifestReading {
+    /// Whether the version has a tree.
+    package func isSpokenOf(
+        _ version: String, _ directories: StoreDirectories, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool {
+        try fileSystem.status(directories.versions.raw, version)?.kind == .directory
+    }
 }
 
 /// A registered version, as the index knows it.
@@ -111,6 +127,8 @@ package struct VersionRow: Sendable, Hashable {
     /// What retiring the version would free, once collected.
     package var uniqueByteCount: Int64
     package var isComplete: Bool
+    /// Whether its manifest was made again from what is left.
+    package var isRecovered: Bool
     package var createdAt: Int64
     package var ordinal: Int64
 }

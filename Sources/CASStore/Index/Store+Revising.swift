@@ -27,18 +27,38 @@ extension Store {
     package func revise(
         _ registration: Registration, replaceManifest: () throws(StoreError) -> Void
     ) throws(StoreError) -> Revision {
+        try replace(registration, replaceManifest: replaceManifest) { before in
+            guard let before else { return .unknown }
+            return before.isComplete ? .complete : nil
+        }
+    }
+
+    /// Records a manifest that was made again, in place of whatever the index knows of the version.
+    ///
+    /// - Parameter replaceManifest: as for ``revise(_:replaceManifest:)``.
+    package func recordRecovered(
+        _ registration: Registration, replaceManifest: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        _ = try replace(
+            registration, acceptsContradictions: true, replaceManifest: replaceManifest
+        ) { _ in nil }
+    }
+
+    /// - Parameter refuse: what to return without any change, given the row as it is.
+    private func replace(
+        _ registration: Registration, acceptsContradictions: Bool = false,
+        replaceManifest: () throws(StoreError) -> Void, unless refuse: (VersionRow?) -> Revision?
+    ) throws(StoreError) -> Revision {
         var isReplaced = false
         return try index { (index) throws(StoreError) in
             do throws(StoreError) {
                 return try index.write { (connection) throws(StoreError) -> Revision in
-                    guard let before = try index.version(registration.name, connection) else {
-                        return .unknown
-                    }
-                    if before.isComplete, !isReplaced { return .complete }
-                    try index.removeVersion(id: before.id, connection)
-                    _ = try index.insertVersion(registration, connection) {
-                        (address) throws(StoreError) in try self.objects.contains(address)
-                    }
+                    let before = try index.version(registration.name, connection)
+                    if !isReplaced, let refusal = refuse(before) { return refusal }
+                    if let before { try index.removeVersion(id: before.id, connection) }
+                    _ = try index.insertVersion(
+                        registration, connection, acceptsContradictions: acceptsContradictions
+                    ) { (address) throws(StoreError) in try self.objects.contains(address) }
                     // The transaction may be repeated after the index was made again.
                     if !isReplaced { try replaceManifest() }
                     isReplaced = true

@@ -148,8 +148,12 @@ extension Store {
         }
         try salvage(lease)
         try removeStagingDirectory(of: lease)
-        try removeHidden(of: lease, in: directories.manifests.raw)
-        try removeHidden(of: lease, in: directories.versions.raw)
+        for name in try hidden(of: lease, in: directories.manifests.raw) {
+            try fileSystem.removeIfPresent(directories.manifests.raw, name)
+        }
+        for name in try hidden(of: lease, in: directories.versions.raw) {
+            try removeTreeKeepingContent(in: StoreLayout.versions, name)
+        }
     }
 
     // The staged name of an object goes last, so a file with two links here was published and is
@@ -230,15 +234,22 @@ extension Store {
             return true
         }
         guard !found.isEmpty else { return }
-        let wanted = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) -> Set<ObjectID> in
-                var wanted: Set<ObjectID> = []
+        let (wanted, present) = try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) -> (Set<ObjectID>, Set<ObjectID>) in
+                var (wanted, present): (Set<ObjectID>, Set<ObjectID>) = ([], [])
                 for (_, name) in found {
-                    guard let row = try index.object(name, connection) else { continue }
-                    if row.references > 0, !row.isPresent { wanted.insert(name) }
+                    guard let row = try index.object(name, connection), row.references > 0 else {
+                        continue
+                    }
+                    if row.isPresent { present.insert(name) } else { wanted.insert(name) }
                 }
-                return wanted
+                return (wanted, present)
             }
+        }
+        // A writer stages what is there only if it is not sound.
+        for (file, name) in found where present.contains(name) {
+            guard try fileSystem.status(own.raw, file)?.linkCount == 1 else { continue }
+            try keepIfLast("\(StoreLayout.staging)/\(lease)/\(file)")
         }
         for (file, name) in found where wanted.contains(name) {
             let status = try fileSystem.status(own.raw, file)
@@ -253,13 +264,15 @@ extension Store {
         }
     }
 
-    private func removeHidden(of lease: String, in directory: Int32) throws(StoreError) {
+    private func hidden(
+        of lease: String, in directory: Int32
+    ) throws(StoreError) -> [String] {
         var names: [String] = []
         try fileSystem.list(directory) { (entry, _) throws(StoreError) in
             let name = String(cString: entry)
             if name.hasPrefix("."), name.hasSuffix(".\(lease)") { names.append(name) }
             return true
         }
-        for name in names { try fileSystem.removeTree(directory, name) }
+        return names
     }
 }

@@ -10,26 +10,61 @@ public struct RepairPlan: Sendable {
     /// Whether there is nothing to do.
     public var isEmpty: Bool { steps.allSatisfy { $0.deed == .nothing } && fetches.isEmpty }
 
-    /// - Parameters:
-    ///   - fetches: the objects that an origin is asked for.
-    ///   - waiting: the versions that lack some of them.
-    init(
-        _ findings: [Finding], fetching fetches: [LostObject] = [], for waiting: [String] = []
-    ) {
-        self.fetches = fetches
+    /// What a plan goes by besides the findings.
+    struct Means: Sendable {
+        /// The objects that an origin is asked for.
+        var fetches: [LostObject] = []
+        /// The versions that lack some of them.
+        var waiting: [String] = []
+        /// Where the bytes of lost objects stand otherwise, by address.
+        var copies: [ObjectID: String] = [:]
+        /// The versions that have a tree.
+        var trees: Set<String> = []
+        /// The version whose tree stays whatever is lost of it.
+        var current: String?
+    }
+
+    init(_ findings: [Finding], _ means: Means = Means()) {
+        fetches = means.fetches.filter { means.copies[$0.address] == nil }
         let fetched = Set(fetches.map(\.address))
         // An index that is made again would take an edited manifest for the truth.
         let keepsIndex = findings.contains { $0.kind == .editedManifest }
         var seen: Set<RepairStep> = []
-        for finding in findings {
-            let step = RepairStep(
-                finding, isFetched: finding.object.map(fetched.contains) ?? false,
-                keepsIndex: keepsIndex)
-            let isAsked =
-                finding.kind == .incompleteVersion && waiting.contains { $0 == finding.version }
-            if !isAsked, seen.insert(step).inserted { steps.append(step) }
+        func add(_ step: RepairStep) {
+            if seen.insert(step).inserted { steps.append(step) }
         }
-        steps += waiting.map { RepairStep(completing: $0) }
+        for finding in findings {
+            let isAsked =
+                finding.kind == .incompleteVersion
+                && means.waiting.contains { $0 == finding.version }
+            if isAsked { continue }
+            add(
+                RepairStep(
+                    finding, isFetched: finding.object.map(fetched.contains) ?? false,
+                    copy: finding.object.flatMap { means.copies[$0] },
+                    hasTree: finding.version.map(means.trees.contains) ?? false,
+                    keepsIndex: keepsIndex))
+        }
+        let named = Set(findings.compactMap(\.object))
+        for (address, path) in means.copies.sorted(by: { $0.key < $1.key })
+        where !named.contains(address) {
+            add(RepairStep(restoring: address, from: path))
+        }
+        // Tree by tree, what becomes of those that show what is lost for good.
+        var losing: [String: Set<ObjectID>] = [:]
+        for finding in findings where VersionStore.lostKinds.contains(finding.kind) {
+            guard let version = finding.version, let object = finding.object,
+                means.trees.contains(version), means.copies[object] == nil,
+                !fetched.contains(object)
+            else { continue }
+            losing[version, default: []].insert(object)
+        }
+        for (version, objects) in losing.sorted(by: { $0.key < $1.key }) {
+            add(
+                RepairStep(
+                    losing: objects.count, in: version, isCurrent: version == means.current))
+        }
+        for version in means.waiting { add(RepairStep(completing: version)) }
     }
 }
 
@@ -57,8 +92,10 @@ public struct RepairStep: Sendable, Hashable {
         case fetchObject
         /// Fetch from the origin what a version lacks, and build its tree.
         case fetchMissing
-        /// Take the object away into quarantine, unless a sound twin gives it back; the versions that
-        /// show it are incomplete from then on.
+        /// Make the object again from a copy of its bytes elsewhere in the store; what stands in its place goes to
+        /// quarantine.
+        case restoreObject
+        /// Take the object away into quarantine; the versions that show it are incomplete from then on.
         case quarantineObject
         /// Note that the object is gone; the versions that show it are incomplete from then on.
         case recordLoss
@@ -70,8 +107,14 @@ public struct RepairStep: Sendable, Hashable {
         case remakeTwin
         /// Make the index again from objects and manifests.
         case rebuildIndex
-        /// Take a version's tree down and build it again.
+        /// Make a version's manifest again from its tree.
+        case recoverManifest
+        /// Build a version's tree again, and exchange it with the one that is there.
         case rebuildTree
+        /// Leave the current version, of which something is lost, a tree with what is right in it.
+        case keepTree
+        /// Take the tree of a version away of which something is lost; what is right in it is kept as objects.
+        case removeIncompleteTree
         /// Build the tree of a version that needs one.
         case buildTree
         /// Take away a tree that is no version's.
@@ -98,20 +141,43 @@ public struct RepairStep: Sendable, Hashable {
     public var version: String?
     /// The path concerned, inside the store.
     public var path: String?
+    /// How many objects are lost, where that is why.
+    public var lostCount: Int?
+
+    init(restoring object: ObjectID, from path: String) {
+        deed = .restoreObject
+        self.object = object
+        self.path = path
+    }
+
+    init(losing count: Int, in version: String, isCurrent: Bool) {
+        deed = isCurrent ? .keepTree : .removeIncompleteTree
+        self.version = version
+        path = "\(StoreLayout.versions)/\(version)"
+        lostCount = count
+    }
 
     init(completing version: String) {
         deed = .fetchMissing
         self.version = version
     }
 
-    init(_ finding: Finding, isFetched: Bool, keepsIndex: Bool) {
+    init(
+        _ finding: Finding, isFetched: Bool, copy: String?, hasTree: Bool, keepsIndex: Bool
+    ) {
         deed = finding.isRepaired ? .nothing : Self.deed(finding, isFetched: isFetched)
         if deed == .rebuildIndex, keepsIndex { deed = .nothing }
+        if [.quarantineObject, .recordLoss].contains(deed), copy != nil { deed = .restoreObject }
+        if deed == .recoverManifest, !hasTree { deed = .nothing }
         switch deed {
         case .fetchObject, .quarantineObject, .recordLoss, .recordObject, .remakeTwin, .setMode:
             object = finding.object
+        case .restoreObject:
+            object = finding.object
+            path = copy
         case .rebuildIndex: path = StoreLayout.index
-        case .rebuildTree, .buildTree, .fetchMissing, .forgetVersion: version = finding.version
+        case .rebuildTree, .buildTree, .fetchMissing, .forgetVersion, .recoverManifest:
+            version = finding.version
         case .nothing:
             object = finding.object
             version = finding.version
@@ -128,7 +194,9 @@ public struct RepairStep: Sendable, Hashable {
         case .wrongMode: .setMode
         case .unindexedObject, .wrongFingerprint: .recordObject
         case .wrongCount, .damagedIndex: .rebuildIndex
-        case .missingInTree, .wrongInTree, .strayInTree, .wrongModeInTree: .rebuildTree
+        case .missingManifest, .damagedManifest: .recoverManifest
+        case .missingInTree, .wrongInTree, .strayInTree, .wrongModeInTree, .copiedInTree:
+            .rebuildTree
         case .strayTree: .removeTree
         case .missingTree: .buildTree
         case .damagedLifecycle: .resetLifecycle
@@ -136,7 +204,7 @@ public struct RepairStep: Sendable, Hashable {
         case .unknownVersion: .forgetVersion
         case .wrongCurrentLink: .setCurrentLink
         case .leftover: .removeLeftover
-        case .strayFile, .damagedManifest, .editedManifest, .incompleteVersion: .nothing
+        case .strayFile, .editedManifest, .recoveredManifest, .incompleteVersion: .nothing
         }
     }
 
@@ -144,6 +212,7 @@ public struct RepairStep: Sendable, Hashable {
     public var sentence: String {
         let name = object.map(\.description) ?? ""
         let place = printable(path ?? version ?? "")
+        let lost = lostCount == 1 ? "1 object of it is" : "\(lostCount ?? 0) objects of it are"
         return switch deed {
         case .fetchObject: "fetch object \(name) and put it in place of what is there"
         case .fetchMissing: "fetch what version \(place) lacks, and build its tree"
@@ -151,13 +220,21 @@ public struct RepairStep: Sendable, Hashable {
             "take object \(name) away into quarantine; versions that show it will be incomplete"
         case .recordLoss:
             "note that object \(name) is gone; versions that show it will be incomplete"
+        case .restoreObject: "make object \(name) again from \(place)"
+        case .recoverManifest: "make the manifest of version \(place) again from its tree"
+        case .keepTree:
+            "leave the tree of version \(printable(version ?? "")) there, which is current, with what is right in it: "
+                + "\(lost) lost"
+        case .removeIncompleteTree:
+            "take the tree of version \(printable(version ?? "")) away: \(lost) lost; what is right in it is "
+                + "kept as objects"
         case .recordObject: "note object \(name) in the index"
         case .setMode: "give object \(name) its mode again"
         case .remakeTwin: "make the executable twin of object \(name) again"
         case .rebuildIndex: "make the index again from objects and manifests"
         case .rebuildTree: "build the tree of version \(place) again"
         case .buildTree: "build the tree of version \(place)"
-        case .removeTree: "take \(place) away, which is no version's tree"
+        case .removeTree: "take \(place) away, which shows nothing that is not an object"
         case .removeLeftover: "clean up what was left at \(place)"
         case .resetLifecycle: "put \(place) into quarantine and begin with what current shows"
         case .acceptLifecycle: "take what \(place) says for right"

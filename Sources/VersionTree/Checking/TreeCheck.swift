@@ -10,6 +10,9 @@ struct TreeCheck: Sendable {
     /// Objects that were found sound just now, on the same file system.
     let sound: SoundInodes
 
+    /// Below what file systems allow (ext4: 65,000), since those that went away count for nothing.
+    private static let linkCountMax = 32_000
+
     private var fileSystem: any FileSystem { store.fileSystem }
     private var version: String { manifest.version.description }
 
@@ -38,7 +41,20 @@ struct TreeCheck: Sendable {
         guard let now = try fileSystem.status(versions, version),
             now.isSameFile(as: try fileSystem.status(raw))
         else { return [] }
-        return findings.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
+        let all = findings.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
+        let copied = all.filter { $0.kind == .copiedInTree }
+        guard let first = copied.first, let address = first.object, try store.canLink(address)
+        else {
+            return all.filter { $0.kind != .copiedInTree }
+        }
+        return all.filter { $0.kind != .copiedInTree } + [
+            finding(
+                .copiedInTree, "",
+                copied.count == 1
+                    ? "\(printable(first.path ?? "")) is a copy of its object instead of a link to it"
+                    : "\(copied.count) files are copies of their objects instead of links to them: was the "
+                        + "store copied without its links?")
+        ]
     }
 
     private func compare(
@@ -143,6 +159,13 @@ struct TreeCheck: Sendable {
         }
         if try checker.hash(file.raw, fileSystem).address != record.address {
             return finding(.wrongInTree, "the file shows other bytes than the manifest says")
+        }
+        // An object that has as many links as there can be (EMLINK) has copies as well.
+        if wrongMode == nil, let object, object.kind == .regular, object.device == status.device,
+            object.byteCount == status.byteCount, object.linkCount < Self.linkCountMax,
+            status.linkCount < 2
+        {
+            return finding(.copiedInTree, "the file is a copy")
         }
         return wrongMode
     }

@@ -156,14 +156,18 @@ extension VersionStore {
         }
     }
 
-    private func isLifecycleDamaged() throws(StoreError) -> Bool {
+    /// Where things stand; `nil` if the file is damaged, which is a finding of its own.
+    func lifecycleIfReadable() throws(StoreError) -> Lifecycle? {
         do throws(StoreError) {
-            _ = try lifecycle()
-            return false
+            return try lifecycle()
         } catch {
             guard error.code == .badLifecycle || error.code == .tooLarge else { throw error }
-            return true
+            return nil
         }
+    }
+
+    private func isLifecycleDamaged() throws(StoreError) -> Bool {
+        try lifecycleIfReadable() == nil
     }
 
     /// Keeps the damaged file in quarantine.

@@ -21,10 +21,14 @@ extension VersionStore {
         proceeds: (RepairPlan) -> Bool
     ) throws(StoreError) -> CheckReport {
         var report = try look(options, repairing: false)
+        let copies = try copiesOfLost(report.findings)
+        let here = Set(copies.map(\.address))
         let waiting = fetching == nil ? [] : try incompleteVersions()
-        let lost = fetching == nil ? [] : try lostObjects(report.findings, waiting)
-        let plan = RepairPlan(report.findings, fetching: lost, for: waiting)
-        guard proceeds(plan), !report.findings.isEmpty || !lost.isEmpty else {
+        let lost =
+            fetching == nil
+            ? [] : try lostObjects(report.findings, waiting).filter { !here.contains($0.address) }
+        let plan = RepairPlan(report.findings, try means(lost, waiting, copies))
+        guard proceeds(plan), !report.findings.isEmpty || !lost.isEmpty || !copies.isEmpty else {
             conclude(report, options, repairing: false)
             return report
         }
@@ -34,7 +38,9 @@ extension VersionStore {
         again.revisits = fetched.union(report.findings.compactMap(\.object))
         let repaired = try look(again, repairing: true)
         report.findings =
-            try settled(report.findings, fetched) + completed(waiting, besides: report.findings)
+            try settled(report.findings, fetched)
+            + restored(copies, besides: report.findings)
+            + completed(waiting, besides: report.findings)
             + repaired.findings.filter {
                 // What follows from an object that is back has been told with it.
                 !($0.isRepaired && $0.kind == .wrongInTree
@@ -44,12 +50,19 @@ extension VersionStore {
         return report
     }
 
-    /// Objects that a manifest names, by address.
-    private static let lostKinds: Set<Finding.Kind> = [.damagedObject, .missingObject, .notAFile]
-
-    /// The registered versions that lack objects, whoever needs them.
-    private func incompleteVersions() throws(StoreError) -> [String] {
-        try store.versionRows().filter { !$0.row.isComplete }.map(\.row.name)
+    private func means(
+        _ fetches: [LostObject], _ waiting: [String], _ copies: [ObjectCopy]
+    ) throws(StoreError) -> RepairPlan.Means {
+        var trees: Set<String> = []
+        for row in try store.versionRows().map(\.row) where try isMaterialized(row.name) {
+            trees.insert(row.name)
+        }
+        for name in try versionsToRecover() where try isMaterialized(name) { trees.insert(name) }
+        return RepairPlan.Means(
+            fetches: fetches, waiting: waiting,
+            copies: Dictionary(
+                copies.map { ($0.address, $0.path) }, uniquingKeysWith: { first, _ in first }),
+            trees: trees, current: try lifecycleIfReadable()?.current)
     }
 
     /// What is damaged or missing, and named by a version; what an earlier repair took away; and what
@@ -104,6 +117,23 @@ extension VersionStore {
             _ = try materializeIfRegistered(name)
         }
         return fetched
+    }
+
+    /// Findings of what incomplete versions lacked and the store had elsewhere, so that no check found it.
+    private func restored(
+        _ copies: [ObjectCopy], besides findings: [Finding]
+    ) throws(StoreError) -> [Finding] {
+        let told = Set(findings.compactMap(\.object))
+        var result: [Finding] = []
+        for copy in copies where !told.contains(copy.address) {
+            guard try store.contains(copy.address) else { continue }
+            result.append(
+                Finding(
+                    .missingObject, object: copy.address, path: copy.path,
+                    "object \(copy.address) was missing; it was made again from \(printable(copy.path))",
+                    isRepaired: true))
+        }
+        return result
     }
 
     /// Findings of the versions that are whole again and that nothing needs, so that no check found them.

@@ -86,6 +86,7 @@ struct Import {
         let name = version.description
         // Somebody's tree makes room, which may wait for others: not while nobody can write.
         let isFree = try !versions.hasSomething(inPlaceOf: name)
+        let isRegistered = try store.versionRow(name) != nil
         var isNew = false
         var isShown = false
         let takeBack = { () throws(StoreError) in
@@ -99,7 +100,8 @@ struct Import {
         // durable together with the record.
         let publish = { () throws(StoreError) -> Registration? in
             let published = try writing.publish(registration, written)
-            isNew = published.isNew
+            // A version that has lost its manifest is not new, and its tree is not this writer's to take back.
+            isNew = published.isNew && !isRegistered
             if !isFree {
                 try versions.publishTree(tree, of: manifest)
             } else {

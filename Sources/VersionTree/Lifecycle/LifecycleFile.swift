@@ -107,3 +107,21 @@ extension VersionStore {
         }
     }
 }
+
+extension Lifecycle {
+    /// Where things stand; `root` is the directory of the store.
+    /// - Throws: `.badLifecycle` if the file is damaged.
+    static func read(
+        _ root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Lifecycle {
+        guard let status = try fileSystem.status(root, StoreLayout.lifecycle) else {
+            return Lifecycle()
+        }
+        guard status.kind == .regular else {
+            throw refuse("something that is not a regular file stands in its place")
+        }
+        return try Lifecycle(
+            parsing: fileSystem.contents(
+                root, StoreLayout.lifecycle, limit: Lifecycle.byteCountMax))
+    }
+}

@@ -16,14 +16,7 @@ extension VersionStore {
     /// Needs neither index nor write.
     /// - Throws: `.badLifecycle` if the file is damaged.
     public func lifecycle() throws(StoreError) -> Lifecycle {
-        guard let status = try fileSystem.status(directories.root.raw, StoreLayout.lifecycle)
-        else { return Lifecycle() }
-        guard status.kind == .regular else {
-            throw Lifecycle.refuse("something that is not a regular file stands in its place")
-        }
-        return try Lifecycle(
-            parsing: fileSystem.contents(
-                directories.root.raw, StoreLayout.lifecycle, limit: Lifecycle.byteCountMax))
+        try Lifecycle.read(directories.root.raw, fileSystem)
     }
 
     /// Makes a version current, in one step: its tree is complete and there before anyone is sent to

@@ -37,27 +37,33 @@ extension Manifest {
     ///
     /// - Parameter manifest: the address of the canonical bytes.
     package func registration(manifest: ObjectID) throws(StoreError) -> Registration {
-        Registration(
+        var registration = Registration(
             name: version.description, manifest: manifest, content: try contentAddress(),
             fileCount: Int64(count), byteCount: byteCount, createdAt: createdAt,
             ordinal: ordinal, references: references)
+        registration.isRecovered = recovered != nil
+        return registration
     }
 
-    /// The distinct objects it names: those of its entries, and the publisher's manifest.
+    /// The distinct objects it names: those of its entries, the publisher's manifest, and what it named before it was
+    /// made again.
     package var references: References {
         var order = distinctPositions()
         var records = records
-        if let received {
-            // As if one more entry had it; the same bytes may well be a file of the version.
+        // As if each had one more entry; the same bytes may well be a file of the version.
+        let more =
+            (received.map { [Reference(address: $0.address, byteCount: $0.byteCount)] } ?? [])
+            + (recovered ?? [])
+        for reference in more {
             let last = UInt32(records.count)
             records.append(
                 Record(
                     pathStart: 0, pathLength: 0, isExecutable: false,
-                    byteCount: received.byteCount, address: received.address))
+                    byteCount: reference.byteCount, address: reference.address))
             let place = order.firstIndex {
-                !(records[Int($0)].address < received.address)
+                !(records[Int($0)].address < reference.address)
             }
-            if place.map({ records[Int(order[$0])].address }) != received.address {
+            if place.map({ records[Int(order[$0])].address }) != reference.address {
                 order.insert(last, at: place ?? order.count)
             }
         }

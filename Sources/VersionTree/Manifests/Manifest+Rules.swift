@@ -30,7 +30,9 @@ extension Manifest {
     /// Refuses foreign fields with which nobody could read the file again: one that stands there twice,
     /// that nests too deep, or that holds a NUL.
     func validateForeign() throws(StoreError) {
-        let own = ["castree", "createdAt", "entries", "order", "received", "version"]
+        let own = [
+            "castree", "createdAt", "entries", "order", "received", "recovered", "version",
+        ]
         try validate(foreign, beside: own, of: "it", depth: 1)
         let entryOwn = ["address", "bytes", "executable", "labels", "path", "routes"]
         for (position, details) in details where !details.foreign.isEmpty {

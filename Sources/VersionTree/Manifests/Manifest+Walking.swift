@@ -35,3 +35,22 @@ extension Manifest {
         return Extras(routes: more.routes, labels: more.labels, foreign: more.foreign)
     }
 }
+
+extension Manifest {
+    /// The same without the entries that have certain addresses.
+    func without(_ addresses: Set<ObjectID>) throws(StoreError) -> Manifest {
+        guard !addresses.isEmpty else { return self }
+        return try Manifest(
+            version: version, ordinal: ordinal, createdAt: createdAt,
+            entries: entries.filter { !addresses.contains($0.address) })
+    }
+
+    /// Whether every entry of the other stands here with the same content.
+    func includes(_ other: Manifest) -> Bool {
+        other.entries.allSatisfy { entry in
+            self[entry.path].map {
+                $0.address == entry.address && $0.isExecutable == entry.isExecutable
+            } ?? false
+        }
+    }
+}

@@ -99,6 +99,11 @@ public struct Manifest: Sendable {
     public internal(set) var createdAt: Int64
     /// The publisher's manifest, if the version came in another format or over a network.
     public var received: Received?
+    /// What a version named whose manifest was made again from its tree, and the tree does not show; `nil` for a manifest
+    /// that is as its publisher made it, or is known to say the same.
+    ///
+    /// Kept, since nobody knows what else needs it. A version with such a manifest is never complete.
+    package var recovered: [Reference]?
     /// Fields that castree does not know, kept as they came.
     public internal(set) var foreign: [JSONValue.Member] = []
 

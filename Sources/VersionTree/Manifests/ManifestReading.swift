@@ -121,6 +121,7 @@ private struct ManifestDecoder: ~Copyable {
     var createdAt: Int64?
     var hasEntries = false
     var received: Manifest.Received?
+    var recovered: [Reference]?
     var foreign: [JSONValue.Member] = []
     var records: [Manifest.Record] = []
     var paths: [UInt8] = []
@@ -156,6 +157,11 @@ private struct ManifestDecoder: ~Copyable {
             case "order": ordinal = try natural("order")
             case "createdAt": createdAt = try natural("createdAt")
             case "received": received = try decodeReceived()
+            case "recovered":
+                var references: [Reference] = []
+                try reader.enterArray()
+                while try reader.nextElement() { references.append(try decodeReference()) }
+                recovered = references
             case "entries":
                 hasEntries = true
                 try reader.enterArray()
@@ -199,6 +205,23 @@ private struct ManifestDecoder: ~Copyable {
             throw reader.failure("\"received\" has the fields address, bytes and format")
         }
         return Manifest.Received(format: format, address: address, byteCount: byteCount)
+    }
+
+    private mutating func decodeReference() throws(JSONError) -> Reference {
+        var address: ObjectID?
+        var byteCount: Int64?
+        try reader.enterObject()
+        while let key = try reader.nextKey() {
+            switch key {
+            case "address": address = try decodeAddress()
+            case "bytes": byteCount = try natural("bytes")
+            default: throw reader.failure("\"recovered\" has no field \"\(printable(key))\"")
+            }
+        }
+        guard let address, let byteCount else {
+            throw reader.failure("each of \"recovered\" has the fields address and bytes")
+        }
+        return Reference(address: address, byteCount: byteCount)
     }
 
     private mutating func decodeEntry() throws(JSONError) {
@@ -299,6 +322,7 @@ extension Manifest {
                 createdAt: decoder.createdAt ?? 0, records: records, paths: decoder.paths,
                 details: details, foreign: decoder.foreign)
             received = decoder.received
+            recovered = decoder.recovered
         } catch {
             throw decoder.reader.failure(error.message)
         }
@@ -348,6 +372,21 @@ package struct StoredManifests: ManifestReading {
         }
         return try manifest.registration(
             manifest: Self.address(address, of: file, fileSystem))
+    }
+
+    /// Whether a tree or the lifecycle speaks of a version; a lifecycle that cannot be read may speak of any.
+    package func isSpokenOf(
+        _ version: String, _ directories: StoreDirectories, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool {
+        if try fileSystem.status(directories.versions.raw, version)?.kind == .directory {
+            return true
+        }
+        do throws(StoreError) {
+            return try Lifecycle.read(directories.root.raw, fileSystem).needed.contains(version)
+        } catch {
+            guard error.code == .badLifecycle || error.code == .tooLarge else { throw error }
+            return true
+        }
     }
 
     /// SHA-256 of a manifest file's bytes, as far as it is not known from reading it.

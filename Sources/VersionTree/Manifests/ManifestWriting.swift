@@ -25,6 +25,7 @@ extension Manifest {
         // The fields of ours, and whatever came with them, in order.
         var known = ["castree", "createdAt", "entries", "order", "version"]
         if received != nil { known.append("received") }
+        if recovered != nil { known.append("recovered") }
         for key in Self.merged(known, foreign) {
             writer.key(key)
             switch key {
@@ -32,6 +33,7 @@ extension Manifest {
             case "createdAt": writer.integer(createdAt)
             case "order": writer.integer(ordinal)
             case "received": write(received, &writer)
+            case "recovered": write(recovered ?? [], &writer)
             case "version": writer.string(version.description)
             case "entries":
                 writer.beginArray()
@@ -72,6 +74,19 @@ extension Manifest {
         writer.key("format")
         writer.string(received.format)
         writer.endObject()
+    }
+
+    private func write(_ recovered: [Reference], _ writer: inout JSONWriter) {
+        writer.beginArray()
+        for reference in recovered.sorted() {
+            writer.beginObject()
+            writer.key("address")
+            writeAddress(reference.address, &writer)
+            writer.key("bytes")
+            writer.integer(reference.byteCount)
+            writer.endObject()
+        }
+        writer.endArray()
     }
 
     private func write(_ position: Int, _ writer: inout JSONWriter) {

@@ -79,6 +79,12 @@ extension VersionStore {
 
     func incomplete(_ name: String) throws(StoreError) -> StoreError {
         let missing = try store.missingObjects(of: name)?.count ?? 0
+        if try store.versionRow(name)?.isRecovered == true {
+            return StoreError(
+                .incompleteVersion,
+                "the manifest of version \(name) was made again from its tree and may not be all of it; "
+                    + "add or pull the version again")
+        }
         guard missing > 0 else {
             return StoreError(
                 .incompleteVersion,
@@ -201,9 +207,34 @@ extension VersionStore {
         return TreeInRemoval(hidden, tree)
     }
 
+    /// Builds a tree anew and exchanges it with the one that stands there, in one step.
+    ///
+    /// - Parameter manifest: what it is to show; of an incomplete version, what is there of it.
+    func rebuildTree(of manifest: Manifest) throws(StoreError) {
+        let name = manifest.version.description
+        let lease = try store.makeLease()
+        let tree = try withTwins(of: manifest, lease) { () throws(StoreError) in
+            try self.buildTree(of: manifest, lease: lease)
+        }
+        try store.syncAll()
+        let parent = directories.versions.raw
+        let isShown = try withLifecycleLocked { () throws(StoreError) -> Bool in
+            guard try store.versionRow(name) != nil, try isMaterialized(name) else { return false }
+            try fileSystem.exchange(
+                parent, tree.name, name,
+                spare: StoreLayout.hiddenTree(name + ".before", lease.name))
+            return true
+        }
+        // Or a power cut might show the old tree, without some of its files.
+        if isShown { try store.sync(parent) }
+        try store.removeTreeKeepingContent(in: StoreLayout.versions, tree.name)
+    }
+
     /// Deletes a hidden tree.
+    ///
+    /// What it has of the last copies of objects that versions name stays, as objects.
     func remove(_ tree: TreeInRemoval) throws(StoreError) {
-        try fileSystem.removeTree(directories.versions.raw, tree.name)
+        try store.removeTreeKeepingContent(in: StoreLayout.versions, tree.name)
         fileSystem.unlock(tree.directory.raw)
     }
 

@@ -89,3 +89,19 @@ struct Facts: Equatable, Sendable {
             POSIXFileSystem.workingDirectory, place.store + "/current")
     }
 }
+
+/// The addresses of all that can be read below a directory, whatever it is called.
+func contents(below root: String) throws -> Set<ObjectID> {
+    var found: Set<ObjectID> = []
+    var hasher = try ObjectHasher()
+    guard let walk = FileManager.default.enumerator(atPath: root) else { return [] }
+    for case let name as String in walk {
+        let path = "\(root)/\(name)"
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_size < 1 << 20, let bytes = try? Damage.contents(path)
+        else { continue }
+        found.insert(bytes.withUnsafeBytes { hasher.hash($0).address })
+    }
+    return found
+}

@@ -161,7 +161,11 @@ struct PromiseCheck {
         }
         if try !scenario.isKept(place, store) { problems.append("I8: it is not done") }
         if try !scenario.holds(place) { problems.append("what holds at any time does not") }
-        try store.store.collect()
+        let needed = try Set(
+            facts.versions.keys.flatMap { Place.contents[$0]?.values.map { $0 } ?? [] }
+                .filter { !$0.isEmpty }.map { try address(of: $0) })
+        let copies = try contents(below: place.store).intersection(needed)
+        try store.collect()
         // A repair mends what no collection does; it may find nothing but leftovers.
         let repaired = try store.check(repairing: true).findings
         let lost = repaired.filter {
@@ -170,6 +174,9 @@ struct PromiseCheck {
         if !lost.isEmpty { problems.append("I8: found \(lost.map(\.message))") }
         let left = try store.check(CheckOptions(isDeep: true)).findings
         if !left.isEmpty { problems.append("I8: left \(left.map(\.message))") }
+        try store.collect()
+        let gone = try copies.subtracting(contents(below: place.store))
+        if !gone.isEmpty { problems.append("I12: the last copies of \(gone) are gone") }
         return problems
     }
 }

@@ -1,0 +1,189 @@
+// Salvaging: objects are made again from copies of their bytes, wherever in the store these are.
+
+extension Store {
+    /// Makes objects again from copies, each in one step, durably.
+    ///
+    /// What stands in an object's place goes to quarantine. A copy whose bytes have changed since it was found, and an
+    /// object that is sound by now or that no version names, are passed over.
+    /// - Returns: the objects that were made again.
+    /// - Throws: `.outOfSpace` where a copy can neither be linked nor be written once more; then nothing is lost.
+    package func salvage(_ copies: [ObjectCopy]) throws(StoreError) -> Set<ObjectID> {
+        guard !copies.isEmpty else { return [] }
+        try checkWritable()
+        var made: Set<ObjectID> = []
+        try index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                made = []
+                try self.sweepCopies()
+                var checker = try ObjectChecker()
+                // All are staged before the first has its place: what one is made from may be what another one
+                // sends to quarantine, or takes the place of there.
+                var staged: [(object: StoredObject, name: String)] = []
+                for copy in copies {
+                    guard try self.isLost(copy.address, index, connection, &checker),
+                        let one = try self.stage(copy, &checker)
+                    else { continue }
+                    staged.append(one)
+                }
+                for (object, name) in staged {
+                    try self.install(object.address, from: name, &checker)
+                    try index.setPresent(object, connection)
+                    made.insert(object.address)
+                }
+                try self.syncAll()
+                _ = try index.completeVersions(connection)
+            }
+        }
+        return made
+    }
+
+    /// Whether versions name an object, and it is not there or not sound.
+    private func isLost(
+        _ address: ObjectID, _ index: Index, _ connection: Connection,
+        _ checker: inout ObjectChecker
+    ) throws(StoreError) -> Bool {
+        guard let row = try index.object(address, connection), row.references > 0 else {
+            return false
+        }
+        return try !objects.isSound(address, checker: &checker)
+    }
+
+    /// Gives a copy a name among what is staged: another link, or where there can be none, or the file is an
+    /// executable one, another file.
+    /// - Returns: `nil` if it is no copy any more.
+    private func stage(
+        _ copy: ObjectCopy, _ checker: inout ObjectChecker
+    ) throws(StoreError) -> (object: StoredObject, name: String)? {
+        let staging = directories.staging.raw
+        let name = "\(Self.copyPrefix)\(try randomToken())"
+        guard let file = try openCopy(copy) else { return nil }
+        let status = try fileSystem.status(file.raw)
+        let found = try checker.hash(file.raw, fileSystem)
+        guard found.address == copy.address else { return nil }
+        let object = StoredObject(
+            address: found.address, byteCount: found.byteCount, fingerprint: found.fingerprint)
+        if status.mode & 0o111 == 0, try link(copy, status, as: name) { return (object, name) }
+        _ = try self.copy(
+            file.raw, of: copy.address, to: staging, name, mode: 0o444, allowingReflink: true)
+        let written = try fileSystem.open(staging, name, .reading, mode: 0)
+        try sync(written.raw)
+        return (object, name)
+    }
+
+    private func openCopy(_ copy: ObjectCopy) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            let file = try fileSystem.openBeneath(directories.root.raw, copy.path, .reading)
+            guard try fileSystem.status(file.raw).kind == .regular else { return nil }
+            return file
+        } catch {
+            guard error.code == .notFound || error.isNotDirectory else { throw error }
+            return nil
+        }
+    }
+
+    /// - Returns: `false` where no link can be had, or another file stands there by now.
+    private func link(
+        _ copy: ObjectCopy, _ status: FileStatus, as name: String
+    ) throws(StoreError) -> Bool {
+        let staging = directories.staging.raw
+        do throws(StoreError) {
+            try fileSystem.link(directories.root.raw, copy.path, to: staging, name)
+        } catch {
+            // EXDEV, EPERM, EMLINK (link(2)); or the copy is gone.
+            return false
+        }
+        guard try fileSystem.status(staging, name)?.isSameFile(as: status) == true else {
+            try fileSystem.removeIfPresent(staging, name)
+            return false
+        }
+        if status.mode != 0o444 { try fileSystem.setMode(staging, name, 0o444) }
+        return true
+    }
+
+    /// Puts a staged file in an object's place; what stands there goes to quarantine first.
+    private func install(
+        _ address: ObjectID, from name: String, _ checker: inout ObjectChecker
+    ) throws(StoreError) {
+        let path = StoreLayout.objectPath(address)
+        guard try objects.quarantineUnlessSound(address, checker: &checker) else {
+            return try fileSystem.removeIfPresent(directories.staging.raw, name)
+        }
+        try objects.makeShard(of: address)
+        try fileSystem.rename(
+            directories.staging.raw, name, to: directories.objects.raw, path)
+    }
+
+    // MARK: What is about to be deleted
+
+    /// Makes an object again from a file that is about to lose its last name, if it has the last sound bytes of
+    /// something that a version names.
+    ///
+    /// - Parameter path: where the file stands, inside the store.
+    package func keepIfLast(_ path: String) throws(StoreError) {
+        guard
+            let file = try openCopy(ObjectCopy(address: .zero, path: path))
+        else { return }
+        var checker = try ObjectChecker()
+        let address: ObjectID
+        do throws(StoreError) {
+            address = try checker.hash(file.raw, fileSystem).address
+        } catch {
+            // What cannot be read is no copy of anything.
+            guard error.code == .io else { throw error }
+            return
+        }
+        let isNamed = try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                (try index.object(address, connection)?.references ?? 0) > 0
+            }
+        }
+        guard isNamed, try !objects.isSound(address, checker: &checker) else { return }
+        _ = try salvage([ObjectCopy(address: address, path: path)])
+    }
+
+    /// Removes a tree below `versions/`, or what a writer has staged, and keeps what it has of the last copies of
+    /// objects that versions name.
+    ///
+    /// A file with another link is not the last of its bytes: only files of one link are looked at.
+    /// - Parameter parent: the name of a directory of the store.
+    package func removeTreeKeepingContent(
+        in parent: String, _ name: String
+    ) throws(StoreError) {
+        let directory = try fileSystem.open(directories.root.raw, parent, .directory, mode: 0)
+        try fileSystem.removeTree(directory.raw, name) {
+            (directory, entry, path) throws(StoreError) in
+            guard let status = try self.fileSystem.status(directory, entry),
+                status.kind == .regular, status.linkCount < 2, status.byteCount > 0
+            else { return }
+            try self.keepIfLast("\(parent)/\(path)")
+        }
+    }
+
+    /// Whether another name can be given to an object's file here: tried, since no file system tells.
+    package func canLink(_ address: ObjectID) throws(StoreError) -> Bool {
+        let name = "\(Self.copyPrefix)\(try randomToken())"
+        do throws(StoreError) {
+            try fileSystem.link(
+                directories.objects.raw, StoreLayout.objectPath(address),
+                to: directories.staging.raw, name)
+        } catch {
+            // EPERM, EXDEV (link(2)); or nothing can be written here at all.
+            return false
+        }
+        try fileSystem.removeIfPresent(directories.staging.raw, name)
+        return true
+    }
+
+    /// Removes copies that a repair which was killed has left; the caller excludes other repairs.
+    func sweepCopies() throws(StoreError) {
+        var copies: [String] = []
+        try fileSystem.list(directories.staging.raw) { (entry, kind) throws(StoreError) in
+            let name = String(cString: entry)
+            if name.hasPrefix(Self.copyPrefix), kind != .directory { copies.append(name) }
+            return true
+        }
+        for name in copies { try fileSystem.removeIfPresent(directories.staging.raw, name) }
+    }
+
+    static let copyPrefix = ".restored-"
+}

@@ -1,0 +1,59 @@
+// Who names what, asked for by the name of a version or by addresses.
+
+extension Store {
+    /// The registered versions whose manifest is not there, by name: something else speaks of them.
+    package func versionsWithoutManifest() throws(StoreError) -> [String] {
+        let manifests = Set(try manifestNames())
+        let suspects = try versionRows().map(\.row.name).filter { !manifests.contains($0) }
+        guard !suspects.isEmpty else { return [] }
+        // One that is retired just now loses its manifest before its row.
+        try waitForWriters()
+        var lacking: [String] = []
+        for name in suspects.sorted() where try versionRow(name) != nil {
+            let manifest = StoreLayout.manifest(name)
+            if try fileSystem.status(directories.manifests.raw, manifest) == nil {
+                lacking.append(name)
+            }
+        }
+        return lacking
+    }
+
+    /// What a version names, as the index knows it.
+    package func references(of name: String) throws(StoreError) -> [Reference] {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                guard let row = try index.version(name, connection) else { return [] }
+                return try index.references(of: row.id, connection)
+            }
+        }
+    }
+
+    /// Those of the addresses that no registered version names.
+    package func unnamed(_ addresses: Set<ObjectID>) throws(StoreError) -> [ObjectID] {
+        guard !addresses.isEmpty else { return [] }
+        return try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                var result: [ObjectID] = []
+                for address in addresses.sorted()
+                where (try index.object(address, connection)?.references ?? 0) == 0 {
+                    result.append(address)
+                }
+                return result
+            }
+        }
+    }
+
+    /// The sizes of objects, as the index knows them.
+    package func sizes(of addresses: Set<ObjectID>) throws(StoreError) -> [Reference] {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                var result: [Reference] = []
+                for address in addresses.sorted() {
+                    guard let row = try index.object(address, connection) else { continue }
+                    result.append(Reference(address: address, byteCount: row.byteCount))
+                }
+                return result
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import CASStore
+
+// Trees against their manifests, and those that are nobody's.
+
+extension VersionStore {
+    /// Compares every tree with its manifest, and finds those that are nobody's.
+    func checkTrees(
+        _ names: [String], _ parsed: [String: Manifest], _ sound: SoundInodes, repairing: Bool,
+        _ report: inout CheckReport
+    ) throws(StoreError) {
+        let trees = try treeNames()
+        // After the trees: a writer has its lease before it begins with one, and as long as it has one.
+        let hasHidden = trees.contains { $0.name.hasPrefix(".") }
+        let running = hasHidden ? Set(try store.leases().running) : []
+        // Those without a manifest have a finding of their own.
+        let registered = Set(
+            names + report.findings.filter { $0.kind == .missingManifest }.compactMap(\.version))
+        for (name, kind) in trees {
+            guard var finding = try judgeTree(name, kind, registered, running) else {
+                if kind == .directory, !name.hasPrefix(".") {
+                    try checkTree(name, parsed[name], sound, repairing: repairing, &report)
+                }
+                continue
+            }
+            if repairing { finding.isRepaired = try removeStray(name, kind) }
+            report.findings.append(finding)
+        }
+    }
+
+    /// What is wrong with an entry of `versions/` as such; `nil` if it is a version's tree, or
+    /// somebody works on it.
+    private func judgeTree(
+        _ name: String, _ kind: FileStatus.Kind, _ registered: Set<String>, _ running: Set<String>
+    ) throws(StoreError) -> Finding? {
+        let path = "versions/\(printable(name))"
+        if name.hasPrefix(".") {
+            if running.contains(where: { name.hasSuffix(".\($0)") }) { return nil }
+            if kind == .directory, try isBeingRemoved(name) { return nil }
+            // Its writer has ended since, and has taken it away or shown it.
+            if try fileSystem.status(directories.versions.raw, name) == nil { return nil }
+            return Finding(
+                .leftover, path: path, "a tree that was being built or removed was left")
+        }
+        if kind != .directory {
+            return Finding(.strayTree, path: path, "something stands there that is no tree")
+        }
+        let row = isName(name) ? try store.versionRow(name) : nil
+        if let row, !row.isComplete, try lifecycleIfReadable()?.current != name {
+            // An add shows the tree before it has committed that the version is complete.
+            try store.waitForWriters()
+            guard try store.versionRow(name)?.isComplete == false, try isMaterialized(name) else {
+                return nil
+            }
+            return Finding(
+                .strayTree, version: name, path: path,
+                "version \(name) is incomplete and still has a tree, in which nothing is right that is not an object"
+            )
+        }
+        // A writer publishes its manifest before its tree.
+        if registered.contains(name) || row != nil { return nil }
+        if try hasManifest(name) { return nil }
+        // One that is retired just now loses its tree before its manifest.
+        if try fileSystem.status(directories.versions.raw, name) == nil { return nil }
+        return Finding(
+            .strayTree, path: path,
+            "the tree \(printable(name)) belongs to no registered version")
+    }
+
+    func isName(_ name: String) -> Bool {
+        // Only asked whether it is one; why not does not matter.
+        (try? VersionName(name)) != nil
+    }
+
+    private func hasManifest(_ name: String) throws(StoreError) -> Bool {
+        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name)) != nil
+    }
+
+    /// - Returns: whether it is gone; a tree that a writer has taken for its own meanwhile stays.
+    private func removeStray(_ name: String, _ kind: FileStatus.Kind) throws(StoreError) -> Bool {
+        let versions = directories.versions.raw
+        if name.hasPrefix(".") {
+            try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
+            return true
+        }
+        let token = try randomToken()
+        if kind != .directory {
+            try fileSystem.renameIfPresent(
+                versions, name, to: directories.quarantine.raw, "stray-\(token)")
+            return true
+        }
+        let hidden = ".stray.\(token)"
+        // Locked, so that another check does not take it for a leftover.
+        guard let tree = try fileSystem.openIfPresent(versions, name, .directory) else {
+            return true
+        }
+        _ = try fileSystem.lock(tree.raw, exclusive: true, waiting: true)
+        defer { fileSystem.unlock(tree.raw) }
+        try fileSystem.renameIfPresent(versions, name, to: versions, hidden)
+        try store.waitForWriters()
+        let isIncomplete = isName(name) ? try store.versionRow(name)?.isComplete == false : false
+        if try hasManifest(name), !isIncomplete {
+            do throws(StoreError) {
+                try fileSystem.renameNew(versions, hidden, to: versions, name)
+                return false
+            } catch {
+                // Its writer has put its own there.
+                guard error.isExisting || error.code == .notFound else { throw error }
+            }
+        }
+        try store.removeTreeKeepingContent(in: StoreLayout.versions, hidden)
+        return true
+    }
+
+    private func checkTree(
+        _ name: String, _ parsed: Manifest?, _ sound: SoundInodes, repairing: Bool,
+        _ report: inout CheckReport
+    ) throws(StoreError) {
+        guard let manifest = try shownManifest(of: name, parsed) else { return }
+        var found = try TreeCheck(store: store, manifest: manifest, sound: sound).run()
+        report.checkedTrees += 1
+        if !found.isEmpty, let now = try shownManifest(of: name, nil) {
+            // The manifest may have been replaced since it was read, and the tree with it.
+            found = try TreeCheck(store: store, manifest: now, sound: SoundInodes()).run()
+        }
+        // Retired meanwhile: the tree went first, and nothing is wrong.
+        guard !found.isEmpty, try store.versionRow(name) != nil else { return }
+        if repairing, let now = try shownManifest(of: name, nil) {
+            try rebuildTree(of: now)
+            for position in found.indices { found[position].isRepaired = true }
+        }
+        report.findings += found
+    }
+
+    /// What the tree of a version is to show: its manifest; of an incomplete version, what is there of it.
+    private func shownManifest(
+        of name: String, _ parsed: Manifest?
+    ) throws(StoreError) -> Manifest? {
+        let readAgain = parsed == nil ? try readable(name) : nil
+        guard let manifest = parsed ?? readAgain, let row = try store.versionRow(name) else {
+            return nil
+        }
+        if row.isComplete { return manifest }
+        var lacking = Set(try store.missingObjects(of: name)?.map(\.address) ?? [])
+        for record in manifest.records
+        where record.byteCount > 0 && !lacking.contains(record.address) {
+            if try !store.contains(record.address) { lacking.insert(record.address) }
+        }
+        return try manifest.without(lacking)
+    }
+
+    private func treeNames() throws(StoreError) -> [(name: String, kind: FileStatus.Kind)] {
+        var names: [(name: String, kind: FileStatus.Kind)] = []
+        let versions = directories.versions.raw
+        try fileSystem.list(versions) { (entry, _) throws(StoreError) in
+            guard let status = try fileSystem.status(versions, entry) else { return true }
+            names.append((String(cString: entry), status.kind))
+            return true
+        }
+        return names.sorted { $0.name < $1.name }
+    }
+}

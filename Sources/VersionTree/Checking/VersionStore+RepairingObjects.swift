@@ -1,0 +1,110 @@
+import CASStore
+
+// What is lost is made again from its copies, before anything is taken away.
+
+extension VersionStore {
+    /// Objects that a manifest names, by address.
+    static let lostKinds: Set<Finding.Kind> = [.damagedObject, .missingObject, .notAFile]
+
+    /// Makes lost objects again from their copies, then repairs what is left.
+    ///
+    /// Trees are left alone: what is wrong in them is found when they are compared with their manifests, and by then
+    /// all that is right in them and needed is an object.
+    func repairObjects(_ confirmed: [ConfirmedFinding]) throws(StoreError) -> [Finding] {
+        let copies = try copiesOfLost(confirmed.map(\.finding))
+        let made = try store.salvage(copies)
+        let origins = Dictionary(
+            copies.filter { made.contains($0.address) }.map { ($0.address, $0.path) },
+            uniquingKeysWith: { first, _ in first })
+        var (findings, _) = try store.repairObjects(confirmed)
+        for position in findings.indices {
+            guard Self.lostKinds.contains(findings[position].kind),
+                let path = findings[position].object.flatMap({ origins[$0] })
+            else { continue }
+            findings[position].isRepaired = true
+            findings[position].message =
+                confirmed[position].finding.message
+                + "; it was made again from \(printable(path))"
+        }
+        return findings
+    }
+
+    /// Copies of what is damaged or missing and named by a version, and of what incomplete versions lack.
+    func copiesOfLost(_ findings: [Finding]) throws(StoreError) -> [ObjectCopy] {
+        var lost: [Reference] = []
+        for version in try incompleteVersions() {
+            for one in try store.missingObjects(of: version) ?? [] {
+                lost.append(Reference(address: one.address, byteCount: one.byteCount))
+            }
+        }
+        let damaged = Set(
+            findings.filter { Self.lostKinds.contains($0.kind) }.compactMap(\.object))
+        if !damaged.isEmpty {
+            lost += try store.sizes(of: damaged)
+            // The index may have been made again from damaged files: what manifests promise counts as well.
+            for name in try store.manifestNames() {
+                guard isName(name), let manifest = try readable(name) else { continue }
+                let references = manifest.references
+                for position in 0..<references.count
+                where damaged.contains(references[position].address) {
+                    lost.append(references[position])
+                }
+            }
+        }
+        return try store.findCopies(of: lost)
+    }
+
+    /// The registered versions that lack objects, whoever needs them.
+    func incompleteVersions() throws(StoreError) -> [String] {
+        try store.versionRows().filter { !$0.row.isComplete }.map(\.row.name)
+    }
+
+    // MARK: Manifests
+
+    /// Finds versions whose manifest is gone, and those whose manifest was made again from a tree.
+    func checkLostManifests(repairing: Bool) throws(StoreError) -> [Finding] {
+        var findings: [Finding] = []
+        for name in try versionsToRecover() {
+            let hasTree = try isMaterialized(name)
+            let isRegistered = try store.versionRow(name) != nil
+            let finding = Finding(
+                .missingManifest, version: name,
+                path: hasTree ? "versions/\(name)" : "manifests/\(name).json",
+                isRegistered
+                    ? "version \(name) is registered and its manifest is not there; nothing that it names is collected"
+                    : "the tree \(name) shows content that no version names, and there is no manifest of it"
+            )
+            findings.append(repairing && hasTree ? try recovering(finding) : finding)
+        }
+        for row in try store.versionRows().map(\.row)
+        where row.isRecovered && !findings.contains(where: { $0.version == row.name }) {
+            findings.append(Self.recovered(row.name))
+        }
+        return findings
+    }
+
+    private static func recovered(_ name: String) -> Finding {
+        Finding(
+            .recoveredManifest, version: name, path: "manifests/\(name).json",
+            "the manifest of version \(name) was made again from its tree, and may lack what that did not show; "
+                + "add or pull the version again")
+    }
+
+    /// Makes the manifest again that a finding misses.
+    func recovering(_ finding: Finding) throws(StoreError) -> Finding {
+        guard let name = finding.version else { return finding }
+        var finding = finding
+        switch try recoverManifest(of: name) {
+        case .whole:
+            finding.isRepaired = true
+            finding.message +=
+                "; it was made again from the tree, without labels and fields of others if it had any"
+        case .partial:
+            finding.message +=
+                "; it was made again from the tree, and the version counts as incomplete until it is added "
+                + "or pulled again"
+        case .none: break
+        }
+        return finding
+    }
+}
