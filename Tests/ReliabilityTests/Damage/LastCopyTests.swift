@@ -20,45 +20,47 @@ import VersionTree
         var repairs = false
         /// The version that the verb is asked to retire.
         var retires: String?
-        var run: @Sendable (Victim) throws -> Void
+        var run: @Sendable (Victim, any FileSystem) throws -> Void
     }
 
     static let verbs: [Verb] = [
-        Verb(testDescription: "repair", repairs: true) { _ = try repair($0) },
-        Verb(testDescription: "a deep repair", repairs: true) { _ = try repair($0, isDeep: true) },
-        Verb(testDescription: "a collection") { try $0.place.open().collect() },
-        Verb(testDescription: "an add") { victim in
+        Verb(testDescription: "repair", repairs: true) { _ = try repair($0, $1) },
+        Verb(testDescription: "a deep repair", repairs: true) { _ = try repair($0, $1, isDeep: true) },
+        Verb(testDescription: "a collection") { try $0.place.open(on: $1).collect() },
+        Verb(testDescription: "an add") { victim, disk in
             let source = victim.place.beside + "/source-4"
             try writeTree(source, ["index.html": "four", "lib/a.js": "shared"])
-            _ = try victim.place.open().add(directory: source, version: "4")
+            _ = try victim.place.open(on: disk).add(directory: source, version: "4")
         },
-        Verb(testDescription: "adding what is there again") { victim in
-            try victim.place.add("0", to: victim.place.open())
+        Verb(testDescription: "adding what is there again") { victim, disk in
+            try victim.place.add("0", to: victim.place.open(on: disk))
         },
         Verb(testDescription: "retiring another version", retires: "2") {
-            try $0.place.open().retire("2")
-            _ = try $0.place.open().collect()
+            try $0.place.open(on: $1).retire("2")
+            _ = try $0.place.open(on: $1).collect()
         },
-        Verb(testDescription: "a switch") { try $0.place.open().activate("2") },
-        Verb(testDescription: "a start") { _ = try $0.place.open().boot() },
-        Verb(testDescription: "a checkout") { victim in
-            _ = try victim.place.open().checkout(
+        Verb(testDescription: "a switch") { try $0.place.open(on: $1).activate("2") },
+        Verb(testDescription: "a start") { _ = try $0.place.open(on: $1).boot() },
+        Verb(testDescription: "a checkout") { victim, disk in
+            _ = try victim.place.open(on: disk).checkout(
                 "1", to: victim.place.beside + "/checked-out", mode: .copy)
         },
-        Verb(testDescription: "repair, collection, repair", repairs: true) { victim in
-            _ = try? repair(victim)
-            _ = try? victim.place.open().collect()
-            _ = try repair(victim)
+        Verb(testDescription: "repair, collection, repair", repairs: true) { victim, disk in
+            _ = try? repair(victim, disk)
+            _ = try? victim.place.open(on: disk).collect()
+            _ = try repair(victim, disk)
         },
-        Verb(testDescription: "collection, repair, collection") { victim in
-            _ = try? victim.place.open().collect()
-            _ = try? repair(victim)
-            try victim.place.open().collect()
+        Verb(testDescription: "collection, repair, collection") { victim, disk in
+            _ = try? victim.place.open(on: disk).collect()
+            _ = try? repair(victim, disk)
+            try victim.place.open(on: disk).collect()
         },
     ]
 
-    private static func repair(_ victim: Victim, isDeep: Bool = false) throws -> CheckReport {
-        try victim.place.open().repair(CheckOptions(isDeep: isDeep)) { _ in true }
+    private static func repair(
+        _ victim: Victim, _ disk: any FileSystem, isDeep: Bool = false
+    ) throws -> CheckReport {
+        try victim.place.open(on: disk).repair(CheckOptions(isDeep: isDeep)) { _ in true }
     }
 
     /// Where an object cannot stand whatever is tried: a link of somebody's is in place of its shard.
@@ -101,33 +103,72 @@ import VersionTree
     // MARK: What must hold
 
     private func hold(_ tamperings: [Tampering], _ verb: Verb) throws {
+        for problem in try Self.problems(tamperings, verb) { Issue.record("\(problem)") }
+    }
+
+    /// What of the promise does not hold.
+    private static func problems(
+        _ tamperings: [Tampering], _ verb: Verb, on disk: any FileSystem = POSIXFileSystem()
+    ) throws -> [String] {
         let victim = try Victim()
-        let needed = try Self.needed(besides: verb.retires)
+        let needed = try needed(besides: verb.retires)
         for tampering in tamperings {
             // What one has taken away the other need not find.
             do { try tampering.act(victim) } catch { continue }
         }
         let before = try contents(below: victim.place.store).intersection(needed.keys)
         var refusal: String?
-        do { try verb.run(victim) } catch let error as StoreError { refusal = error.message }
+        do { try verb.run(victim, disk) } catch let error as StoreError { refusal = error.message }
         let after = try contents(below: victim.place.store)
         let what = tamperings.map(\.testDescription).joined(separator: ", and ")
+        var problems: [String] = []
         let gone = before.subtracting(after).compactMap { needed[$0] }.sorted()
-        #expect(
-            gone.isEmpty,
-            "\(verb.testDescription) deleted the last copy of \(gone) after somebody \(what); \(refusal ?? "done")"
-        )
-        guard verb.repairs, refusal == nil, !tamperings.contains(where: Self.blocksObjects) else {
-            return
+        if !gone.isEmpty {
+            problems.append(
+                "\(verb.testDescription) deleted the last copy of \(gone) after somebody \(what); "
+                    + (refusal ?? "done"))
+        }
+        guard verb.repairs, refusal == nil, !tamperings.contains(where: blocksObjects) else {
+            return problems
         }
         let store = try victim.place.open().store
-        for address in before {
-            let bytes = try? store.read(address, limit: 1 << 20)
-            #expect(
-                bytes != nil,
-                "after \(verb.testDescription), \(needed[address] ?? "") is no object; somebody \(what)"
-            )
+        for address in before where (try? store.read(address, limit: 1 << 20)) == nil {
+            problems.append(
+                "after \(verb.testDescription), \(needed[address] ?? "") is no object; somebody \(what)")
         }
+        return problems
+    }
+
+    // MARK: The suite, tested
+
+    /// An engine that does not see what it should look for.
+    struct Blindness: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var verb: String
+        var hides: @Sendable (String) -> Bool
+    }
+
+    static let blindnesses = [
+        Blindness(testDescription: "a repair that forgets trees", verb: "repair") {
+            $0.hasPrefix("versions/")
+        },
+        Blindness(
+            testDescription: "a collection that trusts the list of manifests", verb: "a collection"
+        ) { ["1", "lifecycle.json"].contains($0) },
+        Blindness(
+            testDescription: "a collection that empties quarantine unseen",
+            verb: "repair, collection, repair"
+        ) { $0.hasPrefix("quarantine/") || $0.hasPrefix("versions/") },
+    ]
+
+    @Test("is seen to go, under", arguments: blindnesses)
+    func isSeen(_ blindness: Blindness) throws {
+        let verb = try #require(Self.verbs.first { $0.testDescription == blindness.verb })
+        let disk = BlindDisk(base: POSIXFileSystem(), hides: blindness.hides)
+        let isSeen = try TamperingTests.tamperings.contains {
+            try !Self.problems([$0], verb, on: disk).isEmpty
+        }
+        #expect(isSeen, "nothing was lost under \(blindness)")
     }
 
     /// What versions need, by address: also the current one's.
@@ -139,5 +180,24 @@ import VersionTree
             }
         }
         return needed
+    }
+}
+
+/// A disk some of whose files are not there for who looks from a directory by certain names.
+private struct BlindDisk: FileSystemWrapper {
+    let base: any FileSystem
+    let hides: @Sendable (String) -> Bool
+
+    func openBeneath(
+        _ directory: Int32, _ path: String, _ access: Access
+    ) throws(StoreError) -> Descriptor {
+        if hides(path) { throw StoreError(.notFound, "hidden") }
+        return try base.openBeneath(directory, path, access)
+    }
+
+    func status(
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> FileStatus? {
+        hides(String(cString: path)) ? nil : try base.status(directory, path)
     }
 }
