@@ -56,4 +56,25 @@ extension Store {
             }
         }
     }
+
+    /// Objects that no registered version names and no retired one has left: of a version that was lost without a trace
+    /// they may be the content.
+    package func objectsOfNobody() throws(StoreError) -> [Reference] {
+        try index { (index) throws(StoreError) in
+            try index.read { (connection) throws(StoreError) in
+                let origins = try index.garbageOrigins(connection)
+                var result: [Reference] = []
+                var after: Int64 = 0
+                while true {
+                    let batch = try index.garbage(after: after, limit: 4096, connection)
+                    guard let last = batch.last else { return result }
+                    after = last.id
+                    for row in batch
+                    where row.isPresent && !origins.contains(where: { $0.edges.contains(row.id) }) {
+                        result.append(Reference(address: row.address, byteCount: row.byteCount))
+                    }
+                }
+            }
+        }
+    }
 }

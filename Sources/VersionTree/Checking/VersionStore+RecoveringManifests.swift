@@ -17,7 +17,8 @@ extension VersionStore {
     ///
     /// It counts as whole only if its content is that which the index knows; or, where only routes are lost, the number
     /// and the sizes of its files are. Else the version is registered as incomplete: it is shown while it is current, and
-    /// never activated, published or checked out until it is added or pulled again. What it named besides stays named.
+    /// never activated, published or checked out until it is added or pulled again. What it named besides stays named; where the
+    /// index does not know that, all that nobody names and no retired version has left.
     func recoverManifest(of name: String) throws(StoreError) -> Recovery {
         guard isName(name) else { return .none }
         let files = try TreeReading(versions: self).files(of: name)
@@ -62,7 +63,9 @@ extension VersionStore {
                 byteCount: $0.byteCount, isExecutable: $0.isExecutable)
         }
         let shown = Set(entries.map(\.address))
-        let rest = (named ?? []).filter { !shown.contains($0.address) }
+        // Of a version that nobody knows, content that nobody knows may be a part that its tree does not show.
+        let known = if let named { named } else { try store.objectsOfNobody() }
+        let rest = known.filter { !shown.contains($0.address) }
         let (ordinal, time) =
             if let row { (row.ordinal, row.createdAt) } else {
                 (try store.nextOrdinal(), try treeTime(of: name))

@@ -91,7 +91,7 @@ struct Facts: Equatable, Sendable {
 }
 
 /// The addresses of all that can be read below a directory, whatever it is called.
-func contents(below root: String) throws -> Set<ObjectID> {
+func contentsBelow(_ root: String) throws -> Set<ObjectID> {
     var found: Set<ObjectID> = []
     var hasher = try ObjectHasher()
     guard let walk = FileManager.default.enumerator(atPath: root) else { return [] }

@@ -164,7 +164,7 @@ struct PromiseCheck {
         let needed = try Set(
             facts.versions.keys.flatMap { Place.contents[$0]?.values.map { $0 } ?? [] }
                 .filter { !$0.isEmpty }.map { try address(of: $0) })
-        let copies = try contents(below: place.store).intersection(needed)
+        let copies = try contentsBelow(place.store).intersection(needed)
         try store.collect()
         // A repair mends what no collection does; it may find nothing but leftovers.
         let repaired = try store.check(repairing: true).findings
@@ -175,7 +175,7 @@ struct PromiseCheck {
         let left = try store.check(CheckOptions(isDeep: true)).findings
         if !left.isEmpty { problems.append("I8: left \(left.map(\.message))") }
         try store.collect()
-        let gone = try copies.subtracting(contents(below: place.store))
+        let gone = try copies.subtracting(contentsBelow(place.store))
         if !gone.isEmpty { problems.append("I12: the last copies of \(gone) are gone") }
         return problems
     }

@@ -25,7 +25,9 @@ import VersionTree
 
     static let verbs: [Verb] = [
         Verb(testDescription: "repair", repairs: true) { _ = try repair($0, $1) },
-        Verb(testDescription: "a deep repair", repairs: true) { _ = try repair($0, $1, isDeep: true) },
+        Verb(testDescription: "a deep repair", repairs: true) {
+            _ = try repair($0, $1, isDeep: true)
+        },
         Verb(testDescription: "a collection") { try $0.place.open(on: $1).collect() },
         Verb(testDescription: "an add") { victim, disk in
             let source = victim.place.beside + "/source-4"
@@ -116,10 +118,10 @@ import VersionTree
             // What one has taken away the other need not find.
             do { try tampering.act(victim) } catch { continue }
         }
-        let before = try contents(below: victim.place.store).intersection(needed.keys)
+        let before = try contentsBelow(victim.place.store).intersection(needed.keys)
         var refusal: String?
         do { try verb.run(victim, disk) } catch let error as StoreError { refusal = error.message }
-        let after = try contents(below: victim.place.store)
+        let after = try contentsBelow(victim.place.store)
         let what = tamperings.map(\.testDescription).joined(separator: ", and ")
         var problems: [String] = []
         let gone = before.subtracting(after).compactMap { needed[$0] }.sorted()
@@ -134,7 +136,8 @@ import VersionTree
         let store = try victim.place.open().store
         for address in before where (try? store.read(address, limit: 1 << 20)) == nil {
             problems.append(
-                "after \(verb.testDescription), \(needed[address] ?? "") is no object; somebody \(what)")
+                "after \(verb.testDescription), \(needed[address] ?? "") is no object; somebody \(what)"
+            )
         }
         return problems
     }
