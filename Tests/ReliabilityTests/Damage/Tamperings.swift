@@ -62,6 +62,13 @@ extension TamperingTests {
             return path(name + (executable ? ".x" : ""))
         }
 
+        /// A file outside of the store, where a second damage that follows a link harms nobody.
+        func stranger() throws -> String {
+            let path = place.beside + "/stranger"
+            try Damage.overwriteOrCreate(path, with: Array("somebody's".utf8))
+            return path
+        }
+
         /// Adds all versions again.
         func heal() throws {
             let versions = try place.open()
@@ -102,7 +109,7 @@ extension TamperingTests {
         ofObject("makes an object longer", .damagedObject) { try Damage.extend($1, by: [10]) },
         ofObject("deletes an object", .missingObject) { try Damage.replace($1, by: .nothing) },
         ofObject("puts a symbolic link in place of an object", .notAFile) {
-            try Damage.replace($1, by: .symbolicLink("/etc/passwd"))
+            try Damage.replace($1, by: .symbolicLink($0.stranger()))
         },
         ofObject("puts a link to the right bytes in place of an object", .notAFile) {
             try Damage.replace($1, by: .symbolicLink($0.path("versions/1/index.html")))
@@ -319,7 +326,7 @@ extension TamperingTests {
         + [
             ("deletes the link current", Damage.Stranger.nothing),
             ("lets current dangle", .symbolicLink("versions/9")),
-            ("lets current lead outside", .symbolicLink("/etc")),
+            ("lets current lead outside", .symbolicLink("../..")),
             ("puts an empty directory in place of current", .directory),
             ("puts a file in place of current", .emptyFile),
         ].map { name, stranger in
@@ -337,7 +344,7 @@ extension TamperingTests {
             mkdir($0.path("leases/4711-0123456789abcdee"), 0o755)
         },
         Tampering("leaves a link among the leases", .strayFile, stays: [.strayFile]) {
-            symlink("/etc/passwd", $0.path("leases/4711-0123456789abcded"))
+            symlink(try $0.stranger(), $0.path("leases/4711-0123456789abcded"))
         },
     ]
 
