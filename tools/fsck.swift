@@ -16,7 +16,7 @@ enum CheckingProgram {
                 castree-fsck repair /srv/app-store --from https://example.org/app
                 castree-fsck gc --dry-run /srv/app-store
             """,
-        options: [.json, .quiet, .bytes],
+        options: [.wait, .json, .quiet, .bytes],
         commands: (Command.checks(fetching: FetchingProgram.objectSource) + [
             .collect(from: .operand), .usage(from: .operand),
         ])

@@ -15,15 +15,18 @@ extension Store {
     ) throws(StoreError) -> (store: Store, isNew: Bool) {
         let working = POSIXFileSystem.workingDirectory
         try makeParents(of: path, fileSystem)
-        try fileSystem.makeDirectoryIfAbsent(working, path)
+        // Who may look into the store at all is its maker's choice.
+        try fileSystem.makeDirectoryIfAbsent(working, path, cutByUmask: true)
         if let there = try fileSystem.status(working, path), there.kind == .regular {
             throw StoreError(
                 .storeExists, "\(printable(path)) is a file; give an empty or new directory")
         }
         let root = try openRoot(path, fileSystem)
+        let outside = fileSystem
+        let fileSystem = try OwnersFileSystem.around(outside, root: root.raw, of: path)
         if try fileSystem.status(root.raw, StoreLayout.format) != nil {
             let store = try open(
-                path, options: options, manifests: manifests, fileSystem: fileSystem)
+                path, options: options, manifests: manifests, fileSystem: outside)
             // Whoever made it may have been killed before its names were durable.
             try store.sync(root.raw)
             try store.syncParent(of: path)
@@ -70,6 +73,7 @@ extension Store {
         fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) -> Store {
         let root = try openRoot(path, fileSystem)
+        let fileSystem = try OwnersFileSystem.around(fileSystem, root: root.raw, of: path)
         try checkFormat(root.raw, path, fileSystem)
         return Store(
             path: path, options: options, fileSystem: fileSystem,
@@ -129,7 +133,8 @@ extension Store {
         for component in path.split(separator: "/").dropLast() {
             prefix += prefix.isEmpty || prefix.hasSuffix("/") ? component : "/" + component
             do throws(StoreError) {
-                try fileSystem.makeDirectoryIfAbsent(POSIXFileSystem.workingDirectory, prefix)
+                try fileSystem.makeDirectoryIfAbsent(
+                    POSIXFileSystem.workingDirectory, prefix, cutByUmask: true)
             } catch {
                 // An existing directory in which we may not write answers EACCES or EROFS.
                 let status = try fileSystem.status(POSIXFileSystem.workingDirectory, prefix)

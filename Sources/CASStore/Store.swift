@@ -51,7 +51,7 @@ public final class Store: Sendable {
         let outcome: Result<R, StoreError> = indexLock.withLock { index in
             let index = index
             do throws(StoreError) { return .success(try body(index)) } catch {
-                return .failure(noteFailure(error))
+                return .failure(explained(noteFailure(error)))
             }
         }
         return try outcome.get()

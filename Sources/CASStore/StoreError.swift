@@ -66,6 +66,8 @@ extension StoreError.Code {
     public static let missingObject = Self("missingObject")
     /// The disk or a quota is full.
     public static let outOfSpace = Self("outOfSpace")
+    /// The store belongs to another user.
+    public static let notOwner = Self("notOwner")
     /// Permission is missing.
     public static let permission = Self("permission")
     /// The file system is read-only.
@@ -76,8 +78,10 @@ extension StoreError.Code {
     public static let writesRefused = Self("writesRefused")
     /// The index cannot be used and could not be rebuilt.
     public static let index = Self("index")
-    /// Another process held the index or a lock for too long.
+    /// Another process is at this very piece of work, or undoes it over and over.
     public static let busy = Self("busy")
+    /// Another process has had a lock of the store for longer than `StoreOptions.waitLimit`.
+    public static let locked = Self("locked")
     /// Something is over a stated limit.
     public static let tooLarge = Self("tooLarge")
     /// The system or a library here cannot do this.

@@ -9,19 +9,25 @@ public struct StoreOptions: Sendable {
     ///
     /// `nil`: one per cent, between 1 and 64 MiB.
     public var reservedByteCount: Int64?
+    /// How long to wait for another process that has a lock of the store; then `.locked`.
+    ///
+    /// After two seconds a notice says for whom.
+    public var waitLimit: Duration
     /// Where to say what was done without being asked, such as rebuilding the index.
     public var notice: @Sendable (String) -> Void
     /// Asked now and then during long work; `true` stops it with `.interrupted`.
     public var isInterrupted: @Sendable () -> Bool
 
-    /// Durable, with the default reserve, silent, never interrupted.
+    /// Durable, with the default reserve, waiting for ten minutes, silent, never interrupted.
     public init(
         isDurable: Bool = true, reservedByteCount: Int64? = nil,
+        waitLimit: Duration = .seconds(600),
         notice: @escaping @Sendable (String) -> Void = { _ in },
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) {
         self.isDurable = isDurable
         self.reservedByteCount = reservedByteCount
+        self.waitLimit = waitLimit
         self.notice = notice
         self.isInterrupted = isInterrupted
     }

@@ -20,11 +20,19 @@
 #endif
 
 #ifdef __linux__
+#include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/openat2.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 
+// capget(2): whether CAP_CHOWN is effective; a kernel that does not tell lets fchown(2) answer.
+static inline int castree_may_chown(void) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2] = {{0}};
+    if (syscall(SYS_capget, &header, data) != 0) return 1;
+    return (data[0].effective >> CAP_CHOWN) & 1;
+}
 // syncfs(2), declared by the C library for _GNU_SOURCE only.
 extern int syncfs(int fd);
 // syncfs(2): all data and metadata of the file system that holds fd.
@@ -66,6 +74,7 @@ static inline int64_t castree_ctime_ns(const struct stat *s) {
 #include <sys/random.h>
 // Darwin has no syncfs(2); callers sync file by file instead.
 static inline int castree_syncfs(int fd) { (void)fd; errno = ENOSYS; return -1; }
+static inline int castree_may_chown(void) { return 1; }
 static inline int castree_clone(int target, int source) {
     (void)target; (void)source; errno = ENOTSUP; return -1;
 }

@@ -20,6 +20,8 @@ public struct ExitStatus: RawRepresentable, Hashable, Sendable {
     public static let notFound = ExitStatus(rawValue: 3)
     /// What came is an older copy of what was seen before: a cache or mirror is behind.
     public static let olderCopy = ExitStatus(rawValue: 21)
+    /// Another process has had the store for longer than was to be waited.
+    public static let busy = ExitStatus(rawValue: 24)
     /// SIGINT or SIGTERM ended the work.
     public static let interrupted = ExitStatus(rawValue: 130)
 }
@@ -41,25 +43,27 @@ extension ExitStatus {
 /// Which exit status a program or a command gives to each kind of error.
 public struct ExitStatuses: Hashable, Sendable {
     /// The status of an error of each kind; success has none, because `run` returns it.
-    public let failed, usage, notFound, interrupted: ExitStatus
+    public let failed, usage, notFound, interrupted, busy: ExitStatus
 
     /// Makes a mapping from the kinds of errors to exit statuses.
     public init(
         failed: ExitStatus, usage: ExitStatus, notFound: ExitStatus,
-        interrupted: ExitStatus = .interrupted
+        interrupted: ExitStatus = .interrupted, busy: ExitStatus = .busy
     ) {
         self.failed = failed
         self.usage = usage
         self.notFound = notFound
         self.interrupted = interrupted
+        self.busy = busy
     }
 
-    /// 1 failed, 2 usage, 3 nothing there, 130 interrupted.
+    /// 1 failed, 2 usage, 3 nothing there, 24 busy, 130 interrupted.
     public static let standard = ExitStatuses(failed: .failed, usage: .usage, notFound: .notFound)
 
-    /// 8 could not check, 16 usage, 130 interrupted: a store that is not there cannot be checked.
+    /// 8 could not check, 16 usage, 130 interrupted: a store that is not there, or that another process
+    /// keeps, cannot be checked.
     public static let check = ExitStatuses(
-        failed: .unchecked, usage: .checkUsage, notFound: .unchecked)
+        failed: .unchecked, usage: .checkUsage, notFound: .unchecked, busy: .unchecked)
 
     /// Returns the exit status of an error of the kind given.
     public func status(for kind: ErrorKind) -> ExitStatus {
@@ -68,6 +72,7 @@ public struct ExitStatuses: Hashable, Sendable {
         case .usage: usage
         case .notFound: notFound
         case .interrupted: interrupted
+        case .busy: busy
         }
     }
 }

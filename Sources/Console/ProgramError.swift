@@ -8,6 +8,8 @@ public enum ErrorKind: Hashable, Sendable, CaseIterable {
     case notFound
     /// A signal ended the work.
     case interrupted
+    /// Somebody else is at work, for longer than was to be waited.
+    case busy
 }
 
 /// An error that says how a program reports it.

@@ -198,7 +198,8 @@ public final class CurlTransport: Transport {
             let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
             // The message does not outlive this call.
             curl_multi_remove_handle(multi, easy)
-            if code == CURLE_OUT_OF_MEMORY {
+            // With an answer under way it is a field that libcurl has no room for, 100 KiB.
+            if code == CURLE_OUT_OF_MEMORY, !exchange.hasSent {
                 end(exchange, .cancelled, client)
                 throw EasyHandle.noMemory
             }

@@ -273,9 +273,12 @@ final class Exchange {
         return .end(
             .failed(
                 FailureKinds.failure(
-                    of: code, hasSent: easy.connectedAfter > 0, message: easy.error,
+                    of: code, hasSent: hasSent, message: easy.error,
                     url: visited.last ?? request.url)))
     }
+
+    /// Whether the request was on its way.
+    var hasSent: Bool { easy.connectedAfter > 0 }
 
     /// Makes the place free.
     func clear() {

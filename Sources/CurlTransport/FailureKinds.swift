@@ -43,6 +43,9 @@ enum FailureKinds {
         case CURLE_UNSUPPORTED_PROTOCOL:
             // An answer without a head (HTTP/0.9) has the same code as a scheme that is not spoken.
             hasSent ? .malformed : .request
+        // A field of an answer that is longer than 100 KiB (lib/http.h, CURL_MAX_HTTP_HEADER).
+        case CURLE_OUT_OF_MEMORY:
+            hasSent ? .malformed : .request
         // "A value or data field grew larger than allowed": the name is younger than the library here.
         case CURLcode(100):
             hasSent ? .malformed : .request
@@ -67,6 +70,9 @@ enum FailureKinds {
     ) -> TransferFailure {
         var text = message
         while text.last?.isWhitespace == true { text.removeLast() }
+        if code == CURLE_OUT_OF_MEMORY, hasSent {
+            text = "a field in the head of the answer is longer than 100 KiB, or memory is short"
+        }
         if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
         return TransferFailure(
             kind(of: code, hasSent: hasSent, message: text), sentence(text, url: url))

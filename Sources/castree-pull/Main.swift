@@ -9,7 +9,7 @@ enum PullProgram {
     static let program = Program(
         "castree", version: castreeVersion,
         summary: "fetches versions of an app's content from where they are published",
-        options: [.store, .json, .quiet, .bytes],
+        options: [.store, .wait, .json, .quiet, .bytes],
         commands: [
             Command.pull { try $0.pull() },
             Command.channels { try $0.channels() },

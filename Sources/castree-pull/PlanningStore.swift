@@ -19,7 +19,7 @@ final class PlanningStore {
             let parent = invocation.environment("TMPDIR") ?? "/tmp"
             let path = "\(parent)/castree-plan-\(try randomToken())"
             versions = try VersionStore.create(
-                at: path, options: invocation.storeOptions(isDurable: false)
+                at: path, options: try invocation.storeOptions(isDurable: false)
             ).versions
             aside = path
         }

@@ -21,14 +21,15 @@ enum CastreeProgram {
 
             The store is --store DIR, else $CASTREE_STORE, else .castree.
             """,
-        options: [.store, .json, .quiet, .bytes],
+        options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),
         exitStatusHelp: ExitStatus.standardHelp)
 
     private static var commands: [Command] {
         [
             .initialize, .add, .versions, .show, .diff, .missing, .cat, .checkout,
-            .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .retire,
+            .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .protect,
+            .unprotect, .retire,
             .pull { _ in try FetchingProgram.become() }, .serve,
             .publish, .withdraw, .prune, .channels { _ in try FetchingProgram.become() },
             .collect(from: .option, observed: { $0.recordingEvents() }),

@@ -10,6 +10,8 @@ package struct FileStatus: Hashable, Sendable {
     package var kind: Kind
     /// The permission bits, 0o7777.
     package var mode: UInt32
+    /// The user and the group that it belongs to.
+    package var owner, group: UInt32
     package var byteCount: Int64
     /// Space taken on disk: 512-byte units (stat(2), st_blocks).
     package var blocks: Int64
@@ -25,6 +27,8 @@ package struct FileStatus: Hashable, Sendable {
         var status = status
         kind = Self.kind(of: status.st_mode)
         mode = UInt32(status.st_mode) & 0o7777
+        owner = status.st_uid
+        group = status.st_gid
         byteCount = Int64(status.st_size)
         blocks = Int64(status.st_blocks)
         linkCount = UInt64(status.st_nlink)

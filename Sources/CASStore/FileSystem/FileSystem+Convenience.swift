@@ -96,6 +96,7 @@ extension FileSystem {
 
     /// Writes a file aside, makes it durable and renames it into place, so that readers see the old
     /// bytes or the new ones, after a power cut too.
+    /// - Parameter mode: what it gets; one that lets others write, too, is left to the umask.
     package func replaceFile(
         _ directory: Int32, _ name: String, with bytes: [UInt8], mode: UInt32 = 0o644,
         token: String, durably: Bool
@@ -114,6 +115,7 @@ extension FileSystem {
         do throws(StoreError) {
             try removeIfPresent(directory, aside)
             let file = try open(directory, aside, .creating, mode: mode)
+            if Self.isExact(mode) { try setMode(file.raw, mode) }
             try writeBytes(file.raw)
             if durably { try sync(file.raw) }
             try rename(directory, aside, to: directory, name)
@@ -148,14 +150,22 @@ extension FileSystem {
         }
     }
 
+    // A store that was made under umask 077 is read by those whom its modes let read it.
+    private static func isExact(_ mode: UInt32) -> Bool { mode & 0o022 == 0 }
+
     /// Makes a directory; that it exists already is success.
+    /// - Parameters:
+    ///   - mode: as of ``replaceFile(_:_:with:mode:token:durably:)``.
+    ///   - isCut: leave it to the umask all the same.
     /// - Returns: whether it was made now.
     @discardableResult
     package func makeDirectoryIfAbsent(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32 = 0o755
+        _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32 = 0o755,
+        cutByUmask isCut: Bool = false
     ) throws(StoreError) -> Bool {
         do throws(StoreError) {
             try makeDirectory(directory, path, mode: mode)
+            if !isCut, Self.isExact(mode) { try setMode(directory, path, mode) }
             return true
         } catch {
             guard error.isExisting else { throw error }

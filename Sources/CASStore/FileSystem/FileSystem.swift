@@ -24,6 +24,12 @@ package protocol FileSystem: Sendable {
     func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError)
     func setMode(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32) throws(StoreError)
+    /// Gives a file or directory to a user and a group (fchown(2)).
+    func setOwner(_ file: Int32, _ user: UInt32, _ group: UInt32) throws(StoreError)
+    /// Gives a symbolic link to a user and a group, not what it leads to (fchownat(2)).
+    func setOwner(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ user: UInt32, _ group: UInt32
+    ) throws(StoreError)
     /// Makes a file's bytes and inode, or a directory's entries, durable (fsync(2)).
     func sync(_ file: Int32) throws(StoreError)
     /// Makes a file durable through the descriptor of a library that has it open: `library` asks it to.
@@ -122,6 +128,18 @@ extension FileSystem {
 
     package func mount(of file: Int32) -> MountStatus? { POSIXFileSystem().mount(of: file) }
 
+    package func setOwner(
+        _ file: Int32, _ user: UInt32, _ group: UInt32
+    ) throws(StoreError) {
+        try POSIXFileSystem().setOwner(file, user, group)
+    }
+
+    package func setOwner(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ user: UInt32, _ group: UInt32
+    ) throws(StoreError) {
+        try POSIXFileSystem().setOwner(directory, path, user, group)
+    }
+
     package func listInodes(
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
@@ -147,6 +165,8 @@ package enum Access: Sendable, Hashable {
     case creating
     /// Reading and writing, created if absent, never truncated.
     case updating
+    /// Reading and writing what is there, never truncated.
+    case changing
     /// Writing to what is there, symbolic links followed, never truncated: for what a user typed that may be
     /// a pipe or a device.
     case writingFollowingLinks
@@ -164,6 +184,8 @@ package struct FreeSpace: Sendable, Hashable {
     package var total: Int64
     /// How many more files it can hold; nil where it does not count them.
     package var files: Int64?
+    /// Whether it is mounted read-only.
+    package var isReadOnly = false
 }
 
 /// An open file or directory that closes itself.

@@ -38,6 +38,7 @@ package struct POSIXFileSystem: FileSystem {
         case .readingFollowingLinks: O_RDONLY | O_NONBLOCK
         case .creating: O_RDWR | O_CREAT | O_EXCL
         case .updating: O_RDWR | O_CREAT | O_NOFOLLOW
+        case .changing: O_RDWR | O_NOFOLLOW
         case .writingFollowingLinks: O_WRONLY
         case .appending: O_RDWR | O_APPEND | O_NOFOLLOW
         case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
@@ -110,6 +111,19 @@ package struct POSIXFileSystem: FileSystem {
         guard retrying({ fchmodat(directory, path, mode_t(mode), 0) }) == 0 else {
             throw failure("fchmodat", directory, path)
         }
+    }
+
+    package func setOwner(
+        _ file: Int32, _ user: UInt32, _ group: UInt32
+    ) throws(StoreError) {
+        guard retrying({ fchown(file, user, group) }) == 0 else { throw failure("fchown", file) }
+    }
+
+    package func setOwner(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ user: UInt32, _ group: UInt32
+    ) throws(StoreError) {
+        let deed = { fchownat(directory, path, user, group, AT_SYMLINK_NOFOLLOW) }
+        guard retrying(deed) == 0 else { throw failure("fchownat", directory, path) }
     }
 
     package func sync(_ file: Int32) throws(StoreError) {
@@ -254,7 +268,8 @@ package struct POSIXFileSystem: FileSystem {
         let unit = Int64(space.f_frsize)
         return FreeSpace(
             available: Int64(space.f_bavail) * unit, total: Int64(space.f_blocks) * unit,
-            files: space.f_files == 0 ? nil : Int64(space.f_favail))
+            files: space.f_files == 0 ? nil : Int64(space.f_favail),
+            isReadOnly: space.f_flag & UInt(ST_RDONLY) != 0)
     }
 
     package func mount(of file: Int32) -> MountStatus? {

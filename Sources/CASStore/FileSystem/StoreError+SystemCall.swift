@@ -45,6 +45,7 @@ extension StoreError {
         case "mkdirat": "create directory"
         case "fstat", "fstatat": "examine"
         case "fchmod", "fchmodat": "set the mode of"
+        case "fchown", "fchownat": "give away"
         case "ftruncate": "set the length of"
         case "readdir": "list"
         case "symlinkat": "create symbolic link"
@@ -82,6 +83,8 @@ extension StoreError {
     package var isLinkRefused: Bool {
         errno == EXDEV || errno == EPERM || errno == EOPNOTSUPP || errno == ENOTSUP
     }
+    /// Whether a directory cannot be renamed since it stands in a lower layer of overlayfs (EXDEV).
+    package var isOtherLayer: Bool { errno == EXDEV }
     /// Whether a directory was expected and something else is there (ENOTDIR, ELOOP).
     package var isNotDirectory: Bool { errno == ENOTDIR || errno == ELOOP }
     /// Whether a file was expected and a directory is there (EISDIR; macOS: EPERM).

@@ -16,11 +16,11 @@ extension Index {
         if try mayBeTorn(), try isAbandoned(writing: writing, mayBeTorn) { throw Self.cutShort }
         let opened: Connection
         do throws(StoreError) {
-            opened = try Connection(path: path, mode: .readWrite)
+            opened = try Connection(path: path, mode: .readWrite, options)
             try opened.execute(IndexSchema.settings)
         } catch {
             guard error.saysIndexIsUnreachable else { throw error }
-            let reading = try Connection(path: path, mode: .readOnly)
+            let reading = try Connection(path: path, mode: .readOnly, options)
             connection = reading
             return reading
         }

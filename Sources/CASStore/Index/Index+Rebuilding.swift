@@ -44,7 +44,14 @@ extension Index {
         epoch = try randomToken()
         // Whoever finds an index that nobody finished sees that it was begun, and does not call it damage.
         try announceFirst()
-        let made = try Connection(path: path, mode: .readWrite)
+        let root = directories.root.raw
+        try fileSystem.setMode(root, StoreLayout.stamp, 0o644)  // the umask has cut it
+        if fileSystem is OwnersFileSystem {
+            // SQLite makes files by itself; this one is the owner's.
+            _ = try fileSystem.open(root, StoreLayout.index, .updating, mode: 0o644)
+        }
+        let made = try Connection(path: path, mode: .readWrite, options)
+        try fileSystem.setMode(root, StoreLayout.index, 0o644)  // the same
         try made.execute(IndexSchema.settings)
         try made.execute(IndexSchema.cacheWhileMaking)
         let counts = try made.transaction(writing: true) {

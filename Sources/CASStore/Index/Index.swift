@@ -38,19 +38,19 @@ package final class Index: @unchecked Sendable {
         self.path = path
         self.options = options
         self.manifests = manifests
-        locks = IndexLocks(fileSystem, directories)
+        locks = IndexLocks(fileSystem, directories, options)
     }
 
     /// Reads in one transaction: all queries see one state.
     ///
-    /// Where the disk is read-only or full, or the store is somebody else's, the answer comes from
-    /// an index in memory, made from the objects and manifests; until any of them changes, or the file.
+    /// Where the disk is read-only or full, the answer comes from an index in memory, made from the objects
+    /// and manifests; until any of them changes, or the file.
     func read<R>(_ body: (Connection) throws(StoreError) -> R) throws(StoreError) -> R {
         if let memoryBasis, try self.basis() != memoryBasis { close() }
         do throws(StoreError) {
             return try perform(writing: false, body)
         } catch {
-            let isUnwritable = [.readOnly, .permission, .outOfSpace].contains(error.code)
+            let isUnwritable = [.readOnly, .outOfSpace].contains(error.code)
             guard error.saysIndexIsUnreachable || isUnwritable, !isInMemory else { throw error }
             options.notice(
                 "the index cannot be used here (\(error.message)); reading the manifests instead")

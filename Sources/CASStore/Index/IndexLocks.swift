@@ -1,8 +1,8 @@
 /// The locks between transactions and rebuilds of the index, across processes (flock(2)).
 ///
 /// A transaction holds `leases/.index` shared, one that writes `leases/.writer` as well, alone; a rebuild
-/// holds both alone. Taken in this order. Nothing is locked where the files cannot be made: on a
-/// read-only disk nobody writes or rebuilds.
+/// holds both alone. Taken in this order. On a read-only disk, where nobody writes or rebuilds, nothing is
+/// locked if the files are not to be had; anywhere else who cannot open them is refused.
 ///
 /// For use by one thread at a time, as ``Index``.
 final class IndexLocks {
@@ -11,6 +11,7 @@ final class IndexLocks {
 
     private let fileSystem: any FileSystem
     private let directories: StoreDirectories
+    private let options: StoreOptions
     private var files: Files?
 
     private final class Files {
@@ -22,19 +23,23 @@ final class IndexLocks {
         }
     }
 
-    init(_ fileSystem: any FileSystem, _ directories: StoreDirectories) {
+    init(
+        _ fileSystem: any FileSystem, _ directories: StoreDirectories, _ options: StoreOptions
+    ) {
         self.fileSystem = fileSystem
         self.directories = directories
+        self.options = options
     }
 
     /// Waits for whoever is in the way.
+    /// - Throws: `.locked` after a while; `.interrupted`.
     func lock(_ mode: Mode) throws(StoreError) {
         guard let files = try opened(mode) else { return }
         do throws(StoreError) {
-            _ = try fileSystem.lock(
-                files.index.raw, exclusive: mode == .rebuilding, waiting: true)
+            try fileSystem.waitForLock(
+                files.index.raw, exclusive: mode == .rebuilding, options)
             if mode != .reading {
-                _ = try fileSystem.lock(files.writer.raw, exclusive: true, waiting: true)
+                try fileSystem.waitForLock(files.writer.raw, exclusive: true, options)
             }
         } catch {
             unlock()
@@ -55,7 +60,11 @@ final class IndexLocks {
     /// - Returns: false if one runs, which this did not wait for.
     func excludeWriters(waiting: Bool) throws(StoreError) -> Bool {
         guard let files else { return true }
-        return try fileSystem.lock(files.writer.raw, exclusive: false, waiting: waiting)
+        if waiting {
+            try fileSystem.waitForLock(files.writer.raw, exclusive: false, options)
+            return true
+        }
+        return try fileSystem.lock(files.writer.raw, exclusive: false, waiting: false)
     }
 
     /// Ends what ``excludeWriters(waiting:)`` began.
@@ -80,14 +89,14 @@ final class IndexLocks {
     private func opened(_ mode: Mode) throws(StoreError) -> Files? {
         if let files { return files }
         do throws(StoreError) {
-            files = try open(.updating)
+            let index = try fileSystem.openLock(directories.leases.raw, Self.indexName)
+            let writer = try fileSystem.openLock(directories.leases.raw, Self.writerName)
+            files = Files(index: index, writer: writer)
         } catch {
-            guard mode == .reading, error.code == .readOnly || error.code == .permission else {
-                throw error
-            }
-            // Who may only read can lock, too, if somebody else has made the files.
+            guard mode == .reading, try isReadOnly(error) else { throw error }
+            // They can be locked, too, if they were made before the disk became read-only.
             do throws(StoreError) {
-                files = try open(.reading)
+                files = try openForReading()
             } catch {
                 guard [.readOnly, .permission, .notFound].contains(error.code) else { throw error }
             }
@@ -95,10 +104,21 @@ final class IndexLocks {
         return files
     }
 
-    private func open(_ access: Access) throws(StoreError) -> Files {
+    /// Whether the files cannot be opened because the disk is read-only: that another user may not open
+    /// them is said first.
+    private func isReadOnly(_ error: StoreError) throws(StoreError) -> Bool {
+        if error.code == .readOnly { return true }
+        guard error.code == .permission else { return false }
+        return try fileSystem.freeSpace(directories.leases.raw).isReadOnly
+    }
+
+    private static let indexName = ".index"
+    private static let writerName = ".writer"
+
+    private func openForReading() throws(StoreError) -> Files {
         let leases = directories.leases.raw
-        let index = try fileSystem.open(leases, ".index", access, mode: 0o644)
-        let writer = try fileSystem.open(leases, ".writer", access, mode: 0o644)
+        let index = try fileSystem.open(leases, Self.indexName, .reading, mode: 0)
+        let writer = try fileSystem.open(leases, Self.writerName, .reading, mode: 0)
         return Files(index: index, writer: writer)
     }
 }

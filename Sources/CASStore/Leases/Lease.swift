@@ -33,7 +33,7 @@ extension Store {
             let name = "\(processIdentifier())-\(try randomToken())"
             // Locked under another name first: a lease is never visible and unlocked.
             let aside = ".new-\(name)"
-            let file = try fileSystem.open(leases, aside, .updating, mode: 0o644)
+            let file = try openLease(making: aside)
             guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else { continue }
             do throws(StoreError) {
                 try fileSystem.rename(leases, aside, to: leases, name)
@@ -44,6 +44,12 @@ extension Store {
             }
             return Lease(name, file, self)
         }
+    }
+
+    private func openLease(making name: String) throws(StoreError) -> Descriptor {
+        do throws(StoreError) {
+            return try fileSystem.open(directories.leases.raw, name, .updating, mode: 0o600)
+        } catch { throw explained(error) }
     }
 
     func endLease(_ name: String) throws(StoreError) {

@@ -209,7 +209,7 @@ package struct ObjectDirectory: Sendable {
     ) throws(StoreError) -> Bool {
         try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
             do throws(StoreError) {
-                try fileSystem.rename(objects, path, to: target, name)
+                try fileSystem.move(objects, String(cString: path), to: target, name)
             } catch {
                 guard error.code == .notFound else { throw error }
                 return false

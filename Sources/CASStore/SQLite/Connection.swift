@@ -9,13 +9,16 @@ import CSQLite
 package final class Connection {
     private let handle: OpaquePointer
     private var prepared: [String: Statement] = [:]
+    private let busy: BusyWait
 
     /// How to open a database.
     package enum Mode { case readWrite, readOnly, memory }
 
     /// Opens `path`, creating it in mode `.readWrite`.
     /// - Throws: `.index` with the SQLite code as cause.
-    package init(path: String, mode: Mode) throws(StoreError) {
+    package init(
+        path: String, mode: Mode, _ options: StoreOptions = StoreOptions()
+    ) throws(StoreError) {
         let flags =
             switch mode {
             case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
@@ -30,7 +33,15 @@ package final class Connection {
             throw error
         }
         handle = opened
-        sqlite3_busy_timeout(handle, 60_000)
+        busy = BusyWait(path, options)
+        // Only programs that are not castree's are waited for here: ours have a lock of their own.
+        sqlite3_busy_handler(
+            handle,
+            { context, count in
+                guard let context else { return 0 }
+                let wait = Unmanaged<BusyWait>.fromOpaque(context).takeUnretainedValue()
+                return wait.goesOn(after: count) ? 1 : 0
+            }, Unmanaged.passUnretained(busy).toOpaque())
     }
 
     deinit {
@@ -126,7 +137,9 @@ extension StoreError {
         switch code & 0xff {
         case SQLITE_FULL: (kind, advice) = (.outOfSpace, "; free space and repeat the command")
         case SQLITE_BUSY, SQLITE_LOCKED:
-            (kind, advice) = (.busy, "; another process holds it, try again later")
+            (kind, advice) = (
+                .locked, "; another process has had it for too long: repeat the command later"
+            )
         case SQLITE_READONLY: (kind, advice) = (.readOnly, "; the store is not writable")
         case SQLITE_PERM, SQLITE_AUTH: kind = .permission
         case SQLITE_NOMEM: kind = .outOfMemory

@@ -145,6 +145,7 @@ extension ExitStatus {
         (.failed, "the operation failed; the message says why"),
         (.usage, "the command line was wrong"),
         (.notFound, "there is no such version, object or store"),
+        (.busy, "another process has had the store for longer than --wait"),
         (.interrupted, "interrupted"),
     ]
 

@@ -17,8 +17,8 @@ extension Command {
                 the store holds, runs safely beside everything else, and works on a full disk.
 
                 With --keep, --older-than or --max-size it retires versions first. What is current, \
-                pending, known good, embedded or shown to a page stays in any case, and while no version \
-                is current the newest stays. Of several options each must let a version go. With \
+                pending, known good, embedded, protected or shown to a page stays in any case, and while \
+                no version is current the newest stays. Of several options each must let a version go. With \
                 --max-size no more goes than must, the oldest first; it counts the bytes of objects, as \
                 'du' prints them.
 
@@ -51,14 +51,14 @@ extension Command {
                     try versions.store.planCollection(retiring: names), retention, policy)
                 return .done
             }
-            let retired = try retention.map { try versions.retire($0) } ?? []
+            let outcome = try retention.map { try versions.carryOut($0) } ?? RetentionOutcome()
             let tracker = ProgressTracker(
                 invocation.progress("Collecting", total: nil, unit: .count("objects")))
             defer { tracker.finish() }
             let collected = try versions.collect { tracker.report($0.objectCount) }
             tracker.finish()
-            try invocation.report(collected, retired: retired, retention, policy)
-            return .done
+            try invocation.report(collected, outcome, retention, policy)
+            return outcome.stuck.isEmpty ? .done : .failed
         }
     }
 }

@@ -66,9 +66,16 @@ extension CollectionPlan.Reason {
 
 extension Invocation {
     func report(
-        _ collected: Collected, retired: [String], _ retention: RetentionPlan?,
+        _ collected: Collected, _ outcome: RetentionOutcome, _ retention: RetentionPlan?,
         _ policy: RetentionPolicy?
     ) throws {
+        let retired = outcome.retired
+        for stuck in outcome.stuck {
+            diagnostics.warn(
+                code: stuck.error.code.description,
+                "version \(stuck.version) could not be retired: \(stuck.error.message)")
+        }
+        warn(of: retention, policy)
         try report { writer in
             writer.object { writer in
                 writer.member("objects", collected.objectCount)
@@ -82,12 +89,18 @@ extension Invocation {
                     writer.member("kept", retention.kept) { writer, verdict in
                         writer.object { verdict.write(to: &$0) }
                     }
+                    writer.member("stuck", outcome.stuck) { writer, stuck in
+                        writer.object { writer in
+                            writer.member("version", stuck.version)
+                            writer.member("reason", stuck.error.message)
+                        }
+                    }
                     writeLimit(policy, of: retention, to: &writer)
                 }
             }
         } text: { output in
             if let retention {
-                if retired.isEmpty { output.print("No version may go.") }
+                if retired.isEmpty, outcome.stuck.isEmpty { output.print("No version may go.") }
                 for verdict in retention.retired where retired.contains(verdict.version) {
                     output.print("Retired version \(verdict.version): \(verdict.reason).")
                 }
@@ -98,13 +111,13 @@ extension Invocation {
                 let size = sizes.text(collected.byteCount)
                 output.print("Deleted \(counted(collected.objectCount, "object")), \(size).")
             }
-            warn(of: retention, policy, to: output)
         }
     }
 
     func report(
         _ plan: CollectionPlan, _ retention: RetentionPlan?, _ policy: RetentionPolicy?
     ) throws {
+        warn(of: retention, policy)
         try report { writer in
             writer.object { writer in
                 writer.member("objects", plan.objectCount)
@@ -140,7 +153,6 @@ extension Invocation {
         } text: { output in
             if let retention { print(retention, plan.byteCounts(), to: output) }
             print(plan, to: output)
-            warn(of: retention, policy, to: output)
         }
     }
 
@@ -152,16 +164,24 @@ extension Invocation {
         writer.member("bytesLeft", byteCount)
     }
 
-    private func warn(
-        of retention: RetentionPlan?, _ policy: RetentionPolicy?, to output: Output
-    ) {
-        guard let limit = policy?.byteCountMax, let byteCount = retention?.byteCount,
+    /// Says that a limit of bytes is not met, and what holds them.
+    private func warn(of retention: RetentionPlan?, _ policy: RetentionPolicy?) {
+        guard let retention, let limit = policy?.byteCountMax, let byteCount = retention.byteCount,
             byteCount > limit
         else { return }
-        output.print(
-            "What is left holds \(sizes.text(byteCount)), more than \(sizes.text(limit)): "
-                + "nothing else may go.")
+        let shown = retention.kept.prefix(Self.shownHolderCount)
+        var holders = shown.map { "\($0.version) (\($0.reason))" }
+        if retention.kept.count > shown.count {
+            holders.append("\(groupedCount(retention.kept.count - shown.count)) more")
+        }
+        diagnostics.warn(
+            code: "limitNotMet",
+            "what is left holds \(sizes.text(byteCount)), more than \(sizes.text(limit)), and nothing else "
+                + "may go; it is held by \(holders.joined(separator: ", "))")
     }
+
+    /// How many of those are named that keep a limit from being met.
+    private static let shownHolderCount = 10
 
     private func print(
         _ retention: RetentionPlan, _ freed: [String: Int64], to output: Output

@@ -22,6 +22,7 @@ struct StoreFailure: ProgramError {
         switch code {
         case .noStore, .noVersion: .notFound
         case .interrupted: .interrupted
+        case .busy, .locked: .busy
         default: .failed
         }
     }

@@ -30,6 +30,10 @@ extension Option {
     package static let store = Option.text(
         "store", placeholder: "DIR", "the store", environment: "CASTREE_STORE",
         fallback: ".castree", completion: .directories)
+    /// `--wait TIME`: how long to wait for other processes.
+    package static let wait = Option.text(
+        "wait", placeholder: "TIME",
+        "wait no longer than that for another process that uses the store (10m; serve: 30s)")
 }
 
 extension Invocation {
@@ -57,7 +61,7 @@ extension Invocation {
         isDurable: Bool = true, check: (String) throws -> Void = { _ in }
     ) throws -> VersionStore {
         let path = try storePath()
-        let options = storeOptions(isDurable: isDurable)
+        let options = try storeOptions(isDurable: isDurable)
         do {
             return try VersionStore.open(path, options: options)
         } catch {
@@ -79,6 +83,12 @@ extension Invocation {
         StoreOptions(
             isDurable: isDurable,
             notice: notice ?? { diagnostics.warn(code: "notice", $0) },
+    package func storeOptions(isDurable: Bool = true) throws(CommandError) -> StoreOptions {
+        // A browser that waits longer than a server does shows nothing.
+        let usual: Duration = command.name == "serve" ? .seconds(30) : .seconds(600)
+        return StoreOptions(
+            isDurable: isDurable, waitLimit: try duration("wait") ?? usual,
+            notice: { diagnostics.warn(code: "notice", $0) },
             isInterrupted: { Interruption.isRequested })
     }
 

@@ -16,8 +16,7 @@ public final class Journal: Sendable {
     /// How large each of the two files becomes.
     static let fileByteCountMax = 128 << 10
 
-    private let fileSystem: any FileSystem
-    private let directories: StoreDirectories
+    private let store: Store
     private let now: @Sendable () -> Int64
     private let lostCount = Atomic<Int>(0)
 
@@ -28,15 +27,21 @@ public final class Journal: Sendable {
 
     /// For tests: a log with a clock of its own, in seconds since 1970.
     package init(_ versions: VersionStore, now: @escaping @Sendable () -> Int64) {
-        fileSystem = versions.fileSystem
-        directories = versions.directories
+        store = versions.store
         self.now = now
     }
+
+    private var fileSystem: any FileSystem { store.fileSystem }
+    private var directories: StoreDirectories { store.directories }
 
     /// How many events could not be written and have not been told yet.
     public var lostEventCount: Int { lostCount.load(ordering: .relaxed) }
 
-    /// Notes an event; waits for other processes that do, and for nothing else.
+    /// How long to wait for others who note events: they need no time at all unless they are stopped, and
+    /// then the operation is worth more than the news of it.
+    private static let patience: Duration = .seconds(5)
+
+    /// Notes an event; waits for other processes that do, a few seconds, and for nothing else.
     public func record(_ event: JournalEvent) {
         do throws(StoreError) {
             try append(event)
@@ -53,9 +58,8 @@ public final class Journal: Sendable {
     // MARK: Writing
 
     private func append(_ event: JournalEvent) throws(StoreError) {
-        let lock = try fileSystem.open(
-            directories.leases.raw, StoreLayout.eventsLock, .updating, mode: 0o644)
-        _ = try fileSystem.lock(lock.raw, exclusive: true, waiting: true)
+        let lock = try store.openLock(StoreLayout.eventsLock)
+        try store.waitForLock(lock.raw, exclusive: true, atMost: Self.patience)
         var file = try openLog()
         var byteCount = try regularByteCount(file.raw)
         var tail = try end(of: file.raw, byteCount)
@@ -94,7 +98,8 @@ public final class Journal: Sendable {
             return file
         }
         // Appending does not create.
-        _ = try fileSystem.open(root, StoreLayout.events, .creating, mode: 0o644)
+        let made = try fileSystem.open(root, StoreLayout.events, .creating, mode: 0o644)
+        try fileSystem.setMode(made.raw, 0o644)  // the umask has cut it
         return try fileSystem.open(root, StoreLayout.events, .appending, mode: 0)
     }
 

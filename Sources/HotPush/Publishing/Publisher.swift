@@ -88,6 +88,7 @@ public struct Publisher: Sendable {
         let pin = try Self.pin(name, of: versions)
         defer { withExtendedLifetime(pin) {} }
         let (manifest, version) = try Self.describe(name, of: versions, offer)
+        try refuseInsideStore()
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         let survey = OriginSurvey(
@@ -113,6 +114,27 @@ public struct Publisher: Sendable {
             try origin.write(plan.pointer)
         }
         return plan
+    }
+
+    /// An origin is no part of a store: what stands among its files that is not its own is a finding.
+    private func refuseInsideStore() throws(StoreError) {
+        // Where it does not exist yet, the directory that it is to be made in.
+        var place = path
+        while place.count > 1, place.hasSuffix("/") { place.removeLast() }
+        let end = place.lastIndex(of: "/")
+        let parent = end.map { String(place[...$0]) } ?? "."
+        let here = POSIXFileSystem.workingDirectory
+        for candidate in [path, parent] {
+            guard
+                let directory = try fileSystem.openIfPresent(
+                    here, candidate, .directoryFollowingLinks)
+            else { continue }
+            guard try fileSystem.isInsideStore(directory.raw) else { return }
+            throw StoreError(
+                .insideStore,
+                "unable to publish to \(printable(path)): it is inside a store; publish to a directory "
+                    + "of its own")
+        }
     }
 
     // MARK: What is published

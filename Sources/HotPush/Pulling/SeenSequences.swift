@@ -53,9 +53,8 @@ struct SeenSequences {
             try bound.allows(sighting.sequence),
             try isNews(sighting, try read(), isLowering: isLowering)
         else { return }
-        let lock = try versions.fileSystem.open(
-            versions.directories.leases.raw, ".channels", .updating, mode: 0o644)
-        _ = try versions.fileSystem.lock(lock.raw, exclusive: true, waiting: true)
+        let lock = try versions.store.openLock(".channels")
+        try versions.store.waitForLock(lock.raw, exclusive: true)
         var seen = try read()
         // Another process may have noted it meanwhile.
         guard try isNews(sighting, seen, isLowering: isLowering) else { return }

@@ -19,13 +19,13 @@ final class VersionHold {
         let fileSystem = versions.fileSystem
         let leases = versions.directories.leases.raw
         while true {
-            let file = try fileSystem.open(leases, name, .updating, mode: 0o644)
+            let file = try versions.store.openLock(name)
             if try fileSystem.lock(file.raw, exclusive: true, waiting: false) {
                 // Nobody fetches under that name.
                 try fileSystem.truncate(file.raw, to: 0)
                 try fileSystem.write(file.raw, Array(release.description.utf8))
             }
-            _ = try fileSystem.lock(file.raw, exclusive: false, waiting: true)
+            try versions.store.waitForLock(file.raw, exclusive: false)
             // Between open and lock the last one may have removed it; between the two locks, another
             // release may have been faster.
             let here = try fileSystem.status(leases, name)

@@ -13,6 +13,8 @@ extension AppHandler {
         var entries: [VersionName: SiteShelf.Entry?] = [:]
         /// Whether the begin of the page has been seen to.
         var hasBegun = false
+        /// Whether another process has kept the store for so long that it was given up.
+        var isBusy = false
     }
 
     /// Milliseconds for another process to let go of the store.
@@ -174,13 +176,16 @@ extension AppHandler {
         _ versions: [VersionName], _ head: RequestHead, _ exchange: Exchange, _ fetched: Fetched,
         then: @escaping @Sendable (Fetched) -> Answer
     ) -> Answer {
-        later(
+        let method = head.method
+        return later(
             head, exchange,
             {
                 var fetched = fetched
-                for version in versions { fetched.entries[version] = .some(self.open(version)) }
+                for version in versions where !fetched.isBusy {
+                    fetched.entries[version] = .some(self.open(version, &fetched.isBusy))
+                }
                 return fetched
-            }, then: then)
+            }, then: { $0.isBusy ? .response(Self.busy(method)) : then($0) })
     }
 
     /// Answers when another thread has done its work.
@@ -197,10 +202,11 @@ extension AppHandler {
         return .soon(within: Self.fetchDeadline, otherwise: { Self.busy(method) })
     }
 
-    private func open(_ version: VersionName) -> SiteShelf.Entry? {
+    private func open(_ version: VersionName, _ isBusy: inout Bool) -> SiteShelf.Entry? {
         do throws(StoreError) {
             return try shelf.open(version)
         } catch {
+            isBusy = error.code == .locked
             // Retired while nobody held it: its page has to be loaded again.
             if error.code != .noVersion { notice(error.message) }
             return nil

@@ -62,6 +62,9 @@ public final class AppServer: Sendable {
         let makeStartup = options.confirmation.map { allowed in
             { @Sendable (versions: VersionStore) in StartupWatch(versions, allowed: allowed) }
         }
+            versions, options.site, shell: options.shell, notice: options.notice)
+        try Self.protectShell(options, versions)
+        let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
         let token = options.requiresToken ? try Self.token(memory, versions, notice) : nil
         let dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
             if let token = dashboard.token { return token }
@@ -281,4 +284,23 @@ private final class LateHandler: Sendable {
     private let state = Mutex<AppHandler?>(nil)
     var handler: AppHandler? { state.withLock { $0 } }
     func resolve(_ handler: AppHandler) { state.withLock { $0 = handler } }
+}
+
+extension AppServer {
+    /// Sees to it that the shell is there at the next start, too: nothing else says that it is needed.
+    private static func protectShell(
+        _ options: AppServerOptions, _ versions: VersionStore
+    ) throws(StoreError) {
+        guard let shell = options.shell else { return }
+        do throws(StoreError) {
+            guard try versions.protect(shell) else { return }
+        } catch {
+            // Nothing is retired there either.
+            guard error.code == .readOnly else { throw error }
+            return
+        }
+        options.notice(
+            "version \(shell) is protected from now on, since it is served as the shell; castree unprotect "
+                + "\(shell) lets it be retired")
+    }
 }

@@ -91,9 +91,8 @@ struct ServerMemory: Sendable, Hashable {
     static func update<R>(
         _ versions: VersionStore, _ body: (inout ServerMemory) -> R
     ) throws(StoreError) -> R {
-        let file = try versions.fileSystem.open(
-            versions.directories.leases.raw, lockName, .updating, mode: 0o644)
-        _ = try versions.fileSystem.lock(file.raw, exclusive: true, waiting: true)
+        let file = try versions.store.openLock(lockName)
+        try versions.store.waitForLock(file.raw, exclusive: true)
         let before = try ServerMemory(versions)
         var memory = before
         let result = body(&memory)

@@ -21,8 +21,7 @@ final class StartClaim: Sendable {
     /// Takes the claim; `nil` while another server has it.
     /// - Throws: `.readOnly`, `.permission`, `.outOfSpace` where nothing can be started either.
     static func take(_ versions: VersionStore) throws(StoreError) -> StartClaim? {
-        let file = try versions.fileSystem.open(
-            versions.directories.leases.raw, fileName, .updating, mode: 0o644)
+        let file = try versions.store.openLock(fileName)
         guard try versions.fileSystem.lock(file.raw, exclusive: true, waiting: false) else {
             return nil
         }

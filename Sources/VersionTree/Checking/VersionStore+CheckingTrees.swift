@@ -88,17 +88,24 @@ extension VersionStore {
                 versions, name, to: directories.quarantine.raw, "stray-\(token)")
             return true
         }
-        let hidden = ".stray.\(token)"
+        var hidden = ".stray.\(token)"
         // Locked, so that another check does not take it for a leftover.
         guard let tree = try fileSystem.openIfPresent(versions, name, .directory) else {
             return true
         }
-        _ = try fileSystem.lock(tree.raw, exclusive: true, waiting: true)
+        try store.lockTree(tree.raw)
         defer { fileSystem.unlock(tree.raw) }
-        try fileSystem.renameIfPresent(versions, name, to: versions, hidden)
+        do throws(StoreError) {
+            try fileSystem.renameIfPresent(versions, name, to: versions, hidden)
+        } catch {
+            guard error.isOtherLayer else { throw error }
+            // Judged, and taken away, where it stands.
+            hidden = name
+        }
         try store.waitForWriters()
         let isIncomplete = isName(name) ? try store.versionRow(name)?.isComplete == false : false
         if try hasManifest(name), !isIncomplete {
+            if hidden == name { return false }
             do throws(StoreError) {
                 try fileSystem.renameNew(versions, hidden, to: versions, name)
                 return false

@@ -180,7 +180,7 @@ extension VersionStore {
         if try fileSystem.status(root, StoreLayout.lifecycle)?.kind == .regular {
             try fileSystem.link(root, StoreLayout.lifecycle, to: quarantine, aside)
         } else {
-            try fileSystem.rename(root, StoreLayout.lifecycle, to: quarantine, aside)
+            try fileSystem.move(root, StoreLayout.lifecycle, to: quarantine, aside)
         }
     }
 

@@ -241,21 +241,11 @@ struct DirectoryWalk {
 
     private func refuseInsideStore(_ root: Int32) throws(StoreError) {
         guard let storeRoot = surroundings.storeRoot else { return }
-        var current = try fileSystem.open(root, ".", .directory, mode: 0)
-        for _ in 0..<TreePath.depthMax * 8 {
-            let here = try fileSystem.status(current.raw)
-            if here.isSameFile(as: storeRoot) {
-                throw refuse("the directory is inside the store; check a version out instead")
-            }
-            let above: Descriptor
-            do throws(StoreError) {
-                above = try fileSystem.open(current.raw, "..", .directory, mode: 0)
-            } catch {
-                // A parent that may not be entered is not the store, which is open.
-                return
-            }
-            if try fileSystem.status(above.raw).isSameFile(as: here) { return }
-            current = above
+        let isInside = try fileSystem.anyAncestor(of: root) { (_, here) throws(StoreError) in
+            here.isSameFile(as: storeRoot)
+        }
+        if isInside {
+            throw refuse("the directory is inside the store; check a version out instead")
         }
     }
 

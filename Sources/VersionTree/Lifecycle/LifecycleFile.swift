@@ -44,9 +44,8 @@ extension VersionStore {
 
     /// Runs `body` while no process changes the lifecycle, or retires a version.
     func withLifecycleLocked<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
-        let file = try fileSystem.open(
-            directories.leases.raw, ".lifecycle", .updating, mode: 0o644)
-        _ = try fileSystem.lock(file.raw, exclusive: true, waiting: true)
+        let file = try store.openLock(".lifecycle")
+        try store.waitForLock(file.raw, exclusive: true)
         return try body()
     }
 

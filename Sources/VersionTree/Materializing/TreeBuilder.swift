@@ -8,12 +8,12 @@ import Synchronization
 /// leads nowhere.
 struct TreeBuilder: Sendable {
     let store: Store
+    /// Where the tree stands.
+    let fileSystem: any FileSystem
     let manifest: Manifest
     let mode: LinkMode
     /// Directories of version trees are read-only, like the files; a checkout's are the user's.
     let directoryMode: UInt32
-
-    private var fileSystem: any FileSystem { store.fileSystem }
 
     /// Fills the empty directory `root` with the manifest's files, on all processors.
     func build(_ root: Int32) throws(StoreError) -> TreeReport {

@@ -8,6 +8,8 @@ private struct UnfinishedCheckout: ~Copyable {
 }
 
 extension VersionStore {
+    private var outside: any FileSystem { fileSystem.outside }
+
     /// Builds the version's tree elsewhere.
     ///
     /// The target must not exist; in one step it is there.
@@ -26,7 +28,13 @@ extension VersionStore {
         let manifest = try registeredManifest(of: name, row)
         let (parent, base) = try split(target)
         let directory = try openParent(parent)
-        if try fileSystem.status(directory.raw, base) != nil { throw Self.targetExists(target) }
+        if try outside.isInsideStore(directory.raw) {
+            throw StoreError(
+                .insideStore,
+                "unable to check out to \(printable(target)): it is inside a store, where only castree "
+                    + "puts files; choose a directory outside of it")
+        }
+        if try outside.status(directory.raw, base) != nil { throw Self.targetExists(target) }
         _ = try refuseMergedTwins(of: manifest, in: directory.raw)
         sweepUnfinished(in: directory.raw)
         var tries = 0
@@ -58,16 +66,16 @@ extension VersionStore {
         do throws(StoreError) {
             if store.canSyncAll, !Self.bringsBytes(report, manifest) {
                 // Names only, and those become durable in their order: one step makes them so.
-                try fileSystem.renameNew(parent, hidden, to: parent, base)
+                try outside.renameNew(parent, hidden, to: parent, base)
                 try makeDurable(parent, base)
             } else {
                 try makeDurable(parent, hidden)
-                try fileSystem.renameNew(parent, hidden, to: parent, base)
+                try outside.renameNew(parent, hidden, to: parent, base)
                 try store.sync(parent)
             }
         } catch {
             // The error to report is the first.
-            try? fileSystem.removeTree(parent, hidden)
+            try? outside.removeTree(parent, hidden)
             throw error.isExisting ? Self.targetExists(target) : error
         }
         return report
@@ -75,7 +83,7 @@ extension VersionStore {
 
     private func openParent(_ path: String) throws(StoreError) -> Descriptor {
         do throws(StoreError) {
-            return try fileSystem.open(
+            return try outside.open(
                 POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
         } catch {
             guard error.code == .notFound || error.isNotDirectory else { throw error }
@@ -92,15 +100,15 @@ extension VersionStore {
     private func makeUnfinished(in parent: Int32) throws(StoreError) -> UnfinishedCheckout {
         while true {
             let name = Self.unfinishedPrefix + (try randomToken())
-            try fileSystem.makeDirectory(parent, name, mode: 0o755)
+            try outside.makeDirectory(parent, name, mode: 0o755)
             // A sweeper may be quicker than the lock: then there is nothing to open, to lock or to keep.
-            guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else {
+            guard let directory = try outside.openIfPresent(parent, name, .directory) else {
                 continue
             }
             // Where nothing can be locked nobody sweeps either.
             let isOurs =
-                (try? fileSystem.lock(directory.raw, exclusive: true, waiting: false)) ?? true
-            guard isOurs, try fileSystem.status(parent, name) != nil else { continue }
+                (try? outside.lock(directory.raw, exclusive: true, waiting: false)) ?? true
+            guard isOurs, try outside.status(parent, name) != nil else { continue }
             return UnfinishedCheckout(name: name, directory: directory)
         }
     }
@@ -110,12 +118,13 @@ extension VersionStore {
         _ mode: LinkMode
     ) throws(StoreError) -> TreeReport {
         let builder = TreeBuilder(
-            store: store, manifest: manifest, mode: mode, directoryMode: 0o755)
+            store: store, fileSystem: outside, manifest: manifest, mode: mode,
+            directoryMode: 0o755)
         do throws(StoreError) {
             return try builder.build(unfinished.directory.raw)
         } catch {
             // The error to report is the first.
-            try? fileSystem.removeTree(parent, unfinished.name)
+            try? outside.removeTree(parent, unfinished.name)
             throw error
         }
     }
@@ -124,7 +133,7 @@ extension VersionStore {
     private func sweepUnfinished(in parent: Int32) {
         var names: [String] = []
         // A checkout does not fail because of what another has left, or because it may not look.
-        try? fileSystem.list(parent) { (entry, kind) throws(StoreError) in
+        try? outside.list(parent) { (entry, kind) throws(StoreError) in
             if kind == .directory, Self.isUnfinished(entry) { names.append(String(cString: entry)) }
             return true
         }
@@ -135,10 +144,10 @@ extension VersionStore {
     }
 
     private func sweep(_ name: String, in parent: Int32) throws(StoreError) {
-        guard let directory = try fileSystem.openIfPresent(parent, name, .directory),
-            try fileSystem.lock(directory.raw, exclusive: true, waiting: false)
+        guard let directory = try outside.openIfPresent(parent, name, .directory),
+            try outside.lock(directory.raw, exclusive: true, waiting: false)
         else { return }
-        try fileSystem.removeTree(parent, name)
+        try outside.removeTree(parent, name)
     }
 
     private static func isUnfinished(_ entry: UnsafePointer<CChar>) -> Bool {
@@ -162,25 +171,25 @@ extension VersionStore {
     /// Makes a tree elsewhere durable.
     private func makeDurable(_ parent: Int32, _ name: String) throws(StoreError) {
         guard store.options.isDurable else { return }
-        let isSynced = try fileSystem.syncAll(parent)
+        let isSynced = try outside.syncAll(parent)
         if !isSynced { try syncTree(parent, name) }
     }
 
     /// Makes a tree elsewhere durable, bottom up, where one call cannot.
     private func syncTree(_ parent: Int32, _ name: String) throws(StoreError) {
-        let directory = try fileSystem.open(parent, name, .directory, mode: 0)
+        let directory = try outside.open(parent, name, .directory, mode: 0)
         var inner: [String] = []
-        try fileSystem.list(directory.raw) { (entry, kind) throws(StoreError) in
+        try outside.list(directory.raw) { (entry, kind) throws(StoreError) in
             if kind == .directory {
                 inner.append(String(cString: entry))
             } else {
-                let file = try fileSystem.open(directory.raw, entry, .reading, mode: 0)
-                try fileSystem.sync(file.raw)
+                let file = try outside.open(directory.raw, entry, .reading, mode: 0)
+                try outside.sync(file.raw)
             }
             return true
         }
         for entry in inner { try syncTree(directory.raw, entry) }
-        try fileSystem.sync(directory.raw)
+        try outside.sync(directory.raw)
     }
 
     private static func targetExists(_ target: String) -> StoreError {

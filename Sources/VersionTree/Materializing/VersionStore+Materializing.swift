@@ -111,7 +111,8 @@ extension VersionStore {
             try fileSystem.makeDirectory(parent, name, mode: 0o755)
             let root = try fileSystem.open(parent, name, .directory, mode: 0)
             let builder = TreeBuilder(
-                store: store, manifest: manifest, mode: .link, directoryMode: 0o555)
+                store: store, fileSystem: fileSystem, manifest: manifest, mode: .link,
+                directoryMode: 0o555)
             return HiddenTree(name: name, report: try builder.build(root.raw))
         } catch {
             // The error to report is the first; what is left is hidden and swept with the lease.
@@ -196,12 +197,17 @@ extension VersionStore {
             return nil
         }
         guard let tree = try fileSystem.openIfPresent(parent, name, .directory) else { return nil }
-        _ = try fileSystem.lock(tree.raw, exclusive: true, waiting: true)
+        try store.lockTree(tree.raw)
         let hidden = StoreLayout.hiddenTree(name, token)
         do throws(StoreError) {
             try fileSystem.rename(parent, name, to: parent, hidden)
         } catch {
-            guard error.code == .notFound else { throw error }
+            if error.code == .notFound { return nil }
+            guard error.isOtherLayer else { throw error }
+            // It can only go where it stands, while its version is registered: after a crash a check finds
+            // that it lacks files.
+            try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
+            fileSystem.unlock(tree.raw)
             return nil
         }
         return TreeInRemoval(hidden, tree)
@@ -220,9 +226,16 @@ extension VersionStore {
         let parent = directories.versions.raw
         let isShown = try withLifecycleLocked { () throws(StoreError) -> Bool in
             guard try store.versionRow(name) != nil, try isMaterialized(name) else { return false }
-            try fileSystem.exchange(
-                parent, tree.name, name,
-                spare: StoreLayout.hiddenTree(name + ".before", lease.name))
+            do throws(StoreError) {
+                try fileSystem.exchange(
+                    parent, tree.name, name,
+                    spare: StoreLayout.hiddenTree(name + ".before", lease.name))
+            } catch {
+                guard error.isOtherLayer else { throw error }
+                // It can only go where it stands.
+                try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
+                try fileSystem.renameNew(parent, tree.name, to: parent, name)
+            }
             return true
         }
         // Or a power cut might show the old tree, without some of its files.

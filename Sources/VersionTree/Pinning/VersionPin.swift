@@ -48,9 +48,9 @@ extension VersionStore {
             while true {
                 let token = String(try randomToken().prefix(Self.tokenLength))
                 let fileName = "\(Self.pinPrefix)\(token)-\(version)"
-                let file = try fileSystem.open(leases, fileName, .updating, mode: 0o644)
+                let file = try fileSystem.open(leases, fileName, .updating, mode: 0o600)
                 // Somebody who looks at the pins may hold it for a moment.
-                _ = try fileSystem.lock(file.raw, exclusive: true, waiting: true)
+                try store.waitForLock(file.raw, exclusive: true)
                 // An older castree may have taken it for a dead one's before it was locked.
                 guard let here = try fileSystem.status(leases, fileName),
                     here.isSameFile(as: try fileSystem.status(file.raw))

@@ -1,5 +1,24 @@
 public import CASStore
 
+/// What came of a plan to retire versions.
+public struct RetentionOutcome: Sendable {
+    /// A version that could not be retired.
+    public struct Stuck: Sendable {
+        /// The version.
+        public var version: String
+        /// Why.
+        public var error: StoreError
+    }
+
+    /// What was retired.
+    public var retired: [String] = []
+    /// What could not be.
+    public var stuck: [Stuck] = []
+
+    /// Nothing was to be done.
+    public init() {}
+}
+
 extension VersionStore {
     /// Decides which versions a policy lets go.
     ///
@@ -23,7 +42,8 @@ extension VersionStore {
         return plan
     }
 
-    /// Retires what a plan lets go, the oldest first.
+    /// Retires what a plan lets go, the oldest first; of those that cannot go the first says why, when the
+    /// others are gone.
     ///
     /// What something needs by now, or somebody has retired meanwhile, is passed over. Works on a full
     /// disk.
@@ -31,16 +51,32 @@ extension VersionStore {
     /// - Throws: what ``retire(_:)`` throws besides.
     @discardableResult
     public func retire(_ plan: RetentionPlan) throws(StoreError) -> [String] {
-        var retired: [String] = []
+        let outcome = try carryOut(plan)
+        if let first = outcome.stuck.first { throw first.error }
+        return outcome.retired
+    }
+
+    /// Retires what a plan lets go, the oldest first; one that cannot go does not stop the others.
+    ///
+    /// What something needs by now, or somebody has retired meanwhile, is passed over.
+    /// - Returns: what was retired, and what could not be, with the reason.
+    /// - Throws: what would stop each of them: `.locked`, `.interrupted`, `.writesRefused`, `.notOwner`,
+    ///   `.readOnly`.
+    public func carryOut(_ plan: RetentionPlan) throws(StoreError) -> RetentionOutcome {
+        var outcome = RetentionOutcome()
         for verdict in plan.retired.reversed() {
             try store.checkInterruption()
             do throws(StoreError) {
                 try retire(verdict.version)
-                retired.append(verdict.version)
+                outcome.retired.append(verdict.version)
             } catch {
-                guard error.code == .versionInUse || error.code == .noVersion else { throw error }
+                switch error.code {
+                case .versionInUse, .noVersion: continue
+                case .locked, .interrupted, .writesRefused, .notOwner, .readOnly: throw error
+                default: outcome.stuck.append(.init(version: verdict.version, error: error))
+                }
             }
         }
-        return retired
+        return outcome
     }
 }

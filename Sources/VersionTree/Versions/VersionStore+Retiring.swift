@@ -10,8 +10,8 @@ extension VersionStore {
     /// its tree or garbage without a version, never a version without its objects. The tree is hidden
     /// in one step and deleted last, when nobody waits for it; after a crash the next writer does it.
     /// - Returns: how many objects it referenced.
-    /// - Throws: `.noVersion`; `.versionInUse` for the current, pending, embedded and last known good
-    ///   version, and for one that a process has pinned.
+    /// - Throws: `.noVersion`; `.versionInUse` for the current, pending, embedded, protected and last known
+    ///   good version, and for one that a process has pinned.
     @discardableResult
     public func retire(_ name: String) throws(StoreError) -> Int {
         let version = try VersionName(name).description
@@ -66,10 +66,12 @@ extension VersionStore {
             let isLast = try self.isLastKnownGood(version, lifecycle)
             let last = isLast ? "it is the last known good version" : nil
             if let need = lifecycle.need(of: version) ?? last {
+                let advice =
+                    lifecycle.protected.contains(version)
+                    ? "unprotect it first (castree unprotect \(version))"
+                    : "activate another one first"
                 throw StoreError(
-                    .versionInUse,
-                    "version \(version) cannot be retired: \(need); "
-                        + "activate another one first")
+                    .versionInUse, "version \(version) cannot be retired: \(need); \(advice)")
             }
             if try self.isPinned(version) {
                 throw StoreError(
@@ -92,10 +94,20 @@ extension VersionStore {
                 () throws(StoreError) in
                 // An add that found it registered without its tree may have shown one since.
                 if try self.isMaterialized(version) {
-                    try self.fileSystem.renameIfPresent(parent, version, to: parent, late)
+                    try self.setAside(version, as: late)
                 }
             }
             try self.fileSystem.removeTree(parent, late)
+        }
+    }
+
+    private func setAside(_ version: String, as late: String) throws(StoreError) {
+        let parent = directories.versions.raw
+        do throws(StoreError) {
+            try fileSystem.renameIfPresent(parent, version, to: parent, late)
+        } catch {
+            guard error.isOtherLayer else { throw error }
+            try fileSystem.removeTree(parent, version)
         }
     }
 

@@ -38,6 +38,8 @@ public struct VersionSummary: Sendable, Hashable {
     public var isBad: Bool
     /// Whether it was shipped with the app.
     public var isEmbedded: Bool
+    /// Whether nobody and nothing may retire it.
+    public var isProtected: Bool
 }
 
 /// An object that a version lacks.
@@ -74,7 +76,8 @@ extension VersionStore {
                     isPending: lifecycle.pending == row.name,
                     isKnownGood: lifecycle.knownGood.contains(row.name),
                     isBad: lifecycle.ban(of: row.content) != nil,
-                    isEmbedded: lifecycle.embedded == row.name))
+                    isEmbedded: lifecycle.embedded == row.name,
+                    isProtected: lifecycle.protected.contains(row.name)))
         }
         return result
     }

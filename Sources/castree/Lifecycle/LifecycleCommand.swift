@@ -32,6 +32,7 @@ extension Lifecycle {
         writer.member("pending", pending)
         writer.member("knownGood", knownGood)
         writer.member("embedded", embedded)
+        writer.member("protected", protected.sorted())
         writer.member("bad", bad) { writer, ban in
             writer.object { writer in
                 writer.member("version", ban.version)
@@ -59,6 +60,9 @@ extension Lifecycle {
         table.add(["pending", name(pending)])
         table.add(["known good", name(knownGood.isEmpty ? nil : knownGood.joined(separator: ", "))])
         table.add(["embedded", name(embedded)])
+        if !protected.isEmpty {
+            table.add(["protected", name(protected.sorted().joined(separator: ", "))])
+        }
         for ban in bad {
             let times = counted(ban.count, "time")
             table.add([

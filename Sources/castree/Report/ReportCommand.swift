@@ -49,7 +49,7 @@ extension Invocation {
     /// - Throws: `noStore`: then the command was probably given the wrong directory.
     fileprivate func makeReport() throws -> BugReport {
         let path = try storePath()
-        let options = storeOptions()
+        let options = try storeOptions()
         let versions = Answer { () throws(StoreError) in
             try VersionStore.open(path, options: options)
         }

@@ -15,7 +15,7 @@ extension Command {
         options: [.withoutSync]
     ) { invocation in
         let path = try invocation.storePath()
-        let options = invocation.storeOptions(isDurable: !invocation.flag("no-sync"))
+        let options = try invocation.storeOptions(isDurable: !invocation.flag("no-sync"))
         let (versions, isNew) = try VersionStore.create(at: path, options: options)
         try invocation.report { writer in
             writer.object { writer in

@@ -7,8 +7,8 @@ extension Command {
         "retire", summary: "forgets a version",
         discussion: """
             Deletes the version's tree and its manifest. What only it used is garbage from then on; gc \
-            deletes it. Refused for the current, the pending, the embedded and the last known good \
-            version.
+            deletes it. Refused for the current, the pending, the embedded, a protected and the last known \
+            good version.
 
                 castree retire 40 && castree gc
             """,

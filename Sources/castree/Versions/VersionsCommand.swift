@@ -43,6 +43,7 @@ extension VersionSummary {
             writer.member("knownGood", isKnownGood)
             writer.member("bad", isBad)
             writer.member("embedded", isEmbedded)
+            writer.member("protected", isProtected)
         }
     }
 
@@ -54,6 +55,7 @@ extension VersionSummary {
         if isKnownGood { words.append("known good") }
         if isBad { words.append("bad") }
         if isEmbedded { words.append("embedded") }
+        if isProtected { words.append("protected") }
         let text = words.joined(separator: ", ")
         return isBad || missingObjects > 0 ? "\(text, .red)" : "\(text)"
     }

@@ -64,6 +64,14 @@ final class Workplace {
         return try run(.castree, ["add", source, "--version", version, "--no-sync"] + more)
     }
 
+    /// Gives everything here to a user.
+    func give(to user: UInt32) throws {
+        chown(directory.path, user, user)
+        for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
+            lchown(directory.appending(path: path).path, user, user)
+        }
+    }
+
     /// The content of a file here.
     func contents(_ path: String) throws -> String {
         try String(contentsOf: directory.appending(path: path), encoding: .utf8)

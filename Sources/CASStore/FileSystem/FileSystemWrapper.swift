@@ -1,5 +1,3 @@
-package import CASStore
-
 /// A file system that hands everything on; who adopts it changes the verbs that it is about.
 package protocol FileSystemWrapper: FileSystem {
     /// What is below.
@@ -45,6 +43,18 @@ extension FileSystemWrapper {
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
     ) throws(StoreError) {
         try base.setMode(directory, path, mode)
+    }
+
+    package func setOwner(
+        _ file: Int32, _ user: UInt32, _ group: UInt32
+    ) throws(StoreError) {
+        try base.setOwner(file, user, group)
+    }
+
+    package func setOwner(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ user: UInt32, _ group: UInt32
+    ) throws(StoreError) {
+        try base.setOwner(directory, path, user, group)
     }
 
     package func sync(_ file: Int32) throws(StoreError) { try base.sync(file) }

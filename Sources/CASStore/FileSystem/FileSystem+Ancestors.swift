@@ -1,0 +1,34 @@
+extension FileSystem {
+    /// Calls `body` with a directory and those above it, up to the root, until it returns `true`.
+    /// - Returns: whether it did.
+    package func anyAncestor(
+        of directory: Int32, _ body: (Int32, FileStatus) throws(StoreError) -> Bool
+    ) throws(StoreError) -> Bool {
+        var current = try open(directory, ".", .directory, mode: 0)
+        // Deeper than any path that a system call takes.
+        for _ in 0..<2048 {
+            let here = try status(current.raw)
+            if try body(current.raw, here) { return true }
+            let above: Descriptor
+            do throws(StoreError) {
+                above = try open(current.raw, "..", .directory, mode: 0)
+            } catch {
+                // A parent that may not be entered is not ours to look at.
+                return false
+            }
+            if try status(above.raw).isSameFile(as: here) { return false }
+            current = above
+        }
+        return false
+    }
+
+    /// Whether a directory is a store, or stands in one.
+    package func isInsideStore(_ directory: Int32) throws(StoreError) -> Bool {
+        try anyAncestor(of: directory) { (directory, _) throws(StoreError) in
+            guard try status(directory, StoreLayout.format)?.kind == .regular else { return false }
+            let manifests = try status(directory, StoreLayout.manifests)
+            let leases = try status(directory, StoreLayout.leases)
+            return manifests?.kind == .directory && leases?.kind == .directory
+        }
+    }
+}

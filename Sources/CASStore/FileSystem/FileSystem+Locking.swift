@@ -1,0 +1,110 @@
+// Waiting for locks: with an end, and not in silence.
+//
+// flock(2) waits for ever or not at all. So whoever must wait asks again and again, in pauses that grow with
+// the time that has been waited; a lock that is free costs one call, as it would by waiting.
+
+/// How waiting for a lock goes.
+private enum Waiting {
+    /// After this time it is said for whom.
+    static let silence: Duration = .seconds(2)
+    /// The longest pause between two looks, in milliseconds.
+    static let longestPause: Int64 = 50
+}
+
+extension FileSystem {
+    /// Opens a file in `leases/` that is there to be locked; made if it is absent.
+    ///
+    /// Nobody but the store's owner may open one: a lock that anybody may take lets anybody stop every
+    /// command (flock(2) asks for no right to write). One that an older castree has made for all to read is
+    /// closed to them.
+    package func openLock(
+        _ leases: Int32, _ name: String
+    ) throws(StoreError) -> Descriptor {
+        let file = try open(leases, name, .updating, mode: 0o600)
+        if try status(file.raw).mode != 0o600 {
+            // Only its owner can, whose next command does.
+            try? setMode(file.raw, 0o600)
+        }
+        return file
+    }
+
+    /// Takes a lock (flock(2)); waits for whoever has it, as long as `options` say.
+    ///
+    /// - Throws: `.locked` when the time is over; `.interrupted` if the caller has asked to stop meanwhile.
+    package func waitForLock(
+        _ file: Int32, exclusive: Bool, _ options: StoreOptions
+    ) throws(StoreError) {
+        if try lock(file, exclusive: exclusive, waiting: false) { return }
+        try wait(
+            options, of: { () throws(StoreError) in try self.status(file) }
+        ) { () throws(StoreError) in
+            try self.lock(file, exclusive: exclusive, waiting: false)
+        }
+    }
+
+    /// Waits until `isDone`, as long as `options` say; after a while it is said who has the lock of `file`.
+    private func wait(
+        _ options: StoreOptions, of file: () throws(StoreError) -> FileStatus,
+        until isDone: () throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        var wait = LockWait(options)
+        while !wait.isOver {
+            wait.rest()
+            if try isDone() { return }
+            if wait.isToBeTold { wait.tell(LockHolder.find(of: try file())) }
+            if wait.isInterrupted { throw Store.interruption }
+        }
+        throw wait.error(LockHolder.find(of: try file()))
+    }
+}
+
+/// One wait for a lock, from its beginning: how long the next pause is, when to speak, when it is over.
+package struct LockWait {
+    private let options: StoreOptions
+    private let began = SuspendingClock.now
+    private var hasTold = false
+    /// Who was asked to stop before it waited is cleaning up, and must get through.
+    private let isCleaningUp: Bool
+
+    package init(_ options: StoreOptions) {
+        self.options = options
+        isCleaningUp = options.isInterrupted()
+    }
+
+    private var waited: Duration { SuspendingClock.now - began }
+
+    package var isOver: Bool { waited >= options.waitLimit }
+    package var isToBeTold: Bool { !hasTold && waited >= Waiting.silence }
+    package var isInterrupted: Bool { !isCleaningUp && options.isInterrupted() }
+
+    /// Rests for an eighth of the time that has been waited, at least a millisecond.
+    package func rest() {
+        let waited = waited.components
+        let milliseconds =
+            waited.seconds > 0
+            ? Waiting.longestPause : waited.attoseconds / 1_000_000_000_000_000 / 8
+        pause(milliseconds: Int32(min(max(1, milliseconds), Waiting.longestPause)))
+    }
+
+    package mutating func tell(_ holder: LockHolder) {
+        hasTold = true
+        options.notice("waiting for \(holder.description)")
+    }
+
+    package func error(_ holder: LockHolder) -> StoreError {
+        let advice =
+            holder.isStopped
+            ? "it is stopped: kill -CONT \(holder.process ?? 0) lets it go on"
+            : "repeat the command when it has finished"
+        return StoreError(
+            .locked,
+            "the store is in use: \(holder.description) has had a lock of it for longer than "
+                + "\(spelled(options.waitLimit)); \(advice), or wait longer (--wait)")
+    }
+
+    private func spelled(_ time: Duration) -> String {
+        let (seconds, attoseconds) = time.components
+        if seconds == 0 { return "\(attoseconds / 1_000_000_000_000_000) ms" }
+        return seconds % 60 == 0 ? "\(seconds / 60) min" : "\(seconds) s"
+    }
+}

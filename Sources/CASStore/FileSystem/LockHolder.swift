@@ -1,0 +1,115 @@
+import CSystem
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Who has a lock, as far as the kernel tells: for messages only.
+///
+/// Linux lists all locks in /proc/locks (proc(5)), by process and inode. Where there is no /proc, or the
+/// holder lives in another container, nobody can be named.
+package struct LockHolder: Sendable, Hashable {
+    /// The process; `nil` if it cannot be told.
+    package var process: Int32?
+    /// What it runs, if that can be told: a command of castree, or the name of a program.
+    package var name: String?
+    /// Whether it is stopped (SIGSTOP, a debugger), and will not let go by itself.
+    package var isStopped = false
+    /// Whether it has ended: something that it started has the lock still.
+    package var hasEnded = false
+    /// Whether it is this process.
+    package var isThis = false
+
+    /// As a sentence names it: `process 4711 (add, stopped)`.
+    package var description: String {
+        guard let process else { return "another process" }
+        if isThis { return "another part of this process" }
+        if hasEnded { return "a process that process \(process) has started" }
+        let about = [name, isStopped ? "stopped" : nil].compactMap { $0 }.joined(separator: ", ")
+        return "process \(process)" + (about.isEmpty ? "" : " (\(about))")
+    }
+}
+
+extension LockHolder {
+    /// The process that has a lock on a file.
+    package static func find(of file: FileStatus) -> LockHolder {
+        let locks = text("/proc/locks", limit: 4 << 20)
+        let found = processes(locking: file, in: locks).map { LockHolder($0) }
+        // The one that will not let go is the one to know.
+        return found.first { $0.isStopped } ?? found.first ?? LockHolder()
+    }
+
+    private init(_ process: Int32) {
+        self.process = process
+        isThis = process == processIdentifier()
+        let status = Self.text("/proc/\(process)/stat", limit: 4096)
+        hasEnded = status.isEmpty
+        // The name stands in brackets and may hold any character, a bracket too.
+        let state = status.split(separator: ")").last?.split(separator: " ").first
+        isStopped = state == "T" || state == "t"
+        name = Self.name(
+            of: Self.text("/proc/\(process)/cmdline", limit: 16 << 10)
+                .split(separator: "\0").map(String.init))
+    }
+
+    /// The processes that hold a lock on a file, by the text of /proc/locks:
+    /// `1: FLOCK  ADVISORY  WRITE 4711 fe:01:123456 0 EOF`; those that wait have an arrow.
+    static func processes(locking file: FileStatus, in locks: String) -> [Int32] {
+        let major = (file.device >> 8) & 0xfff | (file.device >> 32) & ~0xfff
+        let minor = file.device & 0xff | (file.device >> 12) & ~0xff
+        var found: [Int32] = []
+        for line in locks.split(separator: "\n") {
+            let fields = line.split(separator: " ")
+            guard fields.count >= 6, fields[1] != "->", let process = Int32(fields[4]), process > 0
+            else { continue }
+            let parts = fields[5].split(separator: ":")
+            guard parts.count == 3, UInt64(parts[0], radix: 16) == major,
+                UInt64(parts[1], radix: 16) == minor, UInt64(parts[2]) == file.inode
+            else { continue }
+            found.append(process)
+        }
+        return found
+    }
+
+    /// What a command line runs: of castree's programs the command, which is the first word that is neither
+    /// an option nor the value of one that stands before it; of others the name.
+    ///
+    /// Another user chooses these words, so they are made printable and short.
+    static func name(of words: [String]) -> String? {
+        guard let program = words.first?.split(separator: "/").last.map(String.init) else {
+            return nil
+        }
+        var name = program
+        if program == "castree" || program.hasPrefix("castree-") {
+            var isValue = false
+            for word in words.dropFirst() {
+                if !isValue, !word.hasPrefix("-") {
+                    name = word
+                    break
+                }
+                isValue = !isValue && (word == "--store" || word == "--wait")
+            }
+        }
+        let shown = printable(name)
+        return shown.utf8.count <= 64 ? shown : String(shown.prefix(64)) + "\u{2026}"
+    }
+
+    /// What a file of /proc says; nothing if it cannot be read.
+    private static func text(_ path: String, limit: Int) -> String {
+        #if canImport(Glibc)
+            let system = POSIXFileSystem()
+            // Without an answer the holder has no name, which a message can do without.
+            guard
+                let file = try? system.open(
+                    POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0),
+                // The same.
+                let bytes = try? system.read(file.raw, at: 0, count: limit)
+            else { return "" }
+            return String(decoding: bytes, as: UTF8.self)
+        #else
+            return ""
+        #endif
+    }
+}

@@ -1,0 +1,18 @@
+// Whose a store is, for those who are refused.
+
+extension Store {
+    /// An error, told by its reason if that is that the store is another user's.
+    package func explained(_ error: StoreError) -> StoreError {
+        guard error.code == .permission else { return error }
+        // What was refused stays refused, with the system's own words.
+        guard let root = try? fileSystem.status(directories.root.raw) else { return error }
+        let user = effectiveUser()
+        guard root.owner != user else { return error }
+        return StoreError(
+            .notOwner,
+            "the store \(printable(path)) belongs to \(userDescription(root.owner)), and this is "
+                + "\(userDescription(user)): run the command as its owner"
+                + (userName(root.owner).map { " (sudo -u \($0) …)" } ?? ""),
+            cause: error.cause)
+    }
+}

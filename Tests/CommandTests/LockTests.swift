@@ -1,0 +1,206 @@
+import Foundation
+import Testing
+
+// docs/maintenance.md, "When another process has the store": nobody waits in silence, nor for ever, and nobody
+// but the owner can make others wait.
+@Suite("A store whose lock somebody else has") struct LockTests {
+    /// A program that has locked a file and is stopped, as a hostile or forgotten one is.
+    private final class Holder {
+        private let running: Running
+        var processIdentifier: Int32 { running.processIdentifier }
+
+        /// Locks, tells so by a file, stops itself.
+        init(_ lock: String, in place: Workplace, alone: Bool = true, as user: [String] = []) throws
+        {
+            let script = """
+                import fcntl, os, signal, sys
+                file = open(sys.argv[1])
+                fcntl.flock(file, fcntl.LOCK_EX if sys.argv[3] == "alone" else fcntl.LOCK_SH)
+                print("locked", flush=True)
+                os.kill(os.getpid(), signal.SIGSTOP)
+                """
+            let words =
+                user + ["/usr/bin/python3", "-c", script, lock, "", alone ? "alone" : "shared"]
+            let pipe = Pipe()
+            running = try Running(
+                URL(filePath: words[0]), Array(words.dropFirst()), in: place.directory, output: pipe
+            )
+            try pipe.fileHandleForWriting.close()
+            hasLocked = pipe.fileHandleForReading.availableData == Data("locked\n".utf8)
+        }
+
+        let hasLocked: Bool
+
+        deinit { running.signal(SIGKILL) }
+    }
+
+    private static let python: String? =
+        access("/usr/bin/python3", X_OK) == 0 ? nil : "needs python3, to hold a lock"
+    private static let other: String? = {
+        if geteuid() != 0 { return "needs root, to run programs as another user" }
+        if access("/usr/bin/setpriv", X_OK) != 0 { return "needs setpriv(1), of util-linux" }
+        return python
+    }()
+    private static let nobody = [
+        "/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--",
+    ]
+
+    private func prepared() throws -> Workplace {
+        let place = try Workplace()
+        chmod(place.directory.path, 0o755)
+        try place.add("1", ["index.html": "one"], "--activate")
+        try place.add("2", ["index.html": "two"])
+        return place
+    }
+
+    private func leases(_ place: Workplace) -> String {
+        place.directory.appending(path: ".castree/leases").path
+    }
+
+    /// The commands that stumble over each lock.
+    private static let stuck: [(lock: String, words: [String])] = [
+        (".index", ["versions"]), (".index", ["add", "release-2", "--version", "3"]),
+        (".writer", ["add", "release-2", "--version", "3"]), (".writer", ["gc"]),
+        (".lifecycle", ["activate", "2"]), (".lifecycle", ["boot"]), (".server", ["serve"]),
+    ]
+
+    @Test(
+        "is waited for with an end, and by name",
+        .disabled(if: python != nil, "\(python ?? "")"), arguments: stuck)
+    func bounded(_ lock: String, _ words: [String]) throws {
+        let place = try prepared()
+        // Made by the first server.
+        _ = FileManager.default.createFile(atPath: leases(place) + "/.server", contents: nil)
+        let holder = try Holder(leases(place) + "/" + lock, in: place)
+        #expect(holder.hasLocked)
+        let finished = try place.run(.castree, words + ["--wait", "2500ms"])
+        let name = "process \(holder.processIdentifier) (python3, stopped)"
+        #expect(finished.status == 24, "\(words): \(finished)")
+        #expect(finished.errors.contains("waiting for \(name)\n"), "\(finished)")
+        #expect(finished.errors.contains("castree: the store is in use: \(name)"), "\(finished)")
+        #expect(finished.errors.contains("kill -CONT \(holder.processIdentifier)"), "\(finished)")
+    }
+
+    @Test("is told of in JSON", .disabled(if: python != nil, "\(python ?? "")"))
+    func json() throws {
+        let place = try prepared()
+        let holder = try Holder(leases(place) + "/.index", in: place)
+        #expect(holder.hasLocked)
+        let finished = try place.castree("versions", "--json", "--wait", "1ms")
+        #expect(finished.status == 24)
+        #expect(try finished.error().code == "locked")
+        // A check has statuses of its own.
+        #expect(try place.castree("fsck", "--wait", "1ms").status == 8)
+        #expect(try place.checker("check", ".castree", "--wait", "1ms").status == 8)
+    }
+
+    @Test(
+        "waits for a command of castree by its name",
+        .disabled(
+            if: access("/usr/bin/strace", X_OK) != 0,
+            "needs strace(1), to stop a program while it has a lock"))
+    func command() throws {
+        let place = try prepared()
+        try place.write(["index.html": "three"], to: "release-3")
+        // Stopped as it takes the lock of all that write.
+        let traced = try Running(
+            URL(filePath: "/usr/bin/strace"),
+            [
+                "-f", "-o", place.directory.appending(path: "trace").path, "-e", "trace=flock",
+                "-e", "inject=flock:signal=SIGSTOP:when=9", ProgramUnderTest.castree.url.path,
+                "--store", ".castree", "add", "release-3", "--version", "3",
+            ], in: place.directory)
+        defer { traced.signal(SIGKILL) }
+        var stopped: Finished?
+        // Until it has got so far.
+        for _ in 0..<40 where stopped == nil {
+            let finished = try place.castree("gc", "--wait", "2100ms")
+            if finished.status == 24 { stopped = finished }
+        }
+        #expect(
+            stopped?.errors.contains(" (add, stopped)") == true, "\(String(describing: stopped))")
+    }
+
+    @Test("does not stop the event log's writers", .disabled(if: python != nil, "\(python ?? "")"))
+    func events() throws {
+        let place = try prepared()
+        let holder = try Holder(leases(place) + "/.events", in: place)
+        #expect(holder.hasLocked)
+        #expect(try place.castree("activate", "2", "--wait", "1ms").status == 0)
+    }
+
+    @Test(
+        "waits for nobody who may only read the store",
+        .disabled(if: other != nil, "\(other ?? "")"))
+    func stranger() throws {
+        let place = try prepared()
+        for lock in [".index", ".writer", ".lifecycle"] {
+            let holder = try Holder(leases(place) + "/" + lock, in: place, as: Self.nobody)
+            #expect(!holder.hasLocked)
+        }
+        #expect(try place.castree("versions", "--wait", "1ms").status == 0)
+    }
+
+    @Test(
+        "closes a lock that an older castree has left open, and then waits for nobody",
+        .disabled(if: other != nil, "\(other ?? "")"))
+    func older() throws {
+        let place = try prepared()
+        let names = [".index", ".writer", ".lifecycle"]
+        for name in names { chmod(leases(place) + "/" + name, 0o644) }
+        // Whoever has got it before keeps it until he is found.
+        let holder = try Holder(leases(place) + "/.index", in: place, as: Self.nobody)
+        #expect(holder.hasLocked)
+        let finished = try place.castree("versions", "--wait", "2100ms")
+        #expect(finished.status == 24)
+        #expect(
+            finished.errors.contains("process \(holder.processIdentifier) (python3, stopped)"),
+            "\(finished)")
+        #expect(try place.castree("activate", "2", "--wait", "1ms").status == 24)
+        var status = stat()
+        for name in names {
+            #expect(lstat(leases(place) + "/" + name, &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600, "\(name)")
+        }
+    }
+
+    @Test("is let go of by Ctrl-C", .disabled(if: python != nil, "\(python ?? "")"))
+    func interrupted() throws {
+        let place = try prepared()
+        let holder = try Holder(leases(place) + "/.index", in: place)
+        #expect(holder.hasLocked)
+        let running = try Running(.castree, ["versions"], in: place.directory)
+        // The first line says that it waits.
+        while true {
+            let names = try FileManager.default.contentsOfDirectory(atPath: place.directory.path)
+            let said = names.contains {
+                $0.hasPrefix(".errors-")
+                    && (try? place.contents($0).contains("waiting for")) == true
+            }
+            if said { break }
+            sched_yield()
+        }
+        running.signal(SIGINT)
+        #expect(try running.finished().status == 130)
+    }
+
+    @Test(
+        "answers by a server that is running, and 503 where it cannot",
+        .disabled(if: python != nil, "\(python ?? "")"))
+    func serving() throws {
+        let place = try prepared()
+        let served = try Served(place, ["--wait", "500ms"])
+        #expect(try served.get().body == "one")
+        let holder = try Holder(leases(place) + "/.lifecycle", in: place)
+        #expect(holder.hasLocked)
+        // Its page is here.
+        #expect(try served.get().status == 200)
+        // What only the store knows.
+        let page = "castree_page_\(served.port)=abcdefghijklmnop.2"
+        let answer = try served.get(
+            "/index.html", ["Cookie": page, "Sec-Fetch-Dest": "empty", "Referer": "\(served.url)/"])
+        #expect(answer.status == 503, "\(answer)")
+        #expect(answer.head.contains("Retry-After"), "\(answer)")
+        _ = try served.end()
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+
+// docs/maintenance.md, "On overlayfs": a store in an image's layer, as containers and read-only systems have it.
+@Suite("A store in the lower layer of overlayfs") struct OverlayTests {
+    /// Why none can be mounted here; nil if that works.
+    private static let reason: String? = {
+        if geteuid() != 0 { return "needs root, to mount overlayfs" }
+        guard let place = try? Workplace(), let layers = try? Layers(place) else {
+            return "no directory to work in"
+        }
+        let finished = try? layers.run(["--version"])
+        return finished?.status == 0 ? nil : "the kernel mounts no overlayfs here"
+    }()
+
+    /// A store below, and what commands have changed of it above.
+    private struct Layers {
+        let place: Workplace
+        private let script = """
+            mount -t tmpfs none above && mkdir above/upper above/work || exit 99
+            if [ -d kept ]; then cp -a kept/. above/upper/; fi
+            mount -t overlay -o lowerdir=lower,upperdir=above/upper,workdir=above/work,redirect_dir=off \
+                none merged || exit 99
+            cd merged || exit 99
+            for words; do "$0" $words || exit; done
+            """
+
+        init(_ place: Workplace) throws {
+            self.place = place
+            for name in ["lower", "above", "merged"] {
+                try FileManager.default.createDirectory(
+                    at: place.directory.appending(path: name), withIntermediateDirectories: true)
+            }
+        }
+
+        /// Runs commands of castree, one after the other, on one mount; the first that fails ends it.
+        func run(_ commands: [String]) throws -> Finished {
+            try Running(
+                URL(filePath: "/usr/bin/unshare"),
+                ["-m", "--", "/bin/sh", "-c", script, ProgramUnderTest.castree.url.path] + commands,
+                in: place.directory
+            ).finished()
+        }
+    }
+
+    /// A store with three versions, the last of them current, in the lower layer.
+    private func prepared() throws -> Layers {
+        let layers = try Layers(Workplace())
+        let lower = layers.place.directory.appending(path: "lower").path
+        for (version, files) in [
+            ("1", Release.first), ("2", Release.second), ("3", ["index.html": "<h1>three</h1>"]),
+        ] {
+            try layers.place.write(files, to: "lower/release-\(version)")
+            let added = try Running(
+                URL(filePath: "/bin/sh"),
+                [
+                    "-c",
+                    "cd \"$1\" && exec \"$0\" add release-\(version) --version \(version) --activate",
+                    ProgramUnderTest.castree.url.path, lower,
+                ], in: layers.place.directory
+            ).finished()
+            #expect(added.status == 0, "\(added)")
+        }
+        return layers
+    }
+
+    @Test("retires and collects what is below", .disabled(if: reason != nil, "\(reason ?? "")"))
+    func retire() throws {
+        let layers = try prepared()
+        let finished = try layers.run(["retire 1", "gc", "fsck", "versions --json"])
+        #expect(finished.status == 0, "\(finished)")
+        #expect(!finished.text.contains(#""version":"1""#), "\(finished)")
+        #expect(finished.text.contains(#""version":"2""#), "\(finished)")
+    }
+
+    @Test("is cleaned up by a policy", .disabled(if: reason != nil, "\(reason ?? "")"))
+    func policy() throws {
+        let layers = try prepared()
+        let finished = try layers.run(["gc --keep 1", "fsck --deep", "versions --json"])
+        #expect(finished.status == 0, "\(finished)")
+        #expect(finished.text.contains("Retired version 1"), "\(finished)")
+        #expect(finished.text.contains("Retired version 2"), "\(finished)")
+    }
+
+    @Test(
+        "takes the ten main verbs", .disabled(if: reason != nil, "\(reason ?? "")"))
+    func verbs() throws {
+        let layers = try prepared()
+        let finished = try layers.run([
+            "add release-1 --version 4", "activate 4", "checkout 4 out", "boot", "activate 3",
+            "retire 4",
+            "retire 2", "add release-2 --version 2", "publish 2 origin",
+            "pull origin --version 5 --keep",
+            "gc --keep 2", "fsck --deep", "du",
+        ])
+        #expect(finished.status == 0, "\(finished)")
+    }
+
+    @Test(
+        "is repaired where directories must go", .disabled(if: reason != nil, "\(reason ?? "")"))
+    func repair() throws {
+        let layers = try prepared()
+        let lower = layers.place.directory.appending(path: "lower/.castree")
+        // A tree of no version, and a directory in the place of an object that no version names.
+        let files = FileManager.default
+        try files.createDirectory(
+            at: lower.appending(path: "versions/stray/inner"), withIntermediateDirectories: true)
+        try Data("x".utf8).write(to: lower.appending(path: "versions/stray/inner/file"))
+        chmod(lower.appending(path: "versions/1/js").path, 0o755)
+        try files.removeItem(at: lower.appending(path: "versions/1/js/app.js"))
+        let address =
+            try layers.place.run(
+                .castree, ["--store", lower.path, "show", "3", "--json"]
+            ).document(ShownVersion.self).entries.first?.address ?? ""
+        let object = lower.appending(path: "objects/\(address.prefix(2))/\(address.dropFirst(2))")
+        try files.removeItem(at: object)
+        try files.createDirectory(
+            at: object.appending(path: "a/b"), withIntermediateDirectories: true)
+        try Data("y".utf8).write(to: object.appending(path: "a/b/c"))
+        let finished = try layers.run(["fsck --repair"])
+        #expect([1, 4].contains(finished.status), "\(finished)")
+        #expect(!finished.errors.contains("Invalid cross-device link"), "\(finished)")
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import Testing
+
+// docs/maintenance.md, "What stays".
+@Suite("A protected version") struct ProtectTests {
+    private struct Listed: Decodable {
+        let version: String
+        let protected: Bool
+    }
+
+    private struct Shown: Decodable { let protected: [String] }
+
+    /// A shell, and two releases that came after it.
+    private func prepared() throws -> Workplace {
+        let place = try Workplace()
+        try place.add("www", ["index.html": "the shell", "cordova.js": "shell()"])
+        try place.add("1", ["index.html": "one"])
+        try place.add("2", ["index.html": "two"])
+        return place
+    }
+
+    private func versions(_ place: Workplace) throws -> [String] {
+        try place.castree("versions", "--json").document([Listed].self).map(\.version)
+    }
+
+    @Test("stays through every clean-up, and a shell can be served from it")
+    func kept() throws {
+        let place = try prepared()
+        #expect(try place.castree("protect", "www").text == "Version www is protected now.\n")
+        #expect(try place.castree("protect", "www").text == "Version www is protected already.\n")
+        for policy in [["--keep", "1"], ["--older-than", "0s"], ["--max-size", "1"]] {
+            let collected = try place.run(.castree, ["gc"] + policy)
+            #expect(collected.status == 0, "\(collected)")
+        }
+        #expect(try versions(place).contains("www"))
+        try place.castree("activate", "2")
+        let served = try Served(place, ["--shell", "www"])
+        #expect(try served.get("/cordova.js").body == "shell()")
+        // It was protected before: there is nothing to say.
+        #expect(try served.end().errors == "")
+    }
+
+    @Test("is what serve --shell makes of its version, which it says once, and which lasts")
+    func shell() throws {
+        let place = try prepared()
+        try place.castree("activate", "2")
+        let said = "version www is protected from now on"
+        #expect(try Served(place, ["--shell", "www"]).end().errors.contains(said))
+        #expect(try !Served(place, ["--shell", "www"]).end().errors.contains(said))
+        #expect(try place.castree("gc", "--keep", "1").status == 0)
+        #expect(try versions(place) == ["2", "www"])
+        #expect(try Served(place, ["--shell", "www"]).get("/cordova.js").body == "shell()")
+    }
+
+    @Test("is not retired by name, until it is unprotected")
+    func retired() throws {
+        let place = try prepared()
+        try place.castree("protect", "www")
+        let refused = try place.castree("retire", "www")
+        #expect(refused.status == 1)
+        #expect(
+            refused.errors == "castree: version www cannot be retired: it is protected; "
+                + "unprotect it first (castree unprotect www)\n")
+        #expect(
+            try place.castree("unprotect", "www").text == "Version www is not protected any more.\n"
+        )
+        #expect(try place.castree("retire", "www").status == 0)
+        #expect(try place.castree("unprotect", "www").status == 3)
+        #expect(try place.castree("protect", "nothing").status == 3)
+    }
+
+    @Test("is shown as such")
+    func shown() throws {
+        let place = try prepared()
+        #expect(
+            try place.castree("protect", "1", "--json").text == #"{"version":"1","protected":true}"#
+                + "\n")
+        let listed = try place.castree("versions", "--json").document([Listed].self)
+        #expect(listed.filter(\.protected).map(\.version) == ["1"])
+        #expect(try place.castree("versions").text.contains("protected"))
+        #expect(try place.castree("lifecycle", "--json").document(Shown.self).protected == ["1"])
+        #expect(try place.castree("lifecycle").text.contains("protected"))
+        let plan = try place.castree("gc", "--dry-run", "--keep", "1").text
+        #expect(plan.contains("it is protected"), "\(plan)")
+    }
+
+    @Test(
+        "may keep a store above its limit, which is a warning that names it",
+        arguments: [false, true])
+    func limit(_ isDryRun: Bool) throws {
+        let place = try prepared()
+        try place.castree("activate", "2")
+        try place.castree("protect", "www")
+        let words = ["gc", "--max-size", "1"] + (isDryRun ? ["--dry-run"] : [])
+        let finished = try place.run(.castree, words)
+        #expect(finished.status == 0, "\(finished)")
+        #expect(finished.errors.contains("more than 1 B"), "\(finished)")
+        #expect(finished.errors.contains("www (it is protected)"), "\(finished)")
+        #expect(finished.errors.contains("2 (it is current)"), "\(finished)")
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import SocketTestSupport
+import Testing
+
+@Suite("What is asked for in the wrong place or words") struct RefusedPlaceTests {
+    private func prepared() throws -> Workplace {
+        let place = try Workplace()
+        try place.add("1", ["index.html": "one"], "--activate")
+        return place
+    }
+
+    @Test(
+        "is not checked out into a store",
+        arguments: [
+            ".castree/objects/zz", ".castree/zz", ".castree/versions/zz", "link/zz",
+            ".castree/current/zz",
+        ])
+    func checkout(_ target: String) throws {
+        let place = try prepared()
+        try FileManager.default.createSymbolicLink(
+            at: place.directory.appending(path: "link"),
+            withDestinationURL: place.directory.appending(path: ".castree/objects"))
+        let finished = try place.castree("checkout", "1", target)
+        #expect(finished.status == 1, "\(finished)")
+        #expect(finished.errors.contains("it is inside a store"), "\(finished)")
+        #expect(!place.exists(target))
+        #expect(try place.castree("checkout", "1", "out").status == 0)
+        #expect(try place.castree("fsck").status == 0)
+    }
+
+    @Test(
+        "is not published into a store",
+        arguments: [".castree/objects/zz", ".castree/zz/", ".castree", ".castree/manifests"])
+    func publish(_ target: String) throws {
+        let place = try prepared()
+        let finished = try place.castree("publish", "1", target)
+        #expect(finished.status == 1, "\(finished)")
+        #expect(finished.errors.contains("it is inside a store"), "\(finished)")
+        #expect(try place.castree("publish", "1", "origin").status == 0)
+        #expect(try place.castree("fsck").status == 0)
+    }
+
+    @Test(
+        "is told of without the password of a URL",
+        arguments: [
+            ["pull", "ftp://me:secret@host/x"], ["pull", "http://host/", "http://me:secret@host/"],
+            ["serve", "--proxy", "/api=http://me:secret@host"], ["http://me:secret@host/"],
+            ["gc", "--keep", "http://me:secret@host/"],
+            ["pull", "http://h/", "--proxy=x://me:secret@host"],
+        ])
+    func password(_ words: [String]) throws {
+        let place = try prepared()
+        for more in [[], ["--json"]] {
+            let finished = try place.run(.castree, words + more)
+            #expect(finished.status != 0)
+            #expect(!finished.errors.contains("secret"), "\(finished)")
+        }
+    }
+
+    @Test(
+        "works without /proc",
+        .disabled(
+            if: geteuid() != 0 || access("/usr/bin/unshare", X_OK) != 0,
+            "needs root and unshare(1), to hide /proc"))
+    func withoutProc() throws {
+        let place = try prepared()
+        try place.write(["index.html": "two"], to: "release-2")
+        for words in [
+            ["add", "release-2", "--version", "2"], ["versions"], ["activate", "2"],
+            ["checkout", "2", "out"], ["boot"], ["fsck"], ["gc"], ["publish", "2", "origin"],
+            ["du"],
+            ["cat", "2:index.html"], ["report", "report.json"],
+        ] {
+            let command = [ProgramUnderTest.castree.url.path] + words
+            let finished = try Running(
+                URL(filePath: "/usr/bin/unshare"),
+                ["-m", "--", "/bin/sh", "-c", "mount -t tmpfs none /proc && exec \"$0\" \"$@\""]
+                    + command,
+                in: place.directory
+            ).finished()
+            #expect(finished.status == 0, "\(words): \(finished)")
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A file system whose directories of before cannot be renamed, as those of a lower layer of overlayfs; and
+/// one of whose entries cannot be removed.
+private struct LayeredFileSystem: FileSystemWrapper {
+    let base: any FileSystem = POSIXFileSystem()
+    private let below: Set<UInt64>
+    private let stuck: String?
+
+    init(below path: String, stuck: String? = nil) throws {
+        var inodes: Set<UInt64> = []
+        for entry in try FileManager.default.subpathsOfDirectory(atPath: path) {
+            let status = try base.status(POSIXFileSystem.workingDirectory, path + "/" + entry)
+            if let status, status.kind == .directory { inodes.insert(status.inode) }
+        }
+        below = inodes
+        self.stuck = stuck
+    }
+
+    private func check(_ directory: Int32, _ path: UnsafePointer<CChar>) throws(StoreError) {
+        guard let status = try base.status(directory, path), below.contains(status.inode) else {
+            return
+        }
+        throw StoreError(systemCall: "renameat", errno: EXDEV, path: String(cString: path))
+    }
+
+    func rename(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        try check(source, sourcePath)
+        try base.rename(source, sourcePath, to: target, targetPath)
+    }
+
+    func renameNew(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        try check(source, sourcePath)
+        try base.renameNew(source, sourcePath, to: target, targetPath)
+    }
+
+    func remove(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
+    ) throws(StoreError) {
+        if let stuck, String(cString: path) == stuck {
+            throw StoreError(systemCall: "unlinkat", errno: EIO, path: stuck)
+        }
+        try base.remove(directory, path, directory: isDirectory)
+    }
+}
+
+@Suite("Directories that cannot be renamed") struct OtherLayerTests {
+    private func opened(_ store: TemporaryStore, stuck: String? = nil) throws -> VersionStore {
+        try VersionStore.open(
+            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: try LayeredFileSystem(below: store.path, stuck: stuck))
+    }
+
+    private func prepared() throws -> TemporaryStore {
+        let store = try TemporaryStore()
+        try store.add("1", ["a/b/one": "one", "same": "same", "first": "first"])
+        try store.add("2", ["a/b/two": "two", "same": "same"])
+        try store.add("3", ["a/b/three": "three", "same": "same"])
+        try store.versions.activate("3")
+        return store
+    }
+
+    @Test func `a version goes entry by entry`() throws {
+        let store = try prepared()
+        let layered = try opened(store)
+        try layered.retire("1")
+        #expect(try layered.versions().map(\.version) == ["3", "2"])
+        try layered.collect()
+        #expect(try store.reopened().check().findings == [])
+        let names = try FileManager.default.contentsOfDirectory(atPath: store.path + "/versions")
+        #expect(names.sorted() == ["2", "3"])
+    }
+
+    @Test func `a tree is built again in its place`() throws {
+        let store = try prepared()
+        let tree = store.path + "/versions/2/a/b"
+        #expect(chmod(tree, 0o755) == 0)
+        try FileManager.default.removeItem(atPath: tree + "/two")
+        _ = try opened(store).repair()
+        #expect(try store.reopened().check().findings == [])
+        #expect(try readTree(store.path + "/versions/2") == ["a/b/two": "two", "same": "same"])
+    }
+
+    @Test func `a stray tree is taken away`() throws {
+        let store = try prepared()
+        try writeTree(store.path + "/versions/stray", ["x/y": "z"])
+        _ = try opened(store).repair()
+        #expect(!FileManager.default.fileExists(atPath: store.path + "/versions/stray"))
+    }
+
+    @Test func `what stands in the place of an object goes to quarantine with all that it holds`()
+        throws
+    {
+        let store = try prepared()
+        let address = try #require(
+            store.versions.manifest(of: "1").entries.first { $0.path.description == "first" }?
+                .address)
+        let text = address.description
+        let path = store.path + "/objects/\(text.prefix(2))/\(text.dropFirst(2))"
+        try FileManager.default.removeItem(atPath: path)
+        try writeTree(path, ["d/e": "f", "g": "h"])
+        _ = try opened(store).repair()
+        #expect(try readTree(store.path + "/quarantine/\(text)") == ["d/e": "f", "g": "h"])
+    }
+
+    @Test func `one version that cannot go does not keep the others`() throws {
+        let store = try prepared()
+        try store.add("4", ["four": "four"])
+        try store.versions.activate("4")
+        let layered = try opened(store, stuck: "one")
+        var policy = RetentionPolicy()
+        policy.newestCount = 1
+        let outcome = try layered.carryOut(layered.planRetention(policy))
+        #expect(outcome.retired == ["2", "3"])
+        #expect(outcome.stuck.map(\.version) == ["1"])
+        #expect(outcome.stuck.first?.error.errno == EIO)
+        let error = expectRefusal(.io) { try layered.retire(layered.planRetention(policy)) }
+        #expect(error?.errno == EIO)
+        // It is a version still, and goes when it can.
+        try store.reopened().retire("1")
+        #expect(try store.reopened().check().findings == [])
+    }
+}
