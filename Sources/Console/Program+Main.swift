@@ -19,7 +19,13 @@ extension Program {
         let surroundings = Surroundings.process()
         let words = arguments.compactMap { $0 }
         let status: ExitStatus
-        if let index = arguments.firstIndex(of: nil) {
+        if !System.hasArguments {
+            let error = CommandError(
+                code: "noProc",
+                message: "unable to read the command line: /proc is not mounted; mount it "
+                    + "(mount -t proc proc /proc) and repeat the command")
+            status = report(error, to: diagnostics(for: words, surroundings), command: nil)
+        } else if let index = arguments.firstIndex(of: nil) {
             let error = UsageError(
                 message: "argument \(index + 1) is not valid UTF-8", command: nil)
             status = report(error, to: diagnostics(for: words, surroundings), command: nil)

@@ -120,6 +120,9 @@ enum System {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
+    /// Whether a program can learn what it was started with: Swift reads /proc/self/cmdline.
+    static var hasArguments: Bool { CommandLine.argc > 0 }
+
     /// Returns the arguments after the program's name; nil in the place of one that is not UTF-8.
     static func arguments() -> [String?] {
         (1..<max(1, Int(CommandLine.argc))).map { index in

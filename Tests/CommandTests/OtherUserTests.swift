@@ -50,7 +50,7 @@ import Testing
     }
 
     private static let refused = [
-        ["versions"], ["show", "1"], ["diff", "1", "2"], ["du"], ["missing", "1"],
+        ["versions"], ["du"], ["missing", "1"],
         ["add", "release-1", "--version", "3"], ["activate", "2"], ["boot"], ["rollback"],
         ["retire", "2"], ["gc"], ["gc", "--keep", "1"], ["fsck"], ["fsck", "--repair"], ["serve"],
     ]

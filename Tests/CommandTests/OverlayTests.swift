@@ -76,7 +76,7 @@ import Testing
     @Test("is cleaned up by a policy", .disabled(if: reason != nil, "\(reason ?? "")"))
     func policy() throws {
         let layers = try prepared()
-        let finished = try layers.run(["gc --keep 1", "fsck --deep", "versions --json"])
+        let finished = try layers.run(["gc --keep 0", "fsck --deep", "versions --json"])
         #expect(finished.status == 0, "\(finished)")
         #expect(finished.text.contains("Retired version 1"), "\(finished)")
         #expect(finished.text.contains("Retired version 2"), "\(finished)")

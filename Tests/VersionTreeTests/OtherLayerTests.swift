@@ -125,7 +125,7 @@ private struct LayeredFileSystem: FileSystemWrapper {
         try store.versions.activate("4")
         let layered = try opened(store, stuck: "one")
         var policy = RetentionPolicy()
-        policy.newestCount = 1
+        policy.newestCount = 0
         let outcome = try layered.carryOut(layered.planRetention(policy))
         #expect(outcome.retired == ["2", "3"])
         #expect(outcome.stuck.map(\.version) == ["1"])
