@@ -39,7 +39,7 @@ public struct VersionSummary: Sendable, Hashable {
     /// Whether it was shipped with the app.
     public var isEmbedded: Bool
     /// Whether nobody and nothing may retire it.
-    public var isProtected: Bool
+    public var isProtected = false
 }
 
 /// An object that a version lacks.
