@@ -44,30 +44,13 @@ public struct Diagnostics: Sendable {
         let line = line(severity, code: code, message: message, style)
         // Nobody is left to be told that standard error cannot be written.
         try? errors.write(line)
-        let message = withoutPasswords(message)
-        if isJSON {
-            var writer = JSONWriter()
-            writer.beginObject()
-            writer.key(severity)
-            writer.beginObject()
-            writer.key("code")
-            writer.string(code)
-            writer.key("message")
-            writer.string(message)
-            writer.endObject()
-            writer.endObject()
-            // Nobody is left to be told that standard error cannot be written.
-            try? errors.write(json: writer.drain())
-        } else {
-            let label = severity == "error" ? "" : "\(severity): "
-            errors.print("\(program): \(label, style)\(message)")
-        }
         deliver()
     }
 
     private func line(
         _ severity: String, code: String, message: String, _ style: DisplayText.Style
     ) -> [UInt8] {
+        let message = withoutPasswords(message)
         guard isJSON else {
             let label = severity == "error" ? "" : "\(severity): "
             let text: DisplayText = "\(program): \(label, style)\(message)"

@@ -92,7 +92,7 @@ private struct LayeredFileSystem: FileSystemWrapper {
         let tree = store.path + "/versions/2/a/b"
         #expect(chmod(tree, 0o755) == 0)
         try FileManager.default.removeItem(atPath: tree + "/two")
-        _ = try opened(store).repair()
+        _ = try opened(store).repair { _ in true }
         #expect(try store.reopened().check().findings == [])
         #expect(try readTree(store.path + "/versions/2") == ["a/b/two": "two", "same": "same"])
     }
@@ -100,7 +100,7 @@ private struct LayeredFileSystem: FileSystemWrapper {
     @Test func `a stray tree is taken away`() throws {
         let store = try prepared()
         try writeTree(store.path + "/versions/stray", ["x/y": "z"])
-        _ = try opened(store).repair()
+        _ = try opened(store).repair { _ in true }
         #expect(!FileManager.default.fileExists(atPath: store.path + "/versions/stray"))
     }
 
@@ -115,7 +115,7 @@ private struct LayeredFileSystem: FileSystemWrapper {
         let path = store.path + "/objects/\(text.prefix(2))/\(text.dropFirst(2))"
         try FileManager.default.removeItem(atPath: path)
         try writeTree(path, ["d/e": "f", "g": "h"])
-        _ = try opened(store).repair()
+        _ = try opened(store).repair { _ in true }
         #expect(try readTree(store.path + "/quarantine/\(text)") == ["d/e": "f", "g": "h"])
     }
 

@@ -79,16 +79,12 @@ extension Invocation {
     /// - Parameter notice: who is told instead of standard error, if that might wait.
     package func storeOptions(
         isDurable: Bool = true, notice: (@Sendable (String) -> Void)? = nil
-    ) -> StoreOptions {
-        StoreOptions(
-            isDurable: isDurable,
-            notice: notice ?? { diagnostics.warn(code: "notice", $0) },
-    package func storeOptions(isDurable: Bool = true) throws(CommandError) -> StoreOptions {
+    ) throws(CommandError) -> StoreOptions {
         // A browser that waits longer than a server does shows nothing.
         let usual: Duration = command.name == "serve" ? .seconds(30) : .seconds(600)
         return StoreOptions(
             isDurable: isDurable, waitLimit: try duration("wait") ?? usual,
-            notice: { diagnostics.warn(code: "notice", $0) },
+            notice: notice ?? { diagnostics.warn(code: "notice", $0) },
             isInterrupted: { Interruption.isRequested })
     }
 

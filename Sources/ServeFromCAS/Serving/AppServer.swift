@@ -62,9 +62,7 @@ public final class AppServer: Sendable {
         let makeStartup = options.confirmation.map { allowed in
             { @Sendable (versions: VersionStore) in StartupWatch(versions, allowed: allowed) }
         }
-            versions, options.site, shell: options.shell, notice: options.notice)
         try Self.protectShell(options, versions)
-        let startup = options.confirmation.map { StartupWatch(versions, allowed: $0) }
         let token = options.requiresToken ? try Self.token(memory, versions, notice) : nil
         let dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
             if let token = dashboard.token { return token }
