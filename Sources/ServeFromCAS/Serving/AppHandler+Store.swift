@@ -12,7 +12,7 @@ extension AppHandler {
         lookingForStore.withLock { _ in
             switch store.look() {
             case .same: return true
-            case .other(let versions): return goOn(with: versions)
+            case .other(let versions, let isGone): return goOn(with: versions, isGone)
             case .gone(let error):
                 if !shelf.isEmptied { letGoOfStore() }
                 storeTrouble.tell("the store that is served is gone: \(error.message)")
@@ -26,10 +26,11 @@ extension AppHandler {
         }
     }
 
-    private func goOn(with versions: VersionStore) -> Bool {
+    private func goOn(with versions: VersionStore, _ isGone: Bool) -> Bool {
         do throws(StoreError) {
             try shelf.move(to: versions)
         } catch {
+            if isGone, !shelf.isEmptied { letGoOfStore() }
             storeTrouble.tell(
                 "unable to go on with the store that stands at \(printable(store.path)) now: "
                     + error.message)

@@ -29,8 +29,8 @@ final class ServedStore: Sendable {
     enum Look {
         /// It stands.
         case same
-        /// Another one stands in its place, and is not served yet.
-        case other(VersionStore)
+        /// Another one stands in its place, and is not served yet; whether the first was deleted.
+        case other(VersionStore, isGone: Bool)
         /// It is there no more, nor is another one.
         case gone(StoreError)
         /// It stands, though not whole, and no other can be opened.
@@ -58,8 +58,9 @@ final class ServedStore: Sendable {
         }
         do throws(StoreError) {
             // No `??`: the compiler (6.3) does not survive closures with typed errors there.
-            if let reopen { return .other(try reopen(path)) }
-            return .other(try VersionStore.open(path, options: options))
+            if let reopen { return .other(try reopen(path), isGone: place == .gone) }
+            return .other(
+                try VersionStore.open(path, options: options), isGone: place == .gone)
         } catch {
             return place == .gone ? .gone(error) : .broken(error)
         }
