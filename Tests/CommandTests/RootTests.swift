@@ -102,7 +102,7 @@ import Testing
     func elsewhere() throws {
         let place = try prepared()
         let kept = place.directory.appending(path: ".castree/mine").path
-        FileManager.default.createFile(atPath: kept, contents: Data("x".utf8))
+        _ = FileManager.default.createFile(atPath: kept, contents: Data("x".utf8))
         #expect(try place.castree("checkout", "1", "out", "--mode", "copy").status == 0)
         #expect(try place.castree("add", "release-2", "--version", "2").status == 0)
         var status = stat()

@@ -93,7 +93,7 @@ extension Command {
         let log = try invocation.accessLog(notices)
         defer { log?.end() }
         options.accessLog = invocation.accessLog(log, notices)
-        let store = StoreInUse(versions, invocation.storeOptions { notices.tell($0) })
+        let store = StoreInUse(versions, try invocation.storeOptions { notices.tell($0) })
         options.reopenStore = store.reopen
         if invocation.flag("dashboard") { options.dashboard = .of(store) }
         let server = try invocation.makeServer(versions, options)
