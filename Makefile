@@ -31,7 +31,7 @@ scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serv
 .NOTPARALLEL:
 .PHONY: run test check fmt setup build clean help browser autobahn fuzz
 .PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-scale
-.PHONY: errors huge powercut crashpoints fulldisk stress ground harness-check sanitize coverage
+.PHONY: errors starts huge powercut crashpoints fulldisk stress ground harness-check sanitize coverage
 
 run: setup build ## build, then push two real releases through a store and show every step
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
@@ -106,6 +106,11 @@ errors: setup ## let every call to the disk fail with every error that fits, und
 	$(SWIFT) build $(debug) --build-tests
 	CASTREE_TEST_ALL=1 SWIFT_BACKTRACE=enable=no $(SWIFT) test $(debug) $(tests) --skip-build \
 	    --filter '^ReliabilityTests\.ErrorTests'
+
+starts: setup ## try every order of events around starts, to the end
+	$(SWIFT) build $(debug) --build-tests
+	CASTREE_TEST_STARTS=whole SWIFT_BACKTRACE=enable=no $(SWIFT) test $(debug) $(tests) --skip-build \
+	    --filter '^ServeFromCASTests\.StartModelTests'
 
 huge: setup ## take a file of more than 4 GiB through store, server, check and collection
 	$(SWIFT) build $(debug) --build-tests

@@ -46,6 +46,9 @@ package enum StoreLayout {
     /// The lock of those who append to the events, inside `leases/`.
     package static let eventsLock = ".events"
 
+    /// Locked by the process that watches a start, inside `leases/`.
+    package static let startClaim = ".start"
+
     /// The directories of a store, made with it.
     package static let directories = [
         objects, staging, quarantine, manifests, versions, leases,

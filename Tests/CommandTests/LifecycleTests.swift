@@ -94,12 +94,26 @@ import Testing
         #expect(try place.castree("confirm", "1").status == 2)
     }
 
-    @Test func `boot rolls back from a version that was never confirmed`() throws {
+    @Test(arguments: [1, 2])
+    func `boot rolls back from a version that was never confirmed, and bans it at the last strike`(
+        strikes: Int
+    ) throws {
         try place.castree("activate", "1")
         try start()
         try place.castree("activate", "2")
-        try place.castree("boot")
-        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        let boots = ["boot", "--strikes", "\(strikes)"]
+        for _ in 1..<strikes {
+            _ = try place.run(.castree, boots)
+            let back = try place.run(.castree, boots + ["--json"])
+            #expect(try back.document(BootDocument.self).rolledBackFrom == "2")
+            #expect(back.text.contains("\"banned\":false"))
+            #expect(try lifecycle().bad.isEmpty)
+            #expect(try lifecycle().pending == "2")
+        }
+        _ = try place.run(.castree, boots)
+        let answer = try place.run(.castree, boots + ["--json"])
+        #expect(answer.text.contains("\"banned\":true"))
+        let boot = try answer.document(BootDocument.self)
         #expect(boot.version == "1")
         #expect(boot.rolledBackFrom == "2")
         let ban = try #require(try lifecycle().bad.first)

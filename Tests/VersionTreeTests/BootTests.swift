@@ -18,7 +18,9 @@ import Testing
         return temporary
     }
 
-    @Test func `rolls a bad release back at the next boot and bans it`() throws {
+    @Test func `leaves a bad release at the next boot, tries it once more, and bans it then`()
+        throws
+    {
         let temporary = try make()
         let versions = temporary.versions
         try versions.activateAtNextBoot("B")
@@ -30,15 +32,114 @@ import Testing
         // Killed here, and started again by another process.
         let second = try temporary.reopened().boot()
         #expect(second.version == "A" && second.rolledBackFrom == "B")
-        #expect(second.token != first.token)
+        #expect(second.token != first.token && !second.isBanned)
+        #expect(try versions.lifecycle().bad.isEmpty && versions.lifecycle().pending == "B")
+        #expect(try temporary.shown() == ["index.html": "A"])
+        #expect(try temporary.reopened().boot().version == "B")
+        let last = try temporary.reopened().boot()
+        #expect(last.version == "A" && last.rolledBackFrom == "B" && last.isBanned)
         let lifecycle = try versions.lifecycle()
-        #expect(lifecycle.bad.map(\.version) == ["B"])
+        #expect(lifecycle.bad.map(\.version) == ["B"] && lifecycle.pending == nil)
         #expect(lifecycle.bad[0].count == 1)
         #expect(!lifecycle.bad[0].reason.isEmpty)
         #expect(try temporary.shown() == ["index.html": "A"])
         expectRefusal(.bannedVersion) { try versions.activate("B") }
         expectRefusal(.bannedVersion) { try versions.activateAtNextBoot("B") }
         #expect(try versions.boot().version == "A")
+        try temporary.expectClean()
+    }
+
+    @Test func `bans at the first failure where one strike is all there is`() throws {
+        let temporary = try make()
+        try temporary.versions.activateAtNextBoot("B")
+        _ = try temporary.versions.boot(strikes: 1)
+        #expect(try temporary.versions.boot(strikes: 1).isBanned)
+        #expect(try temporary.versions.lifecycle().bad.map(\.version) == ["B"])
+    }
+
+    @Test
+    func `counts starts by content, under other names, too, until one is confirmed or forgiven`()
+        throws
+    {
+        let temporary = try make()
+        let versions = temporary.versions
+        try temporary.add("B2", ["index.html": "B"])
+        try versions.activateAtNextBoot("B")
+        _ = try versions.boot()
+        #expect(try versions.boot().rolledBackFrom == "B")
+        try versions.activateAtNextBoot("B2")
+        #expect(try versions.boot().version == "B2")
+        #expect(try versions.lifecycle().trials.map(\.strikes) == [2])
+        #expect(try versions.boot().isBanned)
+        try versions.forgive("B2")
+        try versions.activateAtNextBoot("B")
+        _ = try versions.boot()
+        _ = try versions.boot()
+        // One that has only failed so far is forgiven, too.
+        try versions.forgive("B")
+        #expect(try versions.lifecycle().trials.isEmpty)
+        let third = try versions.boot()
+        #expect(third.version == "B")
+        try versions.confirm("B", token: third.token)
+        #expect(try versions.lifecycle().trials.isEmpty)
+    }
+
+    @Test func `takes a start back that a reboot has ended, and counts the third in a row`() throws
+    {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activateAtNextBoot("B")
+        for takenBack in 0...3 {
+            let boot = try versions.boot()
+            if takenBack == 3 {
+                #expect(boot.version == "A" && boot.rolledBackFrom == "B" && !boot.isBanned)
+                break
+            }
+            #expect(boot.version == "B" && boot.rolledBackFrom == nil)
+            let trial = try #require(try versions.lifecycle().trials.first)
+            #expect(trial.strikes == 1 && trial.takenBack == takenBack)
+            // As if the system had been started again.
+            try versions.changeLifecycle { $0.boot?.system = "another" }
+        }
+        #expect(try versions.lifecycle().trials.map(\.strikes) == [1])
+    }
+
+    @Test func `leaves neither good nor bad what is left for another version by request`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        for _ in 0..<3 {
+            try versions.activate("B")
+            _ = try versions.boot()
+            try versions.activate("A")
+        }
+        let lifecycle = try versions.lifecycle()
+        #expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
+    }
+
+    @Test func `goes back to what was current before, known good or not, and keeps it for that`()
+        throws
+    {
+        let temporary = try TemporaryStore()
+        for name in ["A", "B", "C"] { try temporary.add(name, ["index.html": name]) }
+        let versions = temporary.versions
+        try versions.activate("A")
+        _ = try versions.boot()
+        try versions.activate("B")
+        _ = try versions.boot()
+        try versions.activate("C")
+        _ = try versions.boot()
+        // Later trials do not change it.
+        #expect(try versions.lifecycle().before == "A")
+        expectRefusal(.versionInUse) { try versions.retire("A") }
+        for rolledBackFrom in ["C", nil, "C"] {
+            #expect(try versions.boot().rolledBackFrom == rolledBackFrom)
+        }
+        #expect(try versions.lifecycle().current == "A" && versions.lifecycle().unsettled == nil)
+        #expect(try versions.lifecycle().bad.map(\.version) == ["C"])
+        // It is not on trial: boots do not leave it.
+        for _ in 0..<3 { #expect(try versions.boot().version == "A") }
+        try versions.confirm("A", token: versions.boot().token)
+        #expect(try versions.lifecycle().before == nil)
         try temporary.expectClean()
     }
 
@@ -206,12 +307,12 @@ import Testing
                 fileSystem: disk)
             disk.arm(.fail(EIO, at: position))
             // Refusing is right, and so is going back all the same.
-            if let boot = try? versions.boot() {
+            if let boot = try? versions.boot(strikes: 1) {
                 #expect(boot.version == "A", "\(disk.firedAt?.description ?? "")")
             }
             guard disk.hasFired else { break }
             disk.disarm()
-            #expect(try temporary.reopened().boot().version == "A")
+            #expect(try temporary.reopened().boot(strikes: 1).version == "A")
             position += 1
         }
         #expect(position > 10)
@@ -232,10 +333,10 @@ import Testing
         try versions.activateAtNextBoot("C")
         let boot = try versions.boot()
         #expect(boot.version == "C" && boot.rolledBackFrom == "B")
-        #expect(try versions.lifecycle().bad.map(\.version) == ["B"])
+        #expect(try versions.lifecycle().trials.map(\.version) == ["C", "B"])
         // C is not confirmed either.
         #expect(try versions.boot().version == "A")
-        #expect(Set(try versions.lifecycle().bad.map(\.version)) == ["B", "C"])
+        #expect(try versions.lifecycle().pending == "C" && versions.lifecycle().bad.isEmpty)
     }
 
     @Test func `loses nothing of the lifecycle with the index`() throws {

@@ -44,7 +44,9 @@ extension UpdateManager {
         try versions.confirm(version, token: token)
         if running?.report.version == version, running?.report.token == token {
             running?.isSettled = true
-            running?.timer = nil
+            try starts.judge { (judge, ledger) throws(StoreError) in
+                judge.settle(token: token, ledger)
+            }
             watchStart()
         }
         tell(.confirmed(version: version))
@@ -65,41 +67,40 @@ extension UpdateManager {
     public func rollback(
         reason: String = "rolled back by request"
     ) throws(StoreError) -> BootReport {
-        try goOn(after: versions.rollback(reason: reason), reason)
-    }
-
-    /// Starts what a version was left for.
-    private func goOn(
-        after left: (current: String, from: String), _ reason: String
-    ) throws(StoreError) -> BootReport {
+        let left = try versions.rollback(reason: reason)
         tell(.rolledBack(version: left.current, from: left.from, reason: reason))
         return try boot()
     }
 
+    /// The app ends in order: a start that nobody has confirmed yet is taken back, so that it does not count
+    /// as a failed one.
+    ///
+    /// The third that is taken back in a row counts all the same. Afterwards this manager starts nothing
+    /// any more.
+    public func end() throws(StoreError) {
+        watch?.cancel()
+        try starts.judge { (judge, ledger) throws(StoreError) in try judge.end(ledger) }
+    }
+
     /// Notes whether the app is in the foreground; in the background no time runs against a start.
     public func setForeground(_ isForeground: Bool) {
-        self.isForeground = isForeground
-        running?.timer?.setForeground(isForeground, now: clock.now)
+        starts.setForeground(isForeground, now: clock.now)
         watchStart()
     }
 
     // MARK: Starting and judging
 
     private func boot() throws(StoreError) -> BootReport {
-        let report = try versions.boot()
-        let lifecycle = try versions.lifecycle()
-        let isKnownGood = lifecycle.knownGood.contains(report.version)
-        var timer: ForegroundTimer?
-        if !isKnownGood, let allowed = options.confirmWithin {
-            timer = ForegroundTimer(allowed, isForeground: isForeground, now: clock.now)
+        let now = clock.now
+        let begun = try starts.judge { (judge, ledger) throws(StoreError) in
+            try judge.start(ledger, now: now)
         }
-        running = Start(report: report, isSettled: isKnownGood, timer: timer)
-        if let from = report.rolledBackFrom {
-            let ban = lifecycle.bad.first { $0.version == from }
-            tell(
-                .rolledBack(
-                    version: report.version, from: from,
-                    reason: ban?.reason ?? "it could not be shown"))
+        let report = BootReport(begun)
+        let lifecycle = try versions.lifecycle()
+        let isSettled = lifecycle.unsettled?.version != report.version
+        running = Start(report: report, isSettled: isSettled)
+        if let left = begun.left {
+            tell(.rolledBack(version: report.version, from: left.from, reason: left.reason))
         }
         if forcedVersion == report.version { forcedVersion = nil }
         if try owed.version() == report.version { try owed.set(nil) }
@@ -113,6 +114,8 @@ extension UpdateManager {
         let lifecycle = try versions.lifecycle()
         guard let pending = lifecycle.pending else { return nil }
         guard decide(on: pending, lifecycle, moment) == .switchNow else { return nil }
+        // After a failed start it waits for the next process, or some hours.
+        guard starts.ask({ $0.mayStart(pending, lifecycle) }) else { return nil }
         // Left before it could prove itself: neither good nor bad.
         if !isSettled(lifecycle) { try versions.activate(pending) }
         return try boot()
@@ -132,8 +135,7 @@ extension UpdateManager {
     /// it was made.
     private func isSettled(_ lifecycle: Lifecycle) -> Bool {
         if let running, running.report.version == lifecycle.current { return running.isSettled }
-        guard let boot = lifecycle.boot, boot.version == lifecycle.current else { return true }
-        return lifecycle.knownGood.contains(boot.version)
+        return lifecycle.unsettled == nil
     }
 
     /// What a version that is ready waits for.
@@ -146,55 +148,38 @@ extension UpdateManager {
     func watchStart() {
         watch?.cancel()
         watch = nil
-        guard let timer = running?.timer, timer.isRunning else { return }
         let now = clock.now
-        let deadline = now + timer.remaining(now: now)
+        guard let left = starts.ask({ $0.remaining(now: now) }) else { return }
+        let deadline = now + left
         watch = Task { [weak self, clock] in
             do {
                 try await clock.sleep(until: deadline)
             } catch {
                 return
             }
-            await self?.judgeStart()
+            await self?.judgeStart(due: deadline)
         }
     }
 
-    private static let retryPause = Duration.seconds(5)
-
-    private func judgeStart() {
-        guard !Task.isCancelled, let late = running, let timer = late.timer else { return }
-        guard timer.isOver(now: clock.now) else {
-            watchStart()
-            return
-        }
+    private func judgeStart(due deadline: Duration) {
+        guard !Task.isCancelled else { return }
+        let now = clock.now
         do throws(StoreError) {
-            let reason = "it was not confirmed within \(allowedInWords)"
-            let left = try versions.rollback(
-                unconfirmed: late.report.version, token: late.report.token, reason: reason)
-            guard let left else {
-                // Confirmed or left by somebody else meanwhile.
-                running?.timer = nil
-                running?.isSettled = true
+            let left = try starts.judge { (judge, ledger) throws(StoreError) -> LeftVersion? in
+                judge.wake(due: deadline, now: now) ? try judge.judge(ledger) : nil
+            }
+            if let left {
+                tell(.rolledBack(version: left.current, from: left.from, reason: left.reason))
+                _ = try boot()
                 return
             }
-            _ = try goOn(after: left, reason)
+            // Confirmed or left by somebody else meanwhile.
+            if starts.ask({ $0.watchedToken }) == nil { running?.isSettled = true }
         } catch {
-            // Without anything better to show a confirmation is welcome however late it comes; a disk
-            // that is full or failing may be better soon.
-            let isFinal = error.code == .nothingToRollBackTo
-            running?.timer =
-                isFinal
-                ? nil
-                : ForegroundTimer(Self.retryPause, isForeground: isForeground, now: clock.now)
             journal.record(error, during: "rollback")
             tell(error, during: "rollback")
-            watchStart()
         }
-    }
-
-    private var allowedInWords: String {
-        let milliseconds = (options.confirmWithin ?? .zero).milliseconds
-        return milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
+        watchStart()
     }
 
     // MARK: Making room

@@ -22,8 +22,6 @@ public actor UpdateManager {
         var report: BootReport
         /// Whether it is confirmed, or needs no confirmation.
         var isSettled: Bool
-        /// What is left of its time; `nil` if nobody waits for it.
-        var timer: ForegroundTimer?
     }
 
     /// Something under way that every caller of the same verb waits for.
@@ -51,11 +49,12 @@ public actor UpdateManager {
     nonisolated let source: any UpdateSource
     nonisolated let options: UpdateOptions
     nonisolated let clock: any UpdateClock
+    /// The judge of this process's starts.
+    nonisolated let starts: StartWatch
     nonisolated let journal: Journal
     nonisolated let hub = EventHub()
 
     var running: Start?
-    var isForeground = true
     var watch: Task<Void, Never>?
     var checking: Flight<UpdateCheck>?
     var updating: Flight<UpdateOutcome>?
@@ -77,6 +76,10 @@ public actor UpdateManager {
         self.source = source
         self.options = options
         self.clock = clock
+        var rules = StartJudge.Rules(allowed: options.confirmWithin)
+        rules.strikes = options.strikes
+        rules.isTicking = false
+        starts = StartWatch(self.versions, rules)
         journal = Journal(versions)
     }
 

@@ -1,3 +1,5 @@
+import VersionTree
+
 /// How an app is kept up to date.
 public struct UpdateOptions: Sendable {
     /// The version that was shipped with the app.
@@ -11,6 +13,8 @@ public struct UpdateOptions: Sendable {
     /// How much time in the foreground a version has to be confirmed; `nil` waits for ever, and then
     /// only the next start judges it.
     public var confirmWithin: Duration? = .seconds(30)
+    /// How many starts of one content may fail before it is banned; before that it waits for another start.
+    public var strikes = Lifecycle.usualStrikes
     /// How many versions that have proved good are kept, the current one among them.
     public var keptGoodCount = 2
 

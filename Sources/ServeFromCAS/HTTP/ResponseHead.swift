@@ -25,6 +25,9 @@ public struct ResponseHead: Sendable, Hashable {
     /// Whether a cache that many share may keep the response (RFC 9111, section 5.2.2.9).
     var isPublic: Bool { written.contains(Array("\r\nCache-Control: public".utf8)) }
 
+    /// Whether the body is a page.
+    var isHTML: Bool { bytes.contains(Array("\r\nContent-Type: text/html".utf8)) }
+
     /// Heads are the same when their bytes are.
     public static func == (left: ResponseHead, right: ResponseHead) -> Bool {
         left.status == right.status && left.bytes == right.bytes

@@ -17,7 +17,7 @@ extension RequestHead {
         let mode = value(of: "sec-fetch-mode")
         let destination = value(of: "sec-fetch-dest")
         if let destination {
-            if matches(destination, "document") { return isPrefetch ? .frame : .page }
+            if matches(destination, "document") { return isPreview ? .frame : .page }
             for frame: StaticString in ["iframe", "frame", "object", "embed", "fencedframe"]
             where matches(destination, frame) {
                 // An image in an <object> is no navigation by mode alone, but it is by what it asks.
@@ -26,14 +26,40 @@ extension RequestHead {
             }
             if mode == nil { return .subresource }
         }
-        if let mode { return matches(mode, "navigate") ? .page : .subresource }
-        return accepts("text/html") ? .page : .subresource
+        guard mode.map({ matches($0, "navigate") }) ?? accepts("text/html") else {
+            return .subresource
+        }
+        return isPreview ? .frame : .page
     }
 
-    /// Whether a page has this fetched before a person goes there (Speculation Rules, prefetch).
-    private var isPrefetch: Bool {
-        guard let purpose = value(of: "sec-purpose") else { return false }
-        return bytes[purpose].prefix(8).isWord("prefetch")
+    /// Whether this is fetched before a person goes there, or instead: by a page (Speculation Rules,
+    /// prefetch), or for a preview of the page.
+    private var isPreview: Bool {
+        for name: StaticString in ["sec-purpose", "purpose", "x-purpose", "x-moz"] {
+            guard let purpose = value(of: name) else { continue }
+            let bytes = bytes[purpose]
+            for word: StaticString in ["prefetch", "preview", "prerender"]
+            where bytes.prefix(word.utf8CodeUnitCount).isWord(word) {
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Whether a browser certainly goes to a page: by what scripts and tools do not send.
+    package var isBrowserNavigation: Bool {
+        guard load == .page else { return false }
+        if let mode = value(of: "sec-fetch-mode") { return matches(mode, "navigate") }
+        return value(of: "upgrade-insecure-requests").map { matches($0, "1") } ?? false
+    }
+
+    /// The same request without what asks whether a copy of the answer is still right.
+    package var withoutRevalidation: RequestHead {
+        var head = self
+        head.fields.removeAll {
+            matches($0.name, "if-none-match") || matches($0.name, "if-modified-since")
+        }
+        return head
     }
 
     /// Whether a person asked to load the page again: browsers then ask every cache on the way to

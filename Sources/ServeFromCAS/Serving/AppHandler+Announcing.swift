@@ -68,7 +68,7 @@ extension AppHandler {
     private var nextVersion: String? {
         let lifecycle = shelf.lifecycle
         if let pending = lifecycle.pending, shelf.isFollowing,
-            startup?.startsPending(lifecycle) == true
+            startup?.ask({ $0.startsPending(lifecycle) }) == true
         {
             return pending
         }

@@ -64,12 +64,12 @@ extension AppHandler {
     /// The watch over starts, if there is one, begins anew over another store.
     private func replaceStartup(_ versions: VersionStore?) {
         let new = versions.flatMap { makeStartup?($0) }
-        let old = starting.withLock { starting -> StartupWatch? in
+        let old = starting.withLock { starting -> StartWatch? in
             defer { starting.watch = new }
             if !starting.isForeground { new?.setForeground(false, now: SystemClock.now) }
             return starting.watch
         }
-        old?.end()
+        old?.letGo()
     }
 
     /// Whether pages are seen; see `AppServer.setForeground`.

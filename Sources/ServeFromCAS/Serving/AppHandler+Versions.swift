@@ -15,6 +15,8 @@ extension AppHandler {
         var hasBegun = false
         /// Whether another process has kept the store for so long that it was given up.
         var isBusy = false
+        /// The request as it is to be answered, where that is not as it came.
+        var head: RequestHead?
     }
 
     /// Milliseconds for another process to let go of the store.
@@ -55,14 +57,14 @@ extension AppHandler {
     ) -> Answer {
         let request = PinRequest(
             head, cookieName: cookieName, connection: exchange.connection.raw)
-        if request.load == .page, !fetched.hasBegun, isPageNews {
+        if request.load == .page, !fetched.hasBegun, isPageNews(head) {
             return later(head, exchange) {
-                self.pageBegins(SystemClock.now)
                 var fetched = fetched
+                fetched.head = self.pageBegins(head, SystemClock.now)
                 fetched.hasBegun = true
                 return fetched
             } then: {
-                self.respondPinned(head, exchange, cookies, $0)
+                self.respondPinned($0.head ?? head, exchange, cookies, $0)
             }
         }
         guard let current = shelf.current else {
@@ -161,9 +163,12 @@ extension AppHandler {
     // MARK: Fetching
 
     /// Whether something is to be done before a page is answered.
-    private var isPageNews: Bool {
+    private func isPageNews(_ head: borrowing RequestHead) -> Bool {
         if shelf.hasNews { return true }
-        return startup?.isDue(shelf.lifecycle) ?? false
+        guard let startup, StartRule.mayStart(head) else { return false }
+        let lifecycle = shelf.lifecycle
+        // Somebody is at it: whoever comes meanwhile has to wait for it elsewhere.
+        return startup.askIfFree { $0.isDue(lifecycle) } ?? true
     }
 
     /// A version that is at hand, `.some(nil)` if it cannot be had; `nil` if nobody has looked.

@@ -10,7 +10,7 @@ final class AppHandler: RequestHandler {
     let store: ServedStore
     let shelf: SiteShelf
     let objects: ContentCache
-    let makeStartup: (@Sendable (VersionStore) -> StartupWatch)?
+    let makeStartup: (@Sendable (VersionStore) -> StartWatch)?
     let starting: Mutex<Starting>
     /// Notes the port and the token in another store.
     let rememberIn: @Sendable (VersionStore) -> Void
@@ -42,17 +42,19 @@ final class AppHandler: RequestHandler {
     let newcomers = Mutex<Set<BridgeSessionID>>([])
     /// What may wait for the store, or for another process.
     let storeWork = StoreQueue()
+    /// The loops that read requests, once there are any.
+    let loopsToRead = Mutex<[EventLoop]>([])
     /// Whether the server ends: nothing is held any more.
     let isStopping = Atomic<Bool>(false)
 
     /// The watch over starts, which goes with its store, and what it must be told again.
     struct Starting {
-        var watch: StartupWatch?
+        var watch: StartWatch?
         var isForeground = true
     }
 
     /// `nil` if starts are not watched.
-    var startup: StartupWatch? { starting.withLock { $0.watch } }
+    var startup: StartWatch? { starting.withLock { $0.watch } }
 
     /// What one thread keeps for itself.
     ///
@@ -70,7 +72,7 @@ final class AppHandler: RequestHandler {
         var store: ServedStore
         var shelf: SiteShelf
         var objects: ContentCache
-        var makeStartup: (@Sendable (VersionStore) -> StartupWatch)?
+        var makeStartup: (@Sendable (VersionStore) -> StartWatch)?
         var rememberIn: @Sendable (VersionStore) -> Void
         var downloads: DownloadWatch
         var bridge: Bridge
@@ -211,20 +213,39 @@ final class AppHandler: RequestHandler {
     /// Before a page is answered: news of the lifecycle, and a version that waits for its start.
     ///
     /// May wait for other processes.
-    func pageBegins(_ now: Duration) {
+    /// - Returns: the request as it is to be answered.
+    func pageBegins(_ head: RequestHead, _ now: Duration) -> RequestHead {
         follow()
-        guard let startup else { return }
+        guard let startup, let start = start(head, startup) else { return head }
         do throws(StoreError) {
-            let report = try startup.pageBegins(shelf.lifecycle, now: now)
-            guard let report else { return }
-            startTrouble.end()
-            if let left = report.rolledBackFrom {
-                tellRollback(left, "it was started before and never confirmed")
+            let lifecycle = shelf.lifecycle
+            let begun = try startup.judge { (judge, ledger) throws(StoreError) in
+                try judge.pageBegins(lifecycle, ledger, now: now)
             }
+            guard let begun else { return head }
+            startTrouble.end()
+            if let left = begun.left { tellRollback(left.from, left.reason) }
             follow()
+            return start
         } catch {
             // A store that cannot be written would say so at each page.
             startTrouble.tell("unable to start the pending version: \(error.message)")
+            return head
+        }
+    }
+
+    /// The request that starts what the next page would show; `nil` if this is none.
+    private func start(_ head: RequestHead, _ startup: StartWatch) -> RequestHead? {
+        let lifecycle = shelf.lifecycle
+        guard StartRule.mayStart(head),
+            startup.ask({ $0.isDue(lifecycle) }),
+            let candidate = startup.ask({ $0.candidate(lifecycle) })
+        else { return nil }
+        do throws(StoreError) {
+            return StartRule.start(head, try shelf.open(VersionName(candidate)).site)
+        } catch {
+            // What cannot be shown is found out, and left, by starting it.
+            return head
         }
     }
 }

@@ -60,7 +60,7 @@ public final class AppServer: Sendable {
         let shelf = try SiteShelf(
             store, try Self.site(options), shell: options.shell, notice: options.notice)
         let makeStartup = options.confirmation.map { allowed in
-            { @Sendable (versions: VersionStore) in StartupWatch(versions, allowed: allowed) }
+            { @Sendable (versions: VersionStore) in Self.watch(versions, options, allowed) }
         }
         try Self.protectShell(options, versions)
         let token = options.requiresToken ? try Self.token(memory, versions, notice) : nil
@@ -110,6 +110,7 @@ public final class AppServer: Sendable {
         }
         try Self.refuseLoops(options.proxies, server.port)
         late.resolve(handler)
+        handler.loopsToRead.withLock { $0 = server.loops }
         if options.port.app != nil, memory.port(for: options.port) == nil {
             Self.remember(versions, notice) { $0.note(options.port, server.port) }
         }
@@ -142,6 +143,15 @@ public final class AppServer: Sendable {
         let isSaid = site.fields.contains { $0.name.lowercased() == resourcePolicy.lowercased() }
         if options.requiresToken, !isSaid { try site.add(resourcePolicy, "same-origin") }
         return site
+    }
+
+    private static func watch(
+        _ versions: VersionStore, _ options: AppServerOptions, _ allowed: Duration
+    ) -> StartWatch {
+        var rules = StartJudge.Rules(allowed: allowed)
+        rules.strikes = options.strikes
+        if let pace = options.startPace { rules.pace = pace }
+        return StartWatch(versions, rules)
     }
 
     private static func tls(_ options: AppServerOptions) throws(StoreError) -> TLSContext? {
@@ -258,14 +268,26 @@ public final class AppServer: Sendable {
         bridge.finish()
         handler.endPolls()
         server.stop(within: grace.milliseconds)
-        // Last: it waits for a start that is being made, which may wait for another process.
-        handler.startup?.end()
+        // Behind the confirmations that have come: a start that is not confirmed is taken back.
+        let handler = handler
+        _ = handler.storeWork.add { Self.endStarts(handler) }
+    }
+
+    private static func endStarts(_ handler: AppHandler) {
+        do throws(StoreError) {
+            try handler.startup?.judge { (judge, ledger) throws(StoreError) in
+                try judge.end(ledger)
+            }
+        } catch {
+            handler.notice("unable to take back a start that was not confirmed: \(error.message)")
+        }
     }
 
     /// Returns when everything has ended, and no version is pinned any more.
     public func waitUntilStopped() async {
         await server.waitUntilStopped()
         await housekeeping.withLock { $0 }?.value
+        Self.endStarts(handler)
         handler.shelf.clear()
     }
 

@@ -23,6 +23,11 @@ public struct AppServerOptions: Sendable {
     /// After that the version is rolled back. `nil`: the server serves what is current, whoever
     /// vouches for it.
     public var confirmation: Duration?
+    /// How many starts of one content may fail before it is banned; before that it waits, and is started
+    /// again by the next process.
+    public var strikes = Lifecycle.usualStrikes
+    /// What ``StartJudge`` takes for late, if not the usual.
+    var startPace: Duration?
     /// What ``confirmation`` is best set to where nothing is known of the app: 20 seconds.
     public static let usualConfirmation = Duration.seconds(20)
     /// How long a version is kept for a page after the page's last request and connection.
@@ -68,6 +73,9 @@ public struct AppServerOptions: Sendable {
                 .badOption,
                 "\"\(printable(host))\" is no host name: write it as in a URL, kiosk.example or "
                     + "kiosk.example:8080, without scheme and path")
+        }
+        guard (1...100).contains(strikes) else {
+            throw StoreError(.badOption, "1 to 100 starts may fail, not \(strikes)")
         }
         try dashboard?.check()
         if dashboard != nil, !hosts.isEmpty {

@@ -1,5 +1,6 @@
 import CASStore
 import Synchronization
+import VersionTree
 
 /// What a server does although nobody asks: follows the lifecycle, ends what is over.
 enum Housekeeping {
@@ -15,7 +16,10 @@ enum Housekeeping {
         var closesAt = SystemClock.now + closingPause
         while !Task.isCancelled {
             let now = SystemClock.now
-            look(handler, now: now)
+            look(handler, now: now) { judgement in
+                // What waits to be read may be the confirmation that a start lacks.
+                handler.readWhatWaits(then: judgement)
+            }
             if now >= closesAt {
                 closesAt = now + closingPause
                 handler.objects.close()
@@ -28,9 +32,13 @@ enum Housekeeping {
         }
     }
 
-    static func look(_ handler: AppHandler, now: Duration) {
+    /// - Parameter judging: is given what leaves a version whose time is over.
+    static func look(
+        _ handler: AppHandler, now: Duration,
+        judging: (@escaping @Sendable () -> Void) -> Void = { $0() }
+    ) {
         handler.follow()
-        if let startup = handler.startup { look(startup, handler, now) }
+        if isOver(handler, now) { judging { judge(handler) } }
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)
         }
@@ -39,12 +47,33 @@ enum Housekeeping {
         letGo(handler, now)
     }
 
-    private static func look(_ startup: StartupWatch, _ handler: AppHandler, _ now: Duration) {
+    /// Whether the time of a start is over.
+    private static func isOver(_ handler: AppHandler, _ now: Duration) -> Bool {
+        guard let startup = handler.startup else { return false }
+        let lifecycle = handler.shelf.lifecycle
         do throws(StoreError) {
-            try startup.follow(handler.shelf.lifecycle, now: now)
-            guard let left = try startup.look(now: now) else { return }
+            return try startup.judge { (judge, ledger) throws(StoreError) in
+                try judge.follow(lifecycle, ledger, now: now)
+                return judge.tick(now: now)
+            }
+        } catch {
+            handler.returnTrouble.tell(
+                "unable to watch the start of another server: \(error.message)")
+            return false
+        }
+    }
+
+    /// Leaves the version whose time is over.
+    private static func judge(_ handler: AppHandler) {
+        guard let startup = handler.startup else { return }
+        do throws(StoreError) {
+            let left = try startup.judge { (judge, ledger) throws(StoreError) in
+                try judge.judge(ledger)
+            }
+            guard let left else { return }
+            // Before anybody else notices the change, and knows no reason for it.
+            handler.tellRollback(left.from, left.reason)
             handler.follow()
-            handler.tellRollback(left.version, left.reason)
             handler.returnTrouble.end()
         } catch {
             handler.returnTrouble.tell(

@@ -48,3 +48,27 @@ final class StoreQueue: Sendable {
         }
     }
 }
+
+extension AppHandler {
+    /// How often every loop goes round until a connection that waits is accepted, its request read, and
+    /// the work that it asks for stands in the queue.
+    private static let rounds = 3
+
+    /// Does `work` when all requests that have come by now are read, and the work on the store that they
+    /// asked for is done.
+    func readWhatWaits(then work: @escaping @Sendable () -> Void) {
+        let loops = loopsToRead.withLock { $0 }
+        goRound(Array(repeatElement(loops, count: Self.rounds).joined())[...], then: work)
+    }
+
+    private func goRound(_ loops: ArraySlice<EventLoop>, then work: @escaping @Sendable () -> Void)
+    {
+        guard let next = loops.first else {
+            // Where too much waits already nothing is judged now: it is asked again soon.
+            _ = storeWork.add(work)
+            return
+        }
+        let rest = loops.dropFirst()
+        guard next.submit({ _ in self.goRound(rest, then: work) }) else { return }
+    }
+}

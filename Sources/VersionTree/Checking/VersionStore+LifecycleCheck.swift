@@ -193,6 +193,8 @@ extension VersionStore {
             if let pending = lifecycle.pending, unknown.contains(pending) {
                 lifecycle.pending = nil
             }
+            if let before = lifecycle.before, unknown.contains(before) { lifecycle.before = nil }
+            lifecycle.protected.subtract(unknown)
             if let embedded = lifecycle.embedded, unknown.contains(embedded) {
                 lifecycle.embedded = nil
             }

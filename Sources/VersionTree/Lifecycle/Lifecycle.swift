@@ -101,9 +101,10 @@ public struct Lifecycle: Sendable, Hashable {
     /// The ban that holds for a content.
     public func ban(of content: ObjectID) -> Ban? { bad.first { $0.content == content } }
 
-    /// The version to go back to: the newest known good one that is usable, else the embedded one.
+    /// The version to go back to: the newest known good one that is usable, else what was current before
+    /// the version on trial, else the embedded one.
     public func fallback(besides version: String?, isUsable: (String) -> Bool) -> String? {
-        let candidates = knownGood + [embedded].compactMap { $0 }
+        let candidates = knownGood + [before, embedded].compactMap { $0 }
         return candidates.first { $0 != version && isUsable($0) }
     }
 
@@ -113,13 +114,17 @@ public struct Lifecycle: Sendable, Hashable {
     ///
     /// A start of another version is no longer waited for.
     mutating func activate(_ version: String) {
+        noteWayBack(for: version)
         current = version
         if pending == version { pending = nil }
-        if boot?.version != version { boot = nil }
+        if boot?.version != version { abandonStart() }
     }
 
-    /// Forgets a ban.
-    mutating func forgive(_ content: ObjectID) { bad.removeAll { $0.content == content } }
+    /// Forgets a ban, and what counts against the content.
+    mutating func forgive(_ content: ObjectID) {
+        bad.removeAll { $0.content == content }
+        trials.removeAll { $0.content == content }
+    }
 
     mutating func ban(_ version: String, content: ObjectID, reason: String, at time: Int64) {
         let count = (ban(of: content)?.count ?? 0) + 1
@@ -131,6 +136,9 @@ public struct Lifecycle: Sendable, Hashable {
             at: 0)
         knownGood.removeAll { $0 == version }
         if pending == version { pending = nil }
+        if before == version { before = nil }
+        // The ban says it from here on.
+        trials.removeAll { $0.content == content }
     }
 
     /// Vouches for a version.
@@ -138,6 +146,9 @@ public struct Lifecycle: Sendable, Hashable {
         knownGood.removeAll { $0 == version }
         knownGood.insert(version, at: 0)
         knownGood = Array(knownGood.prefix(Self.knownGoodMax))
+        let content = boot?.content
+        trials.removeAll { $0.version == version || $0.content == content }
+        before = nil
         boot = nil
         confirmed = Confirmation(version: version, token: token)
     }
@@ -147,6 +158,7 @@ public struct Lifecycle: Sendable, Hashable {
         if current == version { return "it is the current version" }
         if pending == version { return "it is pending" }
         if protected.contains(version) { return "it is protected" }
+        if wayBack == version { return "it is the way back while another version is on trial" }
         if embedded == version { return "it is the embedded version" }
         if knownGood == [version] { return "it is the last known good version" }
         return nil
@@ -155,7 +167,13 @@ public struct Lifecycle: Sendable, Hashable {
     /// Forgets a version that is retired.
     ///
     /// Its ban stays: the content may come back.
-    mutating func retire(_ version: String) { knownGood.removeAll { $0 == version } }
+    mutating func retire(_ version: String) {
+        knownGood.removeAll { $0 == version }
+        if before == version { before = nil }
+    }
+
+    /// What was current before, while a version that was started has neither been confirmed nor banned.
+    public var wayBack: String? { trials.isEmpty ? nil : before }
 
     /// Marks a version that nobody may retire.
     mutating func protect(_ version: String) { protected.insert(version) }
@@ -165,6 +183,7 @@ public struct Lifecycle: Sendable, Hashable {
 
     /// The versions that something is to be served from, or gone back to, or that are protected.
     public var needed: Set<String> {
-        protected.union(knownGood + [current, pending, embedded].compactMap { $0 })
+        protected.union(
+            knownGood + [current, pending, embedded, wayBack].compactMap { $0 })
     }
 }

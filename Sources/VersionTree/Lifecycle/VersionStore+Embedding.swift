@@ -68,6 +68,7 @@ extension Lifecycle {
         if let pending, change.dropsPending || change.unfit.contains(pending) {
             self.pending = nil
         }
+        if let before, change.unfit.contains(before) { self.before = nil }
         if change.becomesCurrent { activate(version) }
     }
 }

@@ -113,6 +113,7 @@ private struct Deciding {
         if name == lifecycle.pending { return "it waits for the next start" }
         if name == lifecycle.embedded { return "it was shipped with the app" }
         if lifecycle.protected.contains(name) { return "it is protected" }
+        if name == lifecycle.wayBack { return "it is the way back while another is on trial" }
         if pinned.contains(name) { return "a page still has it" }
         if good.contains(name) {
             guard let count = policy.goodCount else { return "it is known good" }

@@ -8,22 +8,37 @@ extension Command {
         discussion: """
             Run it when the app starts, before anything of a version is shown. It records the attempt \
             durably, switches to a pending version, and rolls back from a version that was started \
-            before and never confirmed.
+            before and never confirmed. The first time that version waits, and the next boot but one \
+            tries it again; after --strikes failed starts it is banned, until castree forgive. A start \
+            that a reboot has ended does not count, unless it is the third in a row.
+
+            A start that a running server watches is the server's to judge: boot then prints its token.
 
                 castree boot --json
                 castree confirm 42 --token TOKEN
-            """
+            """,
+        options: [
+            .integer(
+                "strikes", in: 1...100,
+                "how many starts of a version may fail before it is banned", fallback: 2)
+        ]
     ) { invocation in
-        let boot = try invocation.openRecordingStore().boot()
+        let strikes = try invocation.integer("strikes") ?? Lifecycle.usualStrikes
+        let boot = try invocation.openRecordingStore().boot(strikes: strikes)
         try invocation.report { writer in
             writer.object { writer in
                 writer.member("version", boot.version)
                 writer.member("token", boot.token)
                 writer.member("rolledBackFrom", boot.rolledBackFrom)
+                if boot.rolledBackFrom != nil { writer.member("banned", boot.isBanned) }
             }
         } text: { output in
             if let from = boot.rolledBackFrom {
-                output.print("Rolled back from version \(from), which was never confirmed.")
+                let fate =
+                    boot.isBanned
+                    ? "it is banned (castree forgive)" : "the next boot tries it again"
+                output.print(
+                    "Rolled back from version \(from), which was never confirmed; \(fate).")
             }
             output.print("Start version \(boot.version). Once it runs well:")
             output.print("    castree confirm \(boot.version) --token \(boot.token)")

@@ -41,6 +41,16 @@ extension Lifecycle {
                 writer.member("at", timestamp(ban.at))
             }
         }
+        if let before { writer.member("before", before) }
+        if !trials.isEmpty {
+            writer.member("trials", trials) { writer, trial in
+                writer.object { writer in
+                    writer.member("version", trial.version)
+                    writer.member("strikes", trial.strikes)
+                    writer.member("takenBack", trial.takenBack)
+                }
+            }
+        }
         guard let boot else {
             writer.key("boot")
             writer.null()
@@ -70,6 +80,14 @@ extension Lifecycle {
                 "\(ban.version): \(ban.reason) (\(times), last \(timestamp(ban.at)))",
             ])
         }
+        for trial in trials {
+            let starts = counted(trial.strikes, "start")
+            table.add([
+                "on trial",
+                "\(trial.version): \(starts) not confirmed, \(trial.takenBack) taken back",
+            ])
+        }
+        if let wayBack { table.add(["way back", name(wayBack)]) }
         if let boot {
             let token: DisplayText = includesToken ? ", token \(boot.token)" : ""
             table.add([

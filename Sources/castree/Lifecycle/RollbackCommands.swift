@@ -6,8 +6,8 @@ extension Command {
     static let rollback = Command(
         "rollback", summary: "goes back to the newest known good version",
         discussion: """
-            The newest known good version becomes current, else the embedded one. The version that was \
-            current is banned, by its content: it is not activated again until castree forgive. \
+            The newest known good version becomes current, else what was current before the version on \
+            trial, else the embedded one. The version that was current is banned, by its content: it is not activated again until castree forgive. \
             Of a reason the first 1,000 bytes are kept.
 
                 castree rollback --reason "white page on iPad"
@@ -35,7 +35,8 @@ extension Command {
     static let forgive = Command(
         "forgive", summary: "lifts the ban of a version",
         discussion: """
-            A version that was rolled back is banned; forgiven, it may be activated again.
+            A version that was rolled back is banned; forgiven, it may be activated again, and none of its \
+            failed starts counts any more.
 
                 castree forgive 42 && castree activate 42
             """,

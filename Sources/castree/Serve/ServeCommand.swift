@@ -77,6 +77,9 @@ extension Command {
             .text(
                 "confirm-within", placeholder: "TIME",
                 "roll a new version back unless a page confirms it in time: 20s, 500ms, 1m"),
+            .integer(
+                "strikes", in: 1...100,
+                "how many starts of a version may fail before it is banned", fallback: 2),
             .integer("workers", in: 1...64, "threads that serve", fallback: 1),
             .text(
                 "access-log", placeholder: "FILE", "append a line for every request; - is stderr",
@@ -168,6 +171,7 @@ extension Invocation {
         options.shell = try value("shell")
         options.requiresToken = flag("token")
         options.confirmation = try duration("confirm-within")
+        options.strikes = try integer("strikes") ?? Lifecycle.usualStrikes
         options.workers = try integer("workers") ?? 1
         // There is no app here that would read them.
         options.readsMessages = false

@@ -87,10 +87,19 @@ final class Served {
     func get(
         _ target: String = "/", _ fields: [String: String] = ["Accept": "text/html"]
     ) throws -> (status: Int, head: String, body: String) {
-        var request = "GET \(target) HTTP/1.1\r\nConnection: close\r\n"
+        try ask("GET", target, fields)
+    }
+
+    /// Sends a request, does something, and reads the answer.
+    func ask(
+        _ method: String, _ target: String, _ fields: [String: String],
+        meanwhile: () throws -> Void = {}
+    ) throws -> (status: Int, head: String, body: String) {
+        var request = "\(method) \(target) HTTP/1.1\r\nConnection: close\r\n"
         if fields["Host"] == nil { request += "Host: localhost:\(port)\r\n" }
         for (name, value) in fields { request += "\(name): \(value)\r\n" }
-        return try Self.parts(Self.exchange(port, request + "\r\n"))
+        if method == "POST" { request += "Content-Length: 0\r\n" }
+        return try Self.parts(Self.exchange(port, request + "\r\n", meanwhile))
     }
 
     /// Posts as a script of a page does; other fields than `Origin` and `Host` stand as they are given.
@@ -126,11 +135,17 @@ final class Served {
         return (status, head, String(answer[end.upperBound...]))
     }
 
-    private static func exchange(_ port: UInt16, _ request: String) throws -> String {
+    /// Sends a signal and waits for nothing.
+    func signal(_ signal: Int32) { running.signal(signal) }
+
+    private static func exchange(
+        _ port: UInt16, _ request: String, _ meanwhile: () throws -> Void = {}
+    ) throws -> String {
         let raw = try TestSocket.connected(to: port)
         defer { close(raw) }
         let bytes = Array(request.utf8)
         guard write(raw, bytes, bytes.count) == bytes.count else { throw POSIXError(.EIO) }
+        try meanwhile()
         var answer = Data()
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {

@@ -245,26 +245,3 @@ import Testing
         #expect(UpdateDecision.isForced(offer, owed: false))
     }
 }
-
-@Suite("A timer for the foreground") struct ForegroundTimerTests {
-    @Test("runs only in the foreground")
-    func foreground() {
-        var timer = ForegroundTimer(.seconds(20), isForeground: true, now: .seconds(100))
-        #expect(timer.remaining(now: .seconds(105)) == .seconds(15))
-        timer.setForeground(false, now: .seconds(110))
-        timer.setForeground(false, now: .seconds(500))
-        #expect(timer.remaining(now: .seconds(9999)) == .seconds(10) && !timer.isRunning)
-        timer.setForeground(true, now: .seconds(9999))
-        timer.setForeground(true, now: .seconds(10_005))
-        #expect(timer.remaining(now: .seconds(10_005)) == .seconds(4))
-        #expect(!timer.isOver(now: .seconds(10_008)) && timer.isOver(now: .seconds(10_009)))
-        #expect(timer.remaining(now: .seconds(20_000)) == .zero)
-    }
-
-    @Test("does not run backwards with a clock that does")
-    func backwards() {
-        let timer = ForegroundTimer(.seconds(20), isForeground: true, now: .seconds(100))
-        #expect(timer.remaining(now: .seconds(50)) == .seconds(20))
-        #expect(!ForegroundTimer(.seconds(1), isForeground: false, now: .zero).isRunning)
-    }
-}

@@ -149,8 +149,9 @@ struct ConfirmingTests {
         app.look(after: .seconds(2001))
         let lifecycle = try store.reopened().lifecycle()
         #expect(lifecycle.current == "1")
-        #expect(lifecycle.bad.map(\.version) == ["2"])
-        #expect(lifecycle.bad.first?.reason.contains("within 2000 s") == true)
+        // A first failure: it waits.
+        #expect(lifecycle.bad.isEmpty && lifecycle.pending == "2")
+        #expect(lifecycle.trials.map(\.strikes) == [1])
         try page.run { !$0.payloads("rolled-back").isEmpty }
         let told = try #require(page.payloads("rolled-back").first)
         #expect(told.contains("\"version\":\"2\""))
@@ -200,17 +201,80 @@ struct ConfirmingTests {
         #expect(app.notices.all.isEmpty)
     }
 
-    @Test("that was started and never confirmed is left at the first page after a restart")
+    @Test(
+        "goes on after a server that was stopped in order, and the third stop in a row is a failure"
+    )
     func restart() async throws {
         let store = try store()
-        let first = try app(store)
         try store.versions.activateAtNextBoot("2")
+        for takenBack in 1...2 {
+            let app = try app(store)
+            #expect(try app.browser().navigate().text.contains("two"))
+            await app.stop()
+            let lifecycle = try store.reopened().lifecycle()
+            #expect(lifecycle.current == "2" && lifecycle.boot == nil)
+            #expect(lifecycle.trials.map(\.takenBack) == [takenBack])
+            #expect(lifecycle.trials.map(\.strikes) == [0])
+        }
+        let third = try app(store)
+        #expect(try third.browser().navigate().text.contains("two"))
+        await third.stop()
+        let lifecycle = try store.reopened().lifecycle()
+        #expect(lifecycle.current == "1" && lifecycle.pending == "2" && lifecycle.bad.isEmpty)
+        #expect(lifecycle.trials.map(\.strikes) == [1])
+    }
+
+    @Test("is tried again by the next process's first page, and banned when that fails, too")
+    func strikes() async throws {
+        let store = try store()
+        try store.versions.activateAtNextBoot("2")
+        let first = try app(store)
         #expect(try first.browser().navigate().text.contains("two"))
+        first.look(after: .seconds(2001))
+        // The reload that follows starts nothing, nor does any page after it.
+        for _ in 0..<3 { #expect(try first.browser().navigate().text.contains("one")) }
+        #expect(try store.reopened().lifecycle().pending == "2")
         await first.stop()
         let second = try app(store)
+        #expect(try second.browser().navigate().text.contains("two"))
+        second.look(after: .seconds(2001))
         #expect(try second.browser().navigate().text.contains("one"))
-        #expect(try store.reopened().lifecycle().bad.map(\.version) == ["2"])
-        #expect(second.notices.all.contains { $0.contains("version 2 was rolled back") })
+        let lifecycle = try store.reopened().lifecycle()
+        #expect(lifecycle.bad.map(\.version) == ["2"] && lifecycle.pending == nil)
+        #expect(lifecycle.bad.first?.reason.contains("within 2000 s") == true)
+        #expect(lifecycle.trials.isEmpty)
+    }
+
+    @Test("is tried again after six hours in the foreground")
+    func rest() throws {
+        let store = try store()
+        try store.versions.activateAtNextBoot("2")
+        let app = try app(store)
+        #expect(try app.browser().navigate().text.contains("two"))
+        app.look(after: .seconds(2001))
+        app.look(after: .seconds(20_000))
+        #expect(try app.browser().navigate().text.contains("one"))
+        #expect(try app.browser().navigate().text.contains("one"))
+        app.look(after: .seconds(24_000))
+        #expect(try app.browser().navigate().text.contains("two"))
+        #expect(try store.reopened().lifecycle().trials.map(\.strikes) == [2])
+    }
+
+    @Test("has the version before it to go back to, though that was never confirmed")
+    func firstDay() throws {
+        let store = try TemporaryStore.app()
+        let app = try app(store)
+        #expect(try app.browser().navigate().text.contains("one"))
+        app.look(after: .seconds(2001))
+        try store.versions.activate("2")
+        #expect(try app.browser().navigate().text.contains("two"))
+        app.look(after: .seconds(4002))
+        let browser = try app.browser()
+        #expect(try browser.navigate().text.contains("one"))
+        // What it went back to is not on trial, and its page may vouch for it.
+        #expect(try store.reopened().lifecycle().unsettled == nil)
+        #expect(try browser.confirm() == 204)
+        #expect(try store.reopened().lifecycle().knownGood == ["1"])
     }
 
     @Test("is served without a watch where none was asked for")
@@ -247,11 +311,11 @@ struct ConfirmingTests {
 
 @Suite("The watch over a start")
 struct StartupWatchTests {
-    private func started(at now: Duration) throws -> (TemporaryStore, StartupWatch) {
+    private func started(at now: Duration) throws -> (TemporaryStore, TestWatch) {
         let store = try TemporaryStore.app(current: nil)
         try store.makeKnownGood("1")
         try store.versions.activateAtNextBoot("2")
-        let watch = StartupWatch(store.versions, allowed: .seconds(20))
+        let watch = TestWatch(store.versions, allowed: .seconds(20))
         let report = try watch.pageBegins(store.versions.lifecycle(), now: now)
         #expect(report?.version == "2")
         return (store, watch)
@@ -261,7 +325,7 @@ struct StartupWatchTests {
     func deadline() throws {
         let (store, watch) = try started(at: .seconds(100))
         #expect(try watch.look(now: .milliseconds(119_999)) == nil)
-        #expect(try watch.look(now: .seconds(120))?.version == "2")
+        #expect(try watch.look(now: .seconds(120))?.from == "2")
         #expect(try watch.look(now: .seconds(121)) == nil)
         #expect(try store.versions.lifecycle().current == "1")
     }
@@ -274,7 +338,7 @@ struct StartupWatchTests {
         #expect(try watch.look(now: .seconds(3600)) == nil)
         watch.setForeground(true, now: .seconds(3600))
         #expect(try watch.look(now: .milliseconds(3_614_999)) == nil)
-        #expect(try watch.look(now: .seconds(3615))?.version == "2")
+        #expect(try watch.look(now: .seconds(3615))?.from == "2")
         #expect(try store.versions.lifecycle().current == "1")
     }
 
@@ -283,12 +347,27 @@ struct StartupWatchTests {
         let store = try TemporaryStore.app(current: nil)
         try store.makeKnownGood("1")
         try store.versions.activateAtNextBoot("2")
-        let watch = StartupWatch(store.versions, allowed: .seconds(20))
+        let watch = TestWatch(store.versions, allowed: .seconds(20))
         watch.setForeground(false, now: .zero)
         _ = try watch.pageBegins(store.versions.lifecycle(), now: .seconds(1))
         #expect(try watch.look(now: .seconds(3600)) == nil)
         watch.setForeground(true, now: .seconds(3600))
-        #expect(try watch.look(now: .seconds(3620))?.version == "2")
+        #expect(try watch.look(now: .seconds(3620))?.from == "2")
+    }
+
+    @Test("judges nothing when it looks late, and counts no more time than it looks")
+    func late() throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        try store.versions.activateAtNextBoot("2")
+        let watch = TestWatch(store.versions, allowed: .seconds(20), pace: .seconds(2))
+        try watch.pageBegins(store.versions.lifecycle(), now: .zero)
+        for second in 1...19 { #expect(try watch.look(now: .seconds(second)) == nil) }
+        // Frozen for an hour: what came meanwhile is read before the next look.
+        #expect(try watch.look(now: .seconds(3619)) == nil)
+        #expect(try watch.confirm("2"))
+        #expect(try watch.look(now: .seconds(3620)) == nil)
+        #expect(try store.versions.lifecycle().knownGood.first == "2")
     }
 
     @Test("leaves alone what somebody else has settled meanwhile")
@@ -307,7 +386,7 @@ struct StartupWatchTests {
         let store = try TemporaryStore.app(current: nil)
         try store.makeKnownGood("1")
         try store.versions.activateAtNextBoot("2")
-        let watch = StartupWatch(store.versions, allowed: .milliseconds(milliseconds))
+        let watch = TestWatch(store.versions, allowed: .milliseconds(milliseconds))
         _ = try watch.pageBegins(store.versions.lifecycle(), now: .zero)
         let left = try #require(try watch.look(now: .seconds(60)))
         #expect(left.reason.contains("within \(words)"))

@@ -24,6 +24,8 @@ final class TestApp: Sendable {
         let (notices, records) = (notices, records)
         options.notice = { notices.add($0) }
         options.accessLog = { records.add($0) }
+        // Looks are as late as a test likes.
+        options.startPace = .seconds(1_000_000)
         change(&options)
         server = try AppServer(versions ?? store.versions, options, connections: .patient)
         try server.start()

@@ -1,0 +1,362 @@
+package import CASStore
+
+/// What has to be known of a store's versions to judge a start.
+package protocol StartableVersions {
+    /// The address of a version's content; `nil` if it is not registered.
+    func content(of version: String) throws(StoreError) -> ObjectID?
+    /// Whether a version can be shown: registered, complete, not banned.
+    func isUsable(_ version: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool
+}
+
+/// A start that is about to be made.
+package struct StartRequest: Sendable {
+    /// What becomes of an unconfirmed start that no living process watches.
+    package enum Heir: Sendable, Hashable {
+        /// It has failed: the app starts again.
+        case judges
+        /// Who asks goes on with it, as a page of it is served now; but one that is watched and has this
+        /// token has failed, since its process had died before this one began.
+        case adopts(besides: String?)
+    }
+
+    /// What the confirmation must present.
+    package var token: String
+    /// Seconds since 1970.
+    package var time: Int64
+    /// What names the time since the system started.
+    package var system: String?
+    /// How many starts of one content may fail.
+    package var strikes: Int
+    /// Whether this process has the claim, and watches what it starts.
+    package var isWatching: Bool
+    /// Whether another process has the claim, and so lives.
+    package var isClaimed: Bool
+    /// Whether a version that waits after a strike may be started.
+    package var mayRetry: Bool
+    /// Who an unconfirmed start belongs to.
+    package var heir: Heir
+
+    /// Makes a request.
+    package init(
+        token: String, time: Int64, system: String?, strikes: Int, isWatching: Bool,
+        isClaimed: Bool, mayRetry: Bool, heir: Heir
+    ) {
+        self.token = token
+        self.time = time
+        self.system = system
+        self.strikes = strikes
+        self.isWatching = isWatching
+        self.isClaimed = isClaimed
+        self.mayRetry = mayRetry
+        self.heir = heir
+    }
+}
+
+/// A version that was left for another one.
+public struct LeftVersion: Sendable, Hashable {
+    /// What is current now.
+    public var current: String
+    /// What was current.
+    public var from: String
+    /// Why.
+    public var reason: String
+    /// The ban, if it was not only left.
+    public var ban: Lifecycle.Ban?
+}
+
+/// What became of a request to start.
+package struct Begun: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        /// A start of its own.
+        case started
+        /// Another process watches a start of the version.
+        case joined
+        /// An earlier start goes on under this process's watch.
+        case adopted
+    }
+
+    package var kind: Kind
+    package var version: String
+    package var token: String
+    /// What was left before.
+    package var left: LeftVersion?
+    /// What was current before, if the start has changed it.
+    package var switchedFrom: String?
+}
+
+// Pure transitions: what a start does to the lifecycle.
+extension Lifecycle {
+    /// How many starts of one content may fail, unless the app says otherwise.
+    public static let usualStrikes = 2
+    /// How many starts in a row may be taken back: the last one counts as a failure.
+    static let takenBackMax = 3
+    /// How many trials are remembered.
+    static let trialCountMax = 64
+
+    /// Whether a start of a version must be confirmed.
+    package func isOnTrial(_ version: String) -> Bool {
+        !knownGood.contains(version) && before != version
+    }
+
+    /// The start of the current version that is neither confirmed nor judged.
+    package var unsettled: Boot? {
+        guard let boot, boot.version == current, isOnTrial(boot.version) else { return nil }
+        return boot
+    }
+
+    /// How many starts count against a content.
+    package func strikes(of content: ObjectID) -> Int {
+        trials.first { $0.content == content }?.strikes ?? 0
+    }
+
+    /// Whether a version waits after a strike, as far as its name tells.
+    package func isResting(_ version: String) -> Bool {
+        version != current && trials.contains { $0.version == version && $0.strikes > 0 }
+    }
+
+    /// The app starts, or a page of it is served first.
+    ///
+    /// The start is counted against the content before it is made.
+    /// - Throws: `.noVersion` when there is nothing to start.
+    package mutating func begin(
+        _ request: StartRequest, _ versions: some StartableVersions
+    ) throws(StoreError) -> Begun {
+        var left: LeftVersion?
+        if let boot = unsettled {
+            if boot.isWatched, request.isClaimed {
+                return Begun(kind: .joined, version: boot.version, token: boot.token)
+            }
+            if Self.isOfAnotherSystem(boot, request) {
+                left = try takeBack(boot, request, versions)
+            } else if request.adopts(boot) {
+                self.boot?.isWatched = request.isWatching
+                return Begun(kind: .adopted, version: boot.version, token: boot.token)
+            } else {
+                left = try leave("it was started and never confirmed", request, versions)
+            }
+        }
+        let before = current
+        try startPending(request, mayRetry: request.mayRetry && left == nil, versions)
+        let version = try startable(request, &left, versions)
+        var boot = Boot(version: version, token: request.token, startedAt: request.time)
+        if isOnTrial(version), let content = try versions.content(of: version) {
+            count(content, version)
+            boot.content = content
+            boot.system = request.system
+            boot.isWatched = request.isWatching
+        }
+        self.boot = boot
+        return Begun(
+            kind: .started, version: version, token: request.token, left: left,
+            switchedFrom: before == version ? nil : before)
+    }
+
+    private static func isOfAnotherSystem(_ boot: Boot, _ request: StartRequest) -> Bool {
+        guard let then = boot.system, let now = request.system else { return false }
+        return then != now
+    }
+
+    /// Switches to what waits, if it may be started.
+    private mutating func startPending(
+        _ request: StartRequest, mayRetry: Bool, _ versions: some StartableVersions
+    ) throws(StoreError) {
+        guard let pending else { return }
+        guard try versions.isUsable(pending, self) else {
+            self.pending = nil
+            return
+        }
+        let strikes = try versions.content(of: pending).map { self.strikes(of: $0) } ?? 0
+        guard strikes == 0 || mayRetry || current == nil else { return }
+        activate(pending)
+    }
+
+    /// The current version, or what can be started instead.
+    private mutating func startable(
+        _ request: StartRequest, _ left: inout LeftVersion?, _ versions: some StartableVersions
+    ) throws(StoreError) -> String {
+        if let current, try versions.isUsable(current, self) {
+            let strikes = try versions.content(of: current).map { self.strikes(of: $0) } ?? 0
+            // Its starts are used up: under another name, or while there was nothing to go back to.
+            guard isOnTrial(current), strikes >= request.strikes,
+                let gone = try leave(
+                    "it was started \(strikes) times and never confirmed", request, versions)
+            else { return current }
+            left = left ?? gone
+            return gone.current
+        }
+        if let target = try findWayBack(versions) {
+            // Not its fault: it lost objects, or was retired by hand. It is not banned.
+            if let current {
+                left =
+                    left
+                    ?? LeftVersion(current: target, from: current, reason: "it cannot be shown")
+            }
+            goBack(to: target, request)
+            return target
+        }
+        guard let current else {
+            throw StoreError(
+                .noVersion,
+                "there is nothing to start: no version is current; castree activate makes one so")
+        }
+        return current
+    }
+
+    /// Leaves the current version for the way back: it waits for another start, or is banned when its
+    /// strikes are used up.
+    ///
+    /// - Returns: `nil` if there is nothing to go back to; then nothing changes.
+    mutating func leave(
+        _ reason: String, _ request: StartRequest, _ versions: some StartableVersions
+    ) throws(StoreError) -> LeftVersion? {
+        guard let from = current, let target = try findWayBack(versions) else { return nil }
+        var left = LeftVersion(current: target, from: from, reason: Self.bounded(reason))
+        // A current version whose row is gone cannot be banned by content; going back matters more.
+        if let content = try versions.content(of: from) {
+            // A start that an older castree has made was not counted.
+            if let boot, boot.version == from, boot.content == nil { count(content, from) }
+            if strikes(of: content) >= request.strikes {
+                ban(from, content: content, reason: reason, at: request.time)
+                left.ban = bad.first
+            } else if pending == nil {
+                pending = from
+            }
+        } else {
+            knownGood.removeAll { $0 == from }
+        }
+        goBack(to: target, request)
+        return left
+    }
+
+    /// Leaves a version whose start has been neither confirmed nor left; what somebody else has settled is
+    /// left alone.
+    package mutating func leave(
+        unconfirmed version: String, token: String, _ reason: String, _ request: StartRequest,
+        _ versions: some StartableVersions
+    ) throws(StoreError) -> LeftVersion? {
+        guard current == version, boot?.token == token else { return nil }
+        return try leaveOrRefuse(reason, request, versions)
+    }
+
+    mutating func leaveOrRefuse(
+        _ reason: String, _ request: StartRequest, _ versions: some StartableVersions
+    ) throws(StoreError) -> LeftVersion {
+        guard let left = try leave(reason, request, versions) else {
+            throw StoreError(
+                .nothingToRollBackTo,
+                "there is no version to go back to: none but the current is known good, none was "
+                    + "current before it, and none is embedded; castree activate chooses one")
+        }
+        return left
+    }
+
+    /// Takes a start back that nobody has settled.
+    package mutating func takeBack(
+        start version: String, token: String, _ request: StartRequest,
+        _ versions: some StartableVersions
+    ) throws(StoreError) -> LeftVersion? {
+        guard let boot = unsettled, boot.version == version, boot.token == token else { return nil }
+        return try takeBack(boot, request, versions)
+    }
+
+    /// Vouches for exactly the version that started.
+    /// - Returns: whether that is news.
+    package mutating func vouch(
+        _ name: String, token: String
+    ) throws(StoreError) -> Bool {
+        if confirmed == .init(version: name, token: token), current == name { return false }
+        guard let boot, boot.version == name, boot.token == token, current == name else {
+            throw StoreError(
+                .wrongToken,
+                "version \(printable(name)) did not start with this token, or no longer runs; "
+                    + "a confirmation must name the version and token that castree boot printed")
+        }
+        confirm(name, token: token)
+        return true
+    }
+
+    /// Takes a start back that was ended without having failed: by an orderly stop, or with the system.
+    ///
+    /// The third in a row counts as a failure.
+    mutating func takeBack(
+        _ boot: Boot, _ request: StartRequest, _ versions: some StartableVersions
+    ) throws(StoreError) -> LeftVersion? {
+        self.boot = nil
+        guard let content = boot.content,
+            let index = trials.firstIndex(where: { $0.content == content })
+        else { return nil }
+        trials[index].strikes = max(0, trials[index].strikes - 1)
+        trials[index].takenBack += 1
+        guard trials[index].takenBack >= Self.takenBackMax else { return nil }
+        trials[index].takenBack = 0
+        trials[index].strikes += 1
+        return try leave(
+            "it was stopped \(Self.takenBackMax) times before anything confirmed that it works",
+            request, versions)
+    }
+
+    /// The newest known good version that can be shown, else what was current before, else the embedded.
+    ///
+    /// - Throws: what the disk reported, if that alone is why there is nothing to go back to: for another
+    ///   moment there may be, and what was never confirmed is not started again because of it.
+    func findWayBack(_ versions: some StartableVersions) throws(StoreError) -> String? {
+        var failure: StoreError?
+        let target = fallback(besides: current) { name in
+            do throws(StoreError) {
+                return try versions.isUsable(name, self)
+            } catch {
+                // A candidate that cannot be examined is no candidate; the next one may be.
+                if error.cause != nil, error.code != .outOfSpace { failure = failure ?? error }
+                return false
+            }
+        }
+        if target == nil, let failure { throw failure }
+        return target
+    }
+
+    private mutating func goBack(to target: String, _ request: StartRequest) {
+        current = target
+        if pending == target { pending = nil }
+        // It is not on trial; but its page may confirm it.
+        boot =
+            target == before && !knownGood.contains(target)
+            ? Boot(version: target, token: request.token, startedAt: request.time) : nil
+    }
+
+    // MARK: Counting
+
+    private mutating func count(_ content: ObjectID, _ version: String) {
+        var trial =
+            trials.first { $0.content == content } ?? Trial(version: version, content: content)
+        trial.version = version
+        trial.strikes = min(trial.strikes + 1, 1000)
+        trials.removeAll { $0.content == content }
+        trials.insert(trial, at: 0)
+        if trials.count > Self.trialCountMax { trials.removeLast() }
+    }
+
+    /// A start that is neither confirmed nor failed, because somebody wants another version.
+    mutating func abandonStart() {
+        if let content = boot?.content,
+            let index = trials.firstIndex(where: { $0.content == content })
+        {
+            trials[index].strikes = max(0, trials[index].strikes - 1)
+            if trials[index].strikes == 0, trials[index].takenBack == 0 { trials.remove(at: index) }
+        }
+        boot = nil
+    }
+
+    /// Notes what is current, where another version goes on trial.
+    mutating func noteWayBack(for version: String) {
+        guard let current, current != version, isOnTrial(version) else { return }
+        // Later trials do not change it: what they followed may itself be on trial.
+        if before == nil || trials.isEmpty { before = current }
+    }
+}
+
+extension StartRequest {
+    fileprivate func adopts(_ boot: Lifecycle.Boot) -> Bool {
+        guard case .adopts(let dead) = heir else { return false }
+        return !boot.isWatched || boot.token != dead
+    }
+}

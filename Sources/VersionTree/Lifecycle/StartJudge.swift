@@ -1,0 +1,369 @@
+package import CASStore
+
+/// What a judge of starts needs of the store; of a process it is the one that has the claim or not.
+package protocol StartLedger: Sendable {
+    func lifecycle() throws(StoreError) -> Lifecycle
+    /// Takes the claim; `false` while another process has it.
+    func takeClaim() throws(StoreError) -> Bool
+    func releaseClaim()
+    /// Makes a start; token, time and system are the ledger's.
+    func begin(
+        strikes: Int, isWatching: Bool, isClaimed: Bool, mayRetry: Bool, heir: StartRequest.Heir
+    ) throws(StoreError) -> Begun
+    func leave(
+        _ version: String, token: String, reason: String, strikes: Int
+    ) throws(StoreError) -> LeftVersion?
+    func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError)
+    func confirm(_ version: String, token: String) throws(StoreError)
+}
+
+/// Judges the starts of one process: a value that knows no clock and no disk.
+///
+/// It says when a page or the app starts a version, watches the start until somebody has confirmed it, and
+/// leaves the version when the time is over. Of several processes only the one that has the claim watches;
+/// what a living process watches is nobody else's to judge.
+package struct StartJudge: Sendable, Hashable {
+    /// By what starts are judged.
+    package struct Rules: Sendable, Hashable {
+        /// The time in the foreground in which a start must be confirmed; `nil` for ever.
+        package var allowed: Duration?
+        /// How many starts of one content may fail.
+        package var strikes = Lifecycle.usualStrikes
+        /// After so long in the foreground a version that waits after a strike is started again.
+        package var rest = Duration.seconds(6 * 3600)
+        /// Between two looks no more time than this counts, and a look that comes later judges nothing:
+        /// the process stood still, and what came meanwhile is read first.
+        package var pace = Duration.seconds(2)
+        /// Whether somebody looks all the time; else time counts as the clock of the app has it.
+        package var isTicking = true
+
+        package init(allowed: Duration?) { self.allowed = allowed }
+    }
+
+    /// A start that this process watches.
+    struct Watched: Sendable, Hashable {
+        var version: String
+        var token: String
+        /// What is left of its time; `nil` if nobody waits for it, or there was nothing to go back to.
+        var left: Duration?
+        /// Whether its time is over, and there was nothing to go back to.
+        var isOverdue = false
+    }
+
+    private let rules: Rules
+    private(set) var watched: Watched?
+    /// What was started last, by this process.
+    private var booted: String?
+    /// Whether this process has had its first start: only that one retries what waits after a strike.
+    private var hasStarted = false
+    /// Whether the next page is the reload that follows a rollback: it starts nothing.
+    private var isReloading = false
+    /// The token of a start whose process had died before this one began.
+    var abandoned: String?
+    /// The lifecycle under which a page began and did not start what is pending.
+    ///
+    /// Another process has the claim, or it failed. Until it changes no page is told that it waits.
+    var heldBack: Lifecycle?
+    /// How long what waits after a strike has still to wait.
+    private var restLeft: Duration
+    var lastLook: Duration?
+    private var isForeground = true
+    private var hasEnded = false
+
+    /// Makes a judge for a process that begins now.
+    package init(_ rules: Rules, _ ledger: some StartLedger) {
+        self.rules = rules
+        restLeft = rules.rest
+        do throws(StoreError) {
+            guard let boot = try ledger.lifecycle().unsettled, boot.isWatched,
+                try ledger.takeClaim()
+            else { return }
+            ledger.releaseClaim()
+            abandoned = boot.token
+        } catch {
+            // Where there is no claim nothing is started; the first page tells why.
+        }
+    }
+
+    // MARK: Questions
+
+    /// Whether a page may have something to do before it is answered.
+    package func isDue(_ lifecycle: Lifecycle) -> Bool {
+        guard !hasEnded, lifecycle.current != nil || lifecycle.pending != nil else { return false }
+        if isReloading { return true }
+        // A start that is being watched is settled first.
+        if let watched, watched.version == lifecycle.current, !watched.isOverdue { return false }
+        return booted == nil || waits(lifecycle) || isNew(lifecycle)
+    }
+
+    /// Whether the next page starts what is pending, as far as can be said.
+    package func startsPending(_ lifecycle: Lifecycle) -> Bool {
+        waits(lifecycle) && !isReloading && isDue(lifecycle) && heldBack != lifecycle
+    }
+
+    /// What a page that begins now would show: pending, if it is started, or what is current.
+    package func candidate(_ lifecycle: Lifecycle) -> String? {
+        waits(lifecycle) && !isReloading ? lifecycle.pending : lifecycle.current
+    }
+
+    /// Whether a version may be started that waits after a strike.
+    private var mayRetry: Bool { !hasStarted || restLeft <= .zero }
+
+    private func waits(_ lifecycle: Lifecycle) -> Bool {
+        lifecycle.pending.map { mayStart($0, lifecycle) } ?? false
+    }
+
+    /// Whether a version that is pending may be started: not while it waits after a failed start.
+    package func mayStart(_ pending: String, _ lifecycle: Lifecycle) -> Bool {
+        mayRetry || lifecycle.current == nil || !lifecycle.isResting(pending)
+    }
+
+    /// Whether somebody has made a version current that nobody has started or vouched for yet.
+    private func isNew(_ lifecycle: Lifecycle) -> Bool {
+        guard let current = lifecycle.current else { return false }
+        return lifecycle.boot?.version != current && !lifecycle.knownGood.contains(current)
+    }
+
+    /// Whether this process watches a start whose time runs.
+    package var watchedToken: String? { watched?.token }
+
+    /// How long until ``look(_:now:)`` has something to do; `nil` if no time runs.
+    package func remaining(now: Duration) -> Duration? {
+        guard isForeground, let left = watched?.left else { return nil }
+        return max(.zero, left - max(.zero, now - (lastLook ?? now)))
+    }
+
+    // MARK: Starting
+
+    /// The app starts, or switches: what is unconfirmed and watched by nobody has failed.
+    package mutating func start(
+        _ ledger: some StartLedger, now: Duration
+    ) throws(StoreError) -> Begun {
+        pass(now)
+        let mayRetry = mayRetry
+        hasStarted = true
+        let hasClaim = try ledger.takeClaim()
+        return try begin(ledger, hasClaim: hasClaim, mayRetry: mayRetry, heir: .judges)
+    }
+
+    /// A page is served by a GET that is answered 200 with the app's HTML: starts what waits for that.
+    ///
+    /// That is a pending version; and one that somebody made current and nobody has vouched for.
+    /// - Returns: what was started; `nil` if nothing was to be done, or another process has the claim.
+    package mutating func pageBegins(
+        _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration
+    ) throws(StoreError) -> Begun? {
+        guard isDue(lifecycle) else { return nil }
+        pass(now)
+        // Stands if it comes to no start, or what follows throws.
+        heldBack = lifecycle
+        if isReloading {
+            isReloading = false
+            hasStarted = true
+            heldBack = nil
+            return nil
+        }
+        // One after the first retries nothing, whatever becomes of this one.
+        let isFirst = !hasStarted
+        hasStarted = true
+        guard try ledger.takeClaim() else { return nil }
+        defer { if watched == nil { ledger.releaseClaim() } }
+        // By what is on disk now: another process may have done it until we had the claim.
+        let lifecycle = try ledger.lifecycle()
+        heldBack = lifecycle
+        guard isDue(lifecycle) else { return nil }
+        let heir: StartRequest.Heir =
+            watched?.isOverdue == true ? .judges : .adopts(besides: abandoned)
+        let begun = try begin(
+            ledger, hasClaim: true, mayRetry: isFirst || restLeft <= .zero, heir: heir)
+        heldBack = nil
+        return begun
+    }
+
+    private mutating func begin(
+        _ ledger: some StartLedger, hasClaim: Bool, mayRetry: Bool, heir: StartRequest.Heir
+    ) throws(StoreError) -> Begun {
+        defer { if watched == nil, hasClaim { ledger.releaseClaim() } }
+        let begun = try ledger.begin(
+            strikes: rules.strikes, isWatching: hasClaim, isClaimed: !hasClaim,
+            mayRetry: mayRetry, heir: heir)
+        if mayRetry || begun.left != nil { restLeft = rules.rest }
+        booted = begun.version
+        watched = nil
+        guard begun.kind != .joined, try ledger.lifecycle().unsettled?.token == begun.token else {
+            return begun
+        }
+        watched = Watched(version: begun.version, token: begun.token, left: rules.allowed)
+        return begun
+    }
+
+    // MARK: Watching
+
+    /// Notes what other processes have done: lets go of a start that they have settled, and takes over
+    /// one whose process has died.
+    package mutating func follow(
+        _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration
+    ) throws(StoreError) {
+        guard isNews(lifecycle) else { return }
+        pass(now)
+        // What was read before may be older than a start of our own.
+        let lifecycle = try ledger.lifecycle()
+        guard !hasEnded, isNews(lifecycle) else { return }
+        settle(ledger)
+        guard let boot = lifecycle.unsettled, boot.isWatched, boot.token != abandoned,
+            try ledger.takeClaim()
+        else { return }
+        booted = boot.version
+        watched = Watched(version: boot.version, token: boot.token, left: rules.allowed)
+    }
+
+    private func isNews(_ lifecycle: Lifecycle) -> Bool {
+        let boot = lifecycle.unsettled
+        if let watched { return watched.token != boot?.token }
+        return boot?.isWatched == true && boot?.token != abandoned
+    }
+
+    /// A page or the app says that a version has started well, whoever started it.
+    ///
+    /// - Returns: whether that version is known good now.
+    package mutating func confirm(
+        _ version: String, _ ledger: some StartLedger
+    ) throws(StoreError) -> Bool {
+        let (isGood, token) = try Self.vouch(for: version, ledger)
+        if let token { settle(token: token, ledger) }
+        return isGood
+    }
+
+    /// Vouches for a version: whether it is known good now, and which start that has settled.
+    static func vouch(
+        for version: String, _ ledger: some StartLedger
+    ) throws(StoreError) -> (isGood: Bool, token: String?) {
+        let lifecycle = try ledger.lifecycle()
+        guard let boot = lifecycle.boot, boot.version == version, lifecycle.current == version,
+            !lifecycle.knownGood.contains(version)
+        else { return (lifecycle.knownGood.contains(version), nil) }
+        do throws(StoreError) {
+            try ledger.confirm(version, token: boot.token)
+        } catch {
+            // Left by somebody else in this moment.
+            guard error.code == .wrongToken else { throw error }
+            return (false, nil)
+        }
+        return (true, boot.token)
+    }
+
+    /// Notes that a start was settled: with that token.
+    package mutating func settle(token: String, _ ledger: some StartLedger) {
+        if watched?.token == token { settle(ledger) }
+    }
+
+    private mutating func settle(_ ledger: some StartLedger) {
+        guard watched != nil else { return }
+        watched = nil
+        ledger.releaseClaim()
+    }
+
+    /// Lets time pass.
+    ///
+    /// - Returns: whether the time of a start is over, and it is to be judged when all is read that has come
+    ///   by now; not where the last look is long ago.
+    package mutating func tick(now: Duration) -> Bool {
+        let isLate = pass(now)
+        return !isLate && isOver
+    }
+
+    /// Wakes up when the time of a start should be over: for who does not look all the time.
+    ///
+    /// - Returns: whether it is to be judged now; not where it is late, for then the process stood still.
+    package mutating func wake(due deadline: Duration, now: Duration) -> Bool {
+        let isLate = now - deadline > rules.pace
+        pass(isLate ? deadline : now)
+        lastLook = now
+        // As long as it takes to read what has come meanwhile.
+        if isLate, isOver { watched?.left = rules.pace }
+        return !isLate && isOver
+    }
+
+    /// Leaves the version that was not confirmed in time.
+    package mutating func judge(
+        _ ledger: some StartLedger
+    ) throws(StoreError) -> LeftVersion? {
+        guard isOver, let late = watched else { return nil }
+        do throws(StoreError) {
+            let left = try ledger.leave(
+                late.version, token: late.token, reason: reason, strikes: rules.strikes)
+            // Else confirmed or left by somebody else meanwhile.
+            settle(ledger)
+            guard let left else { return nil }
+            booted = left.current
+            hasStarted = true
+            isReloading = true
+            restLeft = rules.rest
+            return left
+        } catch {
+            // Without anything better to show a confirmation is welcome however late it comes; a disk
+            // that is full or failing may be better soon.
+            if error.code == .nothingToRollBackTo {
+                watched?.left = nil
+                watched?.isOverdue = true
+                // What is pending need not wait for it any more, here or elsewhere.
+                heldBack = nil
+                ledger.releaseClaim()
+            } else {
+                watched?.left = Self.retryPause
+            }
+            throw error
+        }
+    }
+
+    private static let retryPause = Duration.seconds(5)
+
+    /// Whether the time of a start is over.
+    package var isOver: Bool { watched?.left.map { $0 <= .zero } ?? false }
+
+    private var reason: String {
+        let (seconds, attoseconds) = (rules.allowed ?? .zero).components
+        let count = seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        let words = count % 1000 == 0 ? "\(count / 1000) s" : "\(count) ms"
+        return "nothing confirmed within \(words) that it works"
+    }
+
+    /// Lets time pass.
+    /// - Returns: whether the last look is so long ago that the process must have stood still.
+    @discardableResult
+    private mutating func pass(_ now: Duration) -> Bool {
+        let passed = max(.zero, now - (lastLook ?? now))
+        lastLook = max(now, lastLook ?? now)
+        guard rules.isTicking else {
+            if isForeground { count(passed) }
+            return false
+        }
+        if isForeground { count(min(passed, rules.pace)) }
+        return passed > rules.pace
+    }
+
+    private mutating func count(_ counted: Duration) {
+        if let left = watched?.left { watched?.left = left - counted }
+        restLeft = max(.zero, restLeft - counted)
+    }
+
+    /// Time in the background does not count: the page may not even run.
+    package mutating func setForeground(_ isForeground: Bool, now: Duration) {
+        pass(now)
+        self.isForeground = isForeground
+    }
+
+    /// Judges nothing any more, and leaves the start to others.
+    mutating func letGo(_ ledger: some StartLedger) {
+        hasEnded = true
+        settle(ledger)
+    }
+
+    /// The process ends in order: a start that nobody has confirmed yet is taken back.
+    package mutating func end(_ ledger: some StartLedger) throws(StoreError) {
+        hasEnded = true
+        guard let watched else { return }
+        defer { settle(ledger) }
+        try ledger.takeBack(watched.version, token: watched.token, strikes: rules.strikes)
+    }
+}

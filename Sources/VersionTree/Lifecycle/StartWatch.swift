@@ -1,0 +1,97 @@
+package import CASStore
+import Synchronization
+
+/// The one judge of starts of a process, over a store: a ``StartJudge`` for all threads.
+///
+/// A server and an `UpdateManager` each have one. What it decides is durable before it returns; every call
+/// may wait for other processes.
+package final class StartWatch: Sendable {
+    private let ledger: StoreLedger
+    private let state: Mutex<StartJudge>
+
+    /// Makes a watch for a process that begins now.
+    package init(_ versions: VersionStore, _ rules: StartJudge.Rules) {
+        let ledger = StoreLedger(versions)
+        self.ledger = ledger
+        state = Mutex(StartJudge(rules, ledger))
+    }
+
+    /// Asks the judge something; `nil` while somebody is at it, which may take as long as it likes.
+    package func askIfFree<R: Sendable>(_ question: (StartJudge) -> R) -> R? {
+        state.withLockIfAvailable { question($0) }
+    }
+
+    /// Asks the judge something.
+    package func ask<R: Sendable>(_ question: (StartJudge) -> R) -> R {
+        state.withLock { question($0) }
+    }
+
+    /// Has the judge do something: two pages that begin at once are one start.
+    package func judge<R: Sendable>(
+        _ body: (inout StartJudge, any StartLedger) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        try state.withLock { (judge) throws(StoreError) -> R in try body(&judge, ledger) }
+    }
+
+    /// A page says that its version has started well.
+    ///
+    /// What it waits for holds up nobody who asks the judge.
+    /// - Returns: whether that version is known good now.
+    package func confirm(_ version: String) throws(StoreError) -> Bool {
+        let (isGood, token) = try StartJudge.vouch(for: version, ledger)
+        if let token { state.withLock { $0.settle(token: token, ledger) } }
+        return isGood
+    }
+
+    /// Leaves starting and watching to others: the store is not served any more.
+    package func letGo() { state.withLock { $0.letGo(ledger) } }
+
+    /// Tells whether the app is in the foreground.
+    package func setForeground(_ isForeground: Bool, now: Duration) {
+        state.withLock { $0.setForeground(isForeground, now: now) }
+    }
+}
+
+/// Where starts are recorded: lifecycle.json and the claim of this process.
+private final class StoreLedger: StartLedger {
+    private let versions: VersionStore
+    private let claim = Mutex<StartClaim?>(nil)
+
+    init(_ versions: VersionStore) { self.versions = versions }
+
+    func lifecycle() throws(StoreError) -> Lifecycle { try versions.lifecycle() }
+
+    func takeClaim() throws(StoreError) -> Bool {
+        try claim.withLock { (claim) throws(StoreError) -> Bool in
+            if claim == nil { claim = try StartClaim.take(versions) }
+            return claim != nil
+        }
+    }
+
+    func releaseClaim() { claim.withLock { $0 = nil } }
+
+    func begin(
+        strikes: Int, isWatching: Bool, isClaimed: Bool, mayRetry: Bool, heir: StartRequest.Heir
+    ) throws(StoreError) -> Begun {
+        try versions.begin(
+            StartRequest(
+                token: randomToken(), time: secondsNow(),
+                system: versions.fileSystem.systemBoot(), strikes: strikes,
+                isWatching: isWatching, isClaimed: isClaimed, mayRetry: mayRetry, heir: heir))
+    }
+
+    func leave(
+        _ version: String, token: String, reason: String, strikes: Int
+    ) throws(StoreError) -> LeftVersion? {
+        try versions.rollback(
+            unconfirmed: version, token: token, reason: reason, strikes: strikes)
+    }
+
+    func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError) {
+        try versions.takeBack(start: version, token: token, strikes: strikes)
+    }
+
+    func confirm(_ version: String, token: String) throws(StoreError) {
+        try versions.confirm(version, token: token)
+    }
+}

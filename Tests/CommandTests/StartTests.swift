@@ -1,0 +1,169 @@
+import Foundation
+import Testing
+
+// docs/serving.md, "What counts as a start, and the strikes", on the programs.
+@Suite struct StartTests {
+    let place: Workplace
+    /// Longer than any test takes.
+    private let patient = ["--confirm-within", "60m"]
+
+    /// Version 1 is known good, and 2 is pending.
+    init() throws {
+        place = try Workplace()
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+        try place.castree("activate", "1")
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        try place.castree("confirm", "1", "--token", boot.token)
+        try place.castree("activate", "2", "--at-next-boot")
+    }
+
+    private func lifecycle() throws -> LifecycleDocument {
+        try place.castree("lifecycle", "--json").document()
+    }
+
+    /// What `castree lifecycle` says of starts.
+    private func trials() throws -> String {
+        let text = try place.castree("lifecycle", "--json").text
+        guard let start = text.range(of: "\"trials\":[") else { return "" }
+        return String(text[start.upperBound...].prefix { $0 != "]" })
+    }
+
+    static let visits: [(method: String, target: String, fields: [String: String], status: Int)] =
+        [
+            ("HEAD", "/", ["Accept": "text/html"], 200),
+            ("GET", "/", ["Accept": "text/html", "Range": "bytes=0-3"], 206),
+            ("GET", "/none.js", ["Accept": "text/html"], 404),
+            ("GET", "/", ["Accept": "text/html", "Purpose": "prefetch"], 200),
+            ("GET", "/", ["Accept": "text/html", "X-Moz": "prefetch"], 200),
+            (
+                "GET", "/",
+                [
+                    "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document",
+                    "Sec-Purpose": "prefetch;prerender",
+                ], 200
+            ),
+            ("GET", "/", ["Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"], 200),
+            ("GET", "/", ["Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"], 200),
+            ("GET", "/", ["Accept": "*/*"], 200), ("POST", "/", ["Accept": "text/html"], 405),
+        ]
+
+    @Test func `only a GET that is answered 200 with the page starts a version`() throws {
+        let served = try Served(place, patient)
+        for visit in Self.visits {
+            let answer = try served.ask(visit.method, visit.target, visit.fields)
+            #expect(answer.status == visit.status, "\(visit)")
+            #expect(try lifecycle().pending == "2", "\(visit)")
+        }
+        let tag = try served.ask("HEAD", "/", [:]).head.split(separator: "\r\n")
+            .first { $0.hasPrefix("ETag: ") }?.dropFirst(6)
+        let fields = ["Accept": "text/html", "If-None-Match": "*"]
+        #expect(tag != nil)
+        #expect(try served.get("/", fields).status == 304)
+        #expect(try lifecycle().current == "1" && trials().isEmpty)
+        #expect(try served.get().body == Release.second["index.html"])
+        #expect(try lifecycle().current == "2")
+        #expect(try trials().contains("\"strikes\":1"))
+    }
+
+    @Test func `a browser that asks whether its copy is right starts a version with the same page`()
+        throws
+    {
+        var same = Release.second
+        same["index.html"] = Release.first["index.html"]
+        try place.add("3", same)
+        try place.castree("activate", "3", "--at-next-boot")
+        let served = try Served(place, patient)
+        let tool = ["Accept": "text/html", "If-None-Match": "*"]
+        #expect(try served.get("/", tool).status == 304)
+        #expect(try lifecycle().pending == "3")
+        var browser = tool
+        browser["Sec-Fetch-Mode"] = "navigate"
+        browser["Sec-Fetch-Dest"] = "document"
+        #expect(try served.get("/", browser).status == 200)
+        #expect(try lifecycle().current == "3")
+    }
+
+    @Test func `SIGTERM takes a start back, and the third in a row counts`() throws {
+        for takenBack in 1...2 {
+            let served = try Served(place, patient)
+            #expect(try served.get().body == Release.second["index.html"])
+            _ = try served.end()
+            #expect(try lifecycle().current == "2" && lifecycle().boot == nil)
+            #expect(try trials().contains("\"strikes\":0,\"takenBack\":\(takenBack)"))
+        }
+        let served = try Served(place, patient)
+        #expect(try served.get().body == Release.second["index.html"])
+        _ = try served.end(SIGINT)
+        #expect(try lifecycle().current == "1" && lifecycle().bad.isEmpty)
+        #expect(try lifecycle().pending == "2")
+    }
+
+    @Test(arguments: [1, 2])
+    func `a killed server is a strike, and the last one bans`(strikes: Int) throws {
+        let options = patient + ["--strikes", "\(strikes)"]
+        for strike in 1...strikes {
+            let killed = try Served(place, options)
+            #expect(try killed.get().body == Release.second["index.html"])
+            _ = try killed.end(SIGKILL)
+            let next = try Served(place, options)
+            // It has failed; the reload that follows starts nothing.
+            for _ in 1...3 { #expect(try next.get().body == Release.first["index.html"]) }
+            #expect(try lifecycle().bad.count == (strike == strikes ? 1 : 0))
+            _ = try next.end()
+        }
+        #expect(try lifecycle().bad.map(\.version) == ["2"])
+        #expect(try lifecycle().pending == nil)
+    }
+
+    @Test func `a server that was frozen hears the confirmation that came meanwhile`() throws {
+        let served = try Served(place, ["--confirm-within", "3s"])
+        #expect(try served.get().body == Release.second["index.html"])
+        let session = try served.beginSession()
+        served.signal(SIGSTOP)
+        let end = ContinuousClock.now + .seconds(5)
+        while ContinuousClock.now < end { try place.castree("lifecycle") }
+        let fields = ["Origin": "http://localhost:\(served.port)"]
+        let target = "/_castree/confirm?session=\(session)"
+        let answer = try served.ask("POST", target, fields) { served.signal(SIGCONT) }
+        #expect(answer.status == 204)
+        #expect(try lifecycle().current == "2" && lifecycle().knownGood.first == "2")
+    }
+
+    @Test func `serve goes on with what boot has started, and boot joins what serve watches`()
+        throws
+    {
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        #expect(boot.version == "2")
+        let served = try Served(place, patient)
+        #expect(try served.get().body == Release.second["index.html"])
+        #expect(try lifecycle().boot?.token == boot.token && lifecycle().bad.isEmpty)
+        let joined = try place.castree("boot", "--json").document(BootDocument.self)
+        #expect(joined.version == "2" && joined.token == boot.token)
+        // Stopped, it is still alive.
+        served.signal(SIGSTOP)
+        #expect(try place.castree("boot", "--json").document(BootDocument.self).token == boot.token)
+        served.signal(SIGCONT)
+        #expect(try place.castree("confirm", "2", "--token", boot.token).status == 0)
+        #expect(try lifecycle().knownGood == ["2", "1"])
+        #expect(try served.get().body == Release.second["index.html"])
+    }
+
+    @Test func `the first day has a way back, which nothing retires`() throws {
+        let place = try Workplace()
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+        try place.castree("activate", "1")
+        let served = try Served(place, ["--confirm-within", "1ms"])
+        #expect(try served.get().body == Release.first["index.html"])
+        try place.castree("activate", "2")
+        _ = try served.get()
+        #expect(try place.castree("retire", "1").status == 1)
+        #expect(
+            try served.get {
+                try place.castree("lifecycle", "--json").document(LifecycleDocument.self).current
+                    == "1"
+            })
+        #expect(try served.get().body == Release.first["index.html"])
+    }
+}

@@ -1,0 +1,244 @@
+import CASStore
+import StorageTestSupport
+
+@testable import ServeFromCAS
+@testable import VersionTree
+
+/// What is asked of a server.
+enum StartVisit: String, Hashable, CaseIterable {
+    case navigation, head, range, notModified, notFound, preview
+
+    /// The request as it comes.
+    func head() throws -> RequestHead {
+        let line = self == .head ? "HEAD / " : self == .notFound ? "GET /none.js " : "GET / "
+        var fields = "Host: localhost:1\r\nAccept: text/html\r\n"
+        switch self {
+        case .range: fields += "Range: bytes=0-3\r\n"
+        case .notModified: fields += "If-None-Match: *\r\n"
+        case .preview: fields += "Purpose: prefetch\r\n"
+        case .navigation, .head, .notFound: break
+        }
+        let bytes = Array("\(line)HTTP/1.1\r\n\(fields)\r\n".utf8)
+        var parser = RequestParser()
+        guard case .head = parser.parse(bytes.span) else {
+            throw StoreError(.io, "the request of a test cannot be read")
+        }
+        return parser.head
+    }
+}
+
+/// Something that happens.
+enum StartEvent: Hashable, CustomStringConvertible {
+    case begin(Int)
+    case visit(StartVisit, Int)
+    case confirm(Int)
+    case lateConfirm(Int)
+    case stop(Int)
+    case kill(Int)
+    case freeze(Int)
+    case thaw(Int)
+    case time(Int)
+    case reboot
+    case boot
+    case bootConfirm
+    case activate(String)
+    case rollback
+    case pull(String)
+
+    var description: String {
+        switch self {
+        case .begin(let process): "begin \(process)"
+        case .visit(let visit, let process): "\(visit) \(process)"
+        case .confirm(let process): "confirm \(process)"
+        case .lateConfirm(let process): "late confirm \(process)"
+        case .stop(let process): "SIGTERM \(process)"
+        case .kill(let process): "SIGKILL \(process)"
+        case .freeze(let process): "freeze \(process)"
+        case .thaw(let process): "thaw \(process)"
+        case .time(let process): "time \(process)"
+        case .reboot: "reboot"
+        case .boot: "castree boot"
+        case .bootConfirm: "castree confirm"
+        case .activate(let version): "activate \(version)"
+        case .rollback: "rollback"
+        case .pull(let version): "pull \(version)"
+        }
+    }
+
+    static func all(_ versions: [String]) -> [StartEvent] {
+        var events: [StartEvent] = [.reboot, .boot, .bootConfirm, .rollback]
+        for process in 0...1 {
+            events += [
+                .begin(process), .confirm(process), .lateConfirm(process), .stop(process),
+                .kill(process), .freeze(process), .thaw(process), .time(process),
+            ]
+            events += StartVisit.allCases.map { .visit($0, process) }
+        }
+        for version in versions { events += [.activate(version), .pull(version)] }
+        return events
+    }
+}
+
+/// The rules by which a world goes on: real ones but for what is planted.
+struct StartModel {
+    var bug: PlantedBug?
+    /// Which visits start a version, by the rule of the server over a real site.
+    let starting: Set<StartVisit>
+
+    init(bug: PlantedBug? = nil) throws {
+        self.bug = bug
+        let store = try TemporaryStore.app()
+        let site = Site(try store.versions.registeredManifest(of: "1"), options: SiteOptions())
+        var starting: Set<StartVisit> = []
+        for visit in StartVisit.allCases
+        where try StartRule.start(visit.head(), site) != nil { starting.insert(visit) }
+        if bug == .headStarts { starting.insert(.head) }
+        self.starting = starting
+    }
+
+    static var rules: StartJudge.Rules {
+        var rules = StartJudge.Rules(allowed: .seconds(1))
+        rules.rest = .seconds(2)
+        rules.pace = .seconds(1)
+        return rules
+    }
+
+    /// The world after an event; `nil` if it cannot happen.
+    func next(_ world: StartWorld, _ event: StartEvent) throws -> StartWorld? {
+        let result =
+            switch event {
+            case .begin(let process): begin(world, process)
+            case .visit(_, let process), .confirm(let process), .lateConfirm(let process),
+                .stop(let process), .kill(let process), .freeze(let process), .thaw(let process),
+                .time(let process):
+                try ofProcess(world, event, process)
+            case .reboot, .boot, .bootConfirm, .activate, .rollback, .pull:
+                try elsewhere(world, event)
+            }
+        guard var result else { return nil }
+        note(world, &result, event)
+        result.settle()
+        return result
+    }
+
+    private func begin(_ world: StartWorld, _ process: Int) -> StartWorld? {
+        guard world.processes[process] == nil else { return nil }
+        let ledger = StartModelLedger(world, process, bug)
+        let judge = StartJudge(Self.rules, ledger)
+        ledger.world.processes[process] = StartProcess(judge: judge)
+        return ledger.world
+    }
+
+    private func ofProcess(
+        _ world: StartWorld, _ event: StartEvent, _ number: Int
+    ) throws -> StartWorld? {
+        guard var process = world.processes[number] else { return nil }
+        let ledger = StartModelLedger(world, number, bug)
+        switch (event, process.isFrozen) {
+        case (.kill, _):
+            ledger.releaseClaim()
+            ledger.world.processes[number] = nil
+            return ledger.world
+        case (.visit(let visit, _), false):
+            guard starting.contains(visit) else { break }
+            _ = try process.judge.pageBegins(world.lifecycle, ledger, now: .zero)
+            process.page = ledger.world.lifecycle.current
+        case (.confirm, false):
+            guard let page = process.page else { return nil }
+            _ = try process.judge.confirm(page, ledger)
+        case (.lateConfirm, true):
+            guard let page = process.page, process.waiting == nil else { return nil }
+            process.waiting = page
+        case (.stop, false):
+            try process.judge.end(ledger)
+            ledger.world.processes[number] = nil
+            return ledger.world
+        case (.freeze, false): process.isFrozen = true
+        case (.thaw, true):
+            process.isFrozen = false
+            // It looks first, an hour late, and reads then.
+            try look(&process, ledger, now: .seconds(3600))
+            if let page = process.waiting { _ = try process.judge.confirm(page, ledger) }
+            process.waiting = nil
+        case (.time, false): try look(&process, ledger, now: .seconds(1))
+        default: return nil
+        }
+        ledger.world.processes[number] = process
+        return ledger.world
+    }
+
+    private func look(
+        _ process: inout StartProcess, _ ledger: StartModelLedger, now: Duration
+    ) throws {
+        try process.judge.follow(ledger.world.lifecycle, ledger, now: .zero)
+        guard process.judge.tick(now: now) else { return }
+        do throws(StoreError) {
+            _ = try process.judge.judge(ledger)
+        } catch {
+            guard error.code == .nothingToRollBackTo else { throw error }
+        }
+    }
+
+    private func elsewhere(_ world: StartWorld, _ event: StartEvent) throws -> StartWorld? {
+        let ledger = StartModelLedger(world, 2, bug)
+        let versions = StartVersions()
+        switch event {
+        case .reboot:
+            ledger.world.processes = [nil, nil]
+            ledger.world.claim = nil
+            ledger.world.isOddBoot.toggle()
+        case .boot:
+            let begun = try ledger.boot()
+            ledger.world.app = .init(version: begun.version, token: begun.token)
+        case .bootConfirm:
+            guard let app = world.app else { return nil }
+            do throws(StoreError) {
+                try ledger.confirm(app.version, token: app.token)
+            } catch {
+                guard error.code == .wrongToken else { throw error }
+                ledger.world.app = nil
+            }
+        case .activate(let version):
+            guard try versions.isUsable(version, world.lifecycle) else { return nil }
+            ledger.world.lifecycle.activate(version)
+        case .rollback:
+            do throws(StoreError) {
+                try ledger.rollback()
+            } catch {
+                guard error.code == .nothingToRollBackTo else { throw error }
+                return nil
+            }
+        case .pull(let version):
+            guard version != world.lifecycle.current,
+                try versions.isUsable(version, world.lifecycle)
+            else { return nil }
+            ledger.world.lifecycle.pending = version
+        default: return nil
+        }
+        return ledger.world
+    }
+
+    /// Keeps what the invariants remember.
+    private func note(_ before: StartWorld, _ after: inout StartWorld, _ event: StartEvent) {
+        for version in after.lifecycle.knownGood where !before.lifecycle.knownGood.contains(version)
+        {
+            after.confirmed.insert(version)
+            after.starts[version] = nil
+        }
+        switch event {
+        case .rollback:
+            if let left = before.lifecycle.current { after.unwanted.insert(left) }
+        case .activate(let version):
+            // A start that is left by request is none.
+            guard let boot = before.lifecycle.boot, boot.content != nil, boot.version != version,
+                let count = after.starts[boot.version]
+            else { return }
+            after.starts[boot.version] = max(0, count - 1)
+        default:
+            guard let boot = after.lifecycle.boot, boot.token != before.lifecycle.boot?.token,
+                boot.content != nil
+            else { return }
+            after.starts[boot.version] = min(9, (after.starts[boot.version] ?? 0) + 1)
+        }
+    }
+}

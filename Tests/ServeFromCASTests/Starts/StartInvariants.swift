@@ -1,0 +1,98 @@
+import CASStore
+
+@testable import VersionTree
+
+/// What must hold, said without the rules that keep it: of each step, and of what can follow it.
+enum StartInvariants {
+    /// What a step breaks; `nil` if nothing.
+    static func problem(
+        _ before: StartWorld, _ event: StartEvent, _ after: StartWorld, _ model: StartModel
+    ) throws -> String? {
+        if let current = after.lifecycle.current {
+            guard try StartVersions().isUsable(current, after.lifecycle) else {
+                return "what is shown is banned"
+            }
+        } else {
+            return "there is nothing to show"
+        }
+        for ban in after.lifecycle.bad where !after.unwanted.contains(ban.version) {
+            if after.confirmed.contains(ban.version), before.confirmed.contains(ban.version),
+                before.lifecycle.ban(of: ban.content) == nil, before.starts[ban.version] == nil
+            {
+                return "\(ban.version) is banned, which was confirmed"
+            }
+            if before.lifecycle.ban(of: ban.content) == nil, (before.starts[ban.version] ?? 0) < 2 {
+                return "\(ban.version) is banned, which was not started twice"
+            }
+        }
+        // A strike has one start that failed, or three that were stopped.
+        for (version, count) in after.starts
+        where count > 6 && after.lifecycle.wayBack != nil && before.starts[version] == 6 {
+            return "\(version) was started \(count) times and is not left"
+        }
+        if let problem = ofVisit(before, event, after) ?? ofStop(before, event, after) {
+            return problem
+        }
+        if let problem = ofWatched(before, event, after) { return problem }
+        return try ofTime(after, model)
+    }
+
+    /// Nothing but a page that is shown starts anything.
+    private static func ofVisit(
+        _ before: StartWorld, _ event: StartEvent, _ after: StartWorld
+    ) -> String? {
+        guard case .visit(let visit, _) = event, visit != .navigation else { return nil }
+        return before.lifecycle == after.lifecycle ? nil : "\(visit) has changed the lifecycle"
+    }
+
+    /// A stop in order is no failure, unless it is the third.
+    private static func ofStop(
+        _ before: StartWorld, _ event: StartEvent, _ after: StartWorld
+    ) -> String? {
+        guard case .stop = event, before.lifecycle != after.lifecycle,
+            let boot = before.lifecycle.boot, let content = boot.content,
+            let trial = before.lifecycle.trials.first(where: { $0.content == content }),
+            trial.takenBack < 2
+        else { return nil }
+        guard after.lifecycle.current == before.lifecycle.current,
+            after.lifecycle.strikes(of: content) == trial.strikes - 1
+        else { return "a stop counts as a failure" }
+        return nil
+    }
+
+    /// A start that a living process watches is nobody else's to judge.
+    private static func ofWatched(
+        _ before: StartWorld, _ event: StartEvent, _ after: StartWorld
+    ) -> String? {
+        guard let boot = before.lifecycle.unsettled, boot.isWatched else { return nil }
+        let watcher = before.processes.firstIndex { $0?.judge.watchedToken == boot.token }
+        guard let watcher, before.processes[watcher]?.judge.watched?.isOverdue == false else {
+            return nil
+        }
+        let isOthers =
+            switch event {
+            case .visit(_, let process), .time(let process), .stop(let process),
+                .kill(let process), .begin(let process), .thaw(let process):
+                process != watcher
+            case .boot: true
+            default: false
+            }
+        // A confirmation that waited is anybody's.
+        guard isOthers, !after.lifecycle.knownGood.contains(boot.version) else { return nil }
+        return after.lifecycle.boot == boot && after.lifecycle.trials == before.lifecycle.trials
+            ? nil : "another process has judged a start that is watched"
+    }
+
+    /// Who watches a version that never works leaves it when the time is over, if there is a way back.
+    private static func ofTime(_ world: StartWorld, _ model: StartModel) throws -> String? {
+        guard let boot = world.lifecycle.unsettled,
+            let watcher = world.processes.firstIndex(where: {
+                $0?.judge.watched?.token == boot.token && $0?.judge.watched?.isOverdue == false
+            }), world.processes[watcher]?.isFrozen == false,
+            try world.lifecycle.findWayBack(StartVersions()) != nil
+        else { return nil }
+        let later = try model.next(world, .time(watcher))
+        return later?.lifecycle.current == boot.version
+            ? "\(boot.version) is not left in time" : nil
+    }
+}

@@ -1,0 +1,108 @@
+import CASStore
+import Foundation
+import Testing
+
+@testable import VersionTree
+
+// DESIGN.md, "Starting": every order of events, with equal states merged, to the end.
+
+/// All states that can be reached, breadth first.
+private struct Enumeration {
+    let model: StartModel
+    let events: [StartEvent]
+    private(set) var stateCount = 0
+    private(set) var transitionCount = 0
+    private(set) var problems: [String] = []
+    private(set) var seen: Set<StartEvent> = []
+
+    init(_ model: StartModel, versions: [String]) {
+        self.model = model
+        events = StartEvent.all(versions)
+    }
+
+    /// - Parameter stateMax: where to end, for a part of it.
+    /// - Returns: whether it came to an end by itself.
+    mutating func run(from start: StartWorld, stateMax: Int = .max) throws -> Bool {
+        var known: [StartWorld: Int] = [start: 0]
+        var queue = [start]
+        var origin: [(parent: Int, event: StartEvent)?] = [nil]
+        var position = 0
+        defer { stateCount += queue.count }
+        while position < queue.count, problems.isEmpty {
+            let world = queue[position]
+            for event in events {
+                guard let next = try model.next(world, event) else { continue }
+                transitionCount += 1
+                seen.insert(event)
+                if let problem = try StartInvariants.problem(world, event, next, model) {
+                    let way = Self.way(to: position, origin) + [event]
+                    problems.append("\(problem): \(way.map(\.description))")
+                    return false
+                }
+                guard known[next] == nil else { continue }
+                known[next] = queue.count
+                queue.append(next)
+                origin.append((position, event))
+                guard queue.count < stateMax else { return false }
+            }
+            position += 1
+        }
+        return problems.isEmpty
+    }
+
+    private static func way(
+        to position: Int, _ origin: [(parent: Int, event: StartEvent)?]
+    ) -> [StartEvent] {
+        var way: [StartEvent] = []
+        var position = position
+        while let (parent, event) = origin[position] {
+            way.append(event)
+            position = parent
+        }
+        return way.reversed()
+    }
+}
+
+@Suite("Every order of events around starts")
+struct StartModelTests {
+    /// Version 1 is known good; or it is current, and nobody has ever confirmed anything.
+    private func start(isFirstDay: Bool) throws -> StartWorld {
+        var world = StartWorld()
+        world.lifecycle.activate("1")
+        if !isFirstDay {
+            world.lifecycle.knownGood = ["1"]
+            world.confirmed = ["1"]
+        }
+        world.settle()
+        return world
+    }
+
+    private var isWhole: Bool {
+        ProcessInfo.processInfo.environment["CASTREE_TEST_STARTS"] == "whole"
+    }
+
+    @Test("keeps the promises", arguments: [false, true])
+    func promises(isFirstDay: Bool) throws {
+        var enumeration = Enumeration(
+            try StartModel(), versions: isWhole ? ["1", "2", "3"] : ["1", "2"])
+        let isDone = try enumeration.run(
+            from: start(isFirstDay: isFirstDay), stateMax: isWhole ? .max : 4000)
+        #expect(enumeration.problems == [])
+        #expect(isDone || !isWhole)
+        #expect(enumeration.seen == Set(enumeration.events))
+        print(
+            "starts: \(enumeration.stateCount) states, \(enumeration.transitionCount) transitions"
+                + (isDone ? "" : ", of more"))
+    }
+
+    @Test(
+        "finds each planted bug",
+        arguments: [
+            PlantedBug.headStarts, .stopCountsAsFailure, .claimIsNotAsked,
+        ])
+    func planted(_ bug: PlantedBug) throws {
+        var enumeration = Enumeration(try StartModel(bug: bug), versions: ["1", "2"])
+        _ = try enumeration.run(from: start(isFirstDay: false), stateMax: 20_000)
+        #expect(!enumeration.problems.isEmpty)
+    }
+}

@@ -1,0 +1,157 @@
+import CASStore
+
+@testable import VersionTree
+
+// The model of starts: the real lifecycle and the real judges of two processes, over no disk.
+
+/// A process of the model that serves pages.
+struct StartProcess: Hashable {
+    var judge: StartJudge
+    var isFrozen = false
+    /// The version of the page that it showed last.
+    var page: String?
+    /// A confirmation that came while it was frozen.
+    var waiting: String?
+}
+
+/// Everything that decides about starts, and what the invariants remember.
+struct StartWorld: Hashable {
+    var lifecycle = Lifecycle()
+    /// The process that has the claim.
+    var claim: Int?
+    /// Which boot of the system this is.
+    var isOddBoot = false
+    var processes: [StartProcess?] = [nil, nil]
+    /// The start that the app has made by the command.
+    var app: Lifecycle.Confirmation?
+    /// Versions that somebody has vouched for.
+    var confirmed: Set<String> = []
+    /// How often each version was really started since it was confirmed or somebody asked for another.
+    var starts: [String: Int] = [:]
+    /// What was banned by request.
+    var unwanted: Set<String> = []
+
+    /// A token that nobody has.
+    var freshToken: String {
+        var used = Set([lifecycle.boot?.token, lifecycle.confirmed?.token, app?.token])
+        for process in processes {
+            used.insert(process?.judge.watchedToken)
+            used.insert(process?.judge.abandoned)
+        }
+        for number in 0... where !used.contains("\(number)") { return "\(number)" }
+        preconditionFailure("there are endless numbers")
+    }
+
+    /// Forgets what can decide nothing any more, so that equal states are equal.
+    mutating func settle() {
+        for index in processes.indices {
+            processes[index]?.judge.lastLook = .zero
+            if let held = processes[index]?.judge.heldBack, held != lifecycle {
+                processes[index]?.judge.heldBack = nil
+            }
+            if let token = processes[index]?.judge.abandoned, token != lifecycle.boot?.token {
+                processes[index]?.judge.abandoned = nil
+            }
+        }
+        if app?.token != lifecycle.boot?.token { app = nil }
+        // Twice the same confirmation is no matter here.
+        lifecycle.confirmed = nil
+    }
+}
+
+/// The versions of the model: all whole, each of its own content.
+struct StartVersions: StartableVersions {
+    func content(of version: String) throws(StoreError) -> ObjectID? {
+        ObjectID(String(repeating: version, count: 64))
+    }
+
+    func isUsable(_ version: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
+        guard let content = try content(of: version) else { return false }
+        return lifecycle.ban(of: content) == nil
+    }
+}
+
+/// What a bug that is planted breaks.
+enum PlantedBug: Hashable {
+    case headStarts
+    case stopCountsAsFailure
+    case claimIsNotAsked
+}
+
+/// The store and the claim, as one process of the model sees them.
+///
+/// `@unchecked Sendable`: the model is one thread.
+final class StartModelLedger: StartLedger, @unchecked Sendable {
+    var world: StartWorld
+    let process: Int
+    let bug: PlantedBug?
+    private let versions = StartVersions()
+
+    init(_ world: StartWorld, _ process: Int, _ bug: PlantedBug?) {
+        self.world = world
+        self.process = process
+        self.bug = bug
+    }
+
+    func request(
+        strikes: Int = 2, isWatching: Bool = false, isClaimed: Bool = false, mayRetry: Bool = true,
+        heir: StartRequest.Heir = .judges
+    ) -> StartRequest {
+        StartRequest(
+            token: world.freshToken, time: 0, system: world.isOddBoot ? "odd" : "even",
+            strikes: strikes, isWatching: isWatching,
+            isClaimed: isClaimed, mayRetry: mayRetry, heir: heir)
+    }
+
+    func lifecycle() throws(StoreError) -> Lifecycle { world.lifecycle }
+
+    func takeClaim() throws(StoreError) -> Bool {
+        guard world.claim == nil || world.claim == process || bug == .claimIsNotAsked else {
+            return false
+        }
+        world.claim = process
+        return true
+    }
+
+    func releaseClaim() { if world.claim == process { world.claim = nil } }
+
+    func begin(
+        strikes: Int, isWatching: Bool, isClaimed: Bool, mayRetry: Bool, heir: StartRequest.Heir
+    ) throws(StoreError) -> Begun {
+        try world.lifecycle.begin(
+            request(
+                strikes: strikes, isWatching: isWatching, isClaimed: isClaimed, mayRetry: mayRetry,
+                heir: heir), versions)
+    }
+
+    func leave(
+        _ version: String, token: String, reason: String, strikes: Int
+    ) throws(StoreError) -> LeftVersion? {
+        try world.lifecycle.leave(
+            unconfirmed: version, token: token, "late", request(strikes: strikes), versions)
+    }
+
+    func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError) {
+        if bug == .stopCountsAsFailure {
+            _ = try leave(version, token: token, reason: "stopped", strikes: strikes)
+        } else {
+            _ = try world.lifecycle.takeBack(
+                start: version, token: token, request(strikes: strikes), versions)
+        }
+    }
+
+    func confirm(_ version: String, token: String) throws(StoreError) {
+        _ = try world.lifecycle.vouch(version, token: token)
+    }
+
+    /// `castree boot`.
+    func boot() throws(StoreError) -> Begun {
+        try world.lifecycle.begin(
+            request(isClaimed: world.claim != nil && bug != .claimIsNotAsked), versions)
+    }
+
+    /// `castree rollback`.
+    func rollback() throws(StoreError) {
+        _ = try world.lifecycle.leaveOrRefuse("by request", request(strikes: 0), versions)
+    }
+}
