@@ -24,7 +24,7 @@ import Testing
         let answer = try place.castree("lifecycle", "--json")
         #expect(
             answer.text == """
-                {"current":null,"pending":null,"knownGood":[],"embedded":null,"bad":[],"boot":null}
+                {"current":null,"pending":null,"knownGood":[],"embedded":null,"protected":[],"bad":[],"boot":null}
 
                 """)
         #expect(answer.status == 0)

@@ -225,8 +225,7 @@ import Testing
         }
         #expect(try versions.lifecycle().knownGood == ["C", "B", "A"])
         // B has lost an object.
-        unlink(try temporary.objectPath(address(of: "B")))
-        _ = try versions.check(repairing: true)
+        try lose("B", of: temporary)
         let report = try versions.rollback()
         #expect(report.current == "A" && report.from == "C")
         #expect(try temporary.shown() == ["index.html": "A"])
@@ -273,8 +272,7 @@ import Testing
         let temporary = try make()
         let versions = temporary.versions
         try versions.activateAtNextBoot("B")
-        unlink(try temporary.objectPath(address(of: "B")))
-        _ = try versions.check(repairing: true)
+        try lose("B", of: temporary)
         let boot = try versions.boot()
         #expect(boot.version == "A" && boot.rolledBackFrom == nil)
         #expect(try versions.lifecycle().bad.isEmpty)
@@ -285,8 +283,7 @@ import Testing
         let temporary = try make()
         let versions = temporary.versions
         try versions.activate("B")
-        unlink(try temporary.objectPath(address(of: "B")))
-        _ = try versions.check(repairing: true)
+        try lose("B", of: temporary)
         let boot = try versions.boot()
         #expect(boot.version == "A")
         #expect(try temporary.shown() == ["index.html": "A"])
@@ -377,6 +374,14 @@ import Testing
         try spoil("B", of: temporary)
         let error = expectRefusal(.badManifest) { try temporary.reopened().boot() }
         #expect(error?.message.contains("registered") == true)
+    }
+
+    /// Loses the content of a version, and every copy of it.
+    private func lose(_ name: String, of temporary: TemporaryStore) throws {
+        unlink(try temporary.objectPath(address(of: name)))
+        temporary.unlock(temporary.tree(name))
+        unlink(temporary.tree(name) + "/index.html")
+        _ = try temporary.versions.check(repairing: true)
     }
 
     private func spoil(_ name: String, of temporary: TemporaryStore) throws {

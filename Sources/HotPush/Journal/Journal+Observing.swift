@@ -31,8 +31,8 @@ extension JournalEvent {
             previous == version ? [] : [.switched(version: version, from: previous)]
         case .awaited(let version): [.pending(version: version)]
         case .withdrawn(let version): [.withdrawn(version: version)]
-        case .booted(let version, let switchedFrom, let ban, let leftFrom):
-            started(version, switchedFrom, ban, leftFrom)
+        case .booted(let version, let switchedFrom, let left):
+            started(version, switchedFrom, left)
         case .confirmed(let version): [.confirmed(version: version)]
         case .rolledBack(let version, let from, let reason, let ban):
             banned(ban) + [.rolledBack(version: version, from: from, reason: reason)]
@@ -52,12 +52,11 @@ extension JournalEvent {
     }
 
     private static func started(
-        _ version: String, _ switchedFrom: String?, _ ban: Lifecycle.Ban?, _ leftFrom: String?
+        _ version: String, _ switchedFrom: String?, _ left: LeftVersion?
     ) -> [JournalEvent] {
-        var events = banned(ban)
-        if let leftFrom {
-            let reason = ban?.reason ?? "it could not be shown"
-            events.append(.rolledBack(version: version, from: leftFrom, reason: reason))
+        var events = banned(left?.ban)
+        if let left {
+            events.append(.rolledBack(version: version, from: left.from, reason: left.reason))
         } else if let switchedFrom {
             events.append(.switched(version: version, from: switchedFrom))
         }

@@ -189,7 +189,7 @@ extension Lifecycle {
             if let current {
                 left =
                     left
-                    ?? LeftVersion(current: target, from: current, reason: "it cannot be shown")
+                    ?? LeftVersion(current: target, from: current, reason: "it could not be shown")
             }
             goBack(to: target, request)
             return target

@@ -325,7 +325,7 @@ package struct StartJudge: Sendable, Hashable {
         let (seconds, attoseconds) = (rules.allowed ?? .zero).components
         let count = seconds * 1000 + attoseconds / 1_000_000_000_000_000
         let words = count % 1000 == 0 ? "\(count / 1000) s" : "\(count) ms"
-        return "nothing confirmed within \(words) that it works"
+        return "it was not confirmed within \(words)"
     }
 
     /// Lets time pass.

@@ -10,8 +10,8 @@ public enum VersionEvent: Sendable, Hashable {
     case awaited(version: String)
     /// A version no longer waits for the next boot.
     case withdrawn(version: String)
-    /// The app starts: what it was rolled back from and switched from, if it was.
-    case booted(version: String, switchedFrom: String?, ban: Lifecycle.Ban?, leftFrom: String?)
+    /// The app starts: what it switched from, and what was left before, if anything was.
+    case booted(version: String, switchedFrom: String?, left: LeftVersion?)
     /// A version was vouched for.
     case confirmed(version: String)
     /// The current version was left for one that is known good.

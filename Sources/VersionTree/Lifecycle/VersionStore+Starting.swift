@@ -71,8 +71,7 @@ extension VersionStore {
         guard begun.kind == .started else { return begun }
         note(
             .booted(
-                version: begun.version, switchedFrom: begun.switchedFrom, ban: begun.left?.ban,
-                leftFrom: begun.left?.from))
+                version: begun.version, switchedFrom: begun.switchedFrom, left: begun.left))
         return begun
     }
 

@@ -176,7 +176,7 @@ import VersionTree
         try versions.confirm("1", token: versions.boot().token)
         try versions.activateAtNextBoot("2")
         _ = try versions.boot()
-        _ = try store.reopened().recordingEvents().boot()
+        _ = try store.reopened().recordingEvents().boot(strikes: 1)
         try versions.forgive("2")
         try versions.activate("2")
         _ = try versions.rollback(reason: "white page")

@@ -104,7 +104,7 @@ struct ForeignOriginTests {
         try place.serve(ServedMeteor(2))
         _ = try await process("meteor").update()
         #expect(try await process("meteor").start()?.version == "version2")
-        let third = try process("meteor")
+        let third = try process("meteor") { $0.strikes = 1 }
         #expect(try await third.start()?.rolledBackFrom == "version2")
         for _ in 0..<2 {
             guard case .refused("version2", let reasons) = try await third.update() else {

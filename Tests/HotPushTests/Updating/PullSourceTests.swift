@@ -169,9 +169,9 @@ import VersionTree
         try fixture.publish("2")
         _ = try await process().update()
         #expect(try await process().start()?.version == "2")
-        let third = try process()
+        let third = try process { $0.strikes = 1 }
         let boot = try #require(try await third.start())
-        #expect(boot.version == "1" && boot.rolledBackFrom == "2")
+        #expect(boot.version == "1" && boot.rolledBackFrom == "2" && boot.isBanned)
         fixture.origin.forgetRequests()
         guard case .refused("2", let reasons) = try await third.update() else {
             Issue.record("not refused")

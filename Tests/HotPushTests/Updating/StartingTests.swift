@@ -26,10 +26,56 @@ import VersionTree
         if case .started = event { true } else { false }
     }
 
-    @Test("that is not confirmed in time is rolled back, banned with the reason, and told")
+    @Test("that is not confirmed in time is left, tried again by the next process, and banned then")
+    func strikes() async throws {
+        let fixture = try UpdatingFixture()
+        do {
+            let (manager, _) = try await unconfirmed(fixture)
+            let events = EventReader(manager)
+            fixture.clock.advance(by: .seconds(30))
+            _ = await events.read(until: isStart)
+            #expect(try fixture.lifecycle.current == "1" && fixture.lifecycle.pending == "2")
+            #expect(try fixture.lifecycle.bad.isEmpty)
+            // Nothing in this process starts it again.
+            #expect(try await manager.navigationBegins() == nil)
+            #expect(try await manager.start()?.version == "1")
+        }
+        let next = try fixture.process()
+        #expect(try await next.start()?.version == "2")
+        let events = EventReader(next)
+        fixture.clock.advance(by: .seconds(30))
+        _ = await events.read(until: isStart)
+        #expect(try fixture.lifecycle.bad.map(\.version) == ["2"])
+    }
+
+    @Test("that ends in order with its app is taken back, and made again by the next process")
+    func ending() async throws {
+        let fixture = try UpdatingFixture()
+        let (manager, _) = try await unconfirmed(fixture)
+        try await manager.end()
+        #expect(try fixture.lifecycle.boot == nil && fixture.lifecycle.current == "2")
+        #expect(try fixture.lifecycle.trials.map(\.takenBack) == [1])
+        let boot = try await fixture.process().start()
+        #expect(boot?.version == "2" && boot?.rolledBackFrom == nil)
+    }
+
+    @Test("that wakes late judges nothing before it has heard what came meanwhile")
+    func late() async throws {
+        let fixture = try UpdatingFixture()
+        let (manager, boot) = try await unconfirmed(fixture)
+        fixture.clock.advance(by: .seconds(3600))
+        try await manager.confirm("2", token: boot.token)
+        fixture.clock.advance(by: .seconds(3600))
+        #expect(try fixture.lifecycle.knownGood == ["2", "1"])
+    }
+
+    @Test("that is not confirmed in time is rolled back, banned at the last strike, and told")
     func deadline() async throws {
         let fixture = try UpdatingFixture()
-        let (manager, _) = try await unconfirmed(fixture) { $0.confirmWithin = .seconds(20) }
+        let (manager, _) = try await unconfirmed(fixture) {
+            $0.confirmWithin = .seconds(20)
+            $0.strikes = 1
+        }
         let events = EventReader(manager)
         fixture.clock.advance(by: .seconds(19))
         #expect(try fixture.lifecycle.current == "2")

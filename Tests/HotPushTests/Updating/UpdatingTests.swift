@@ -379,7 +379,8 @@ import VersionTree
         _ = try await first.start()
         _ = try await first.update()
         _ = try await fixture.process().start()
-        #expect(try await fixture.process().start()?.rolledBackFrom == "2")
+        let strict = try fixture.process { $0.strikes = 1 }
+        #expect(try await strict.start()?.rolledBackFrom == "2")
         // The same content under another name, in a format that does not say what it is.
         try fixture.offer("3", content: "2", saysAddresses: false)
         let manager = try fixture.process()

@@ -209,19 +209,18 @@ extension Scenario {
         },
         run: verb { _, versions in _ = try versions.boot() }, follows: bootFollows)
 
-    /// A start that was recorded and never confirmed is left for the known good version, and banned once;
-    /// one that was not recorded is made.
+    /// A start that was recorded and never confirmed is left for the known good version: it waits, and is
+    /// banned at its second strike; one that was not recorded is made, also of what waits.
     private static func bootFollows(_ found: Facts, _ left: Facts) -> Bool {
         let before = found.lifecycle
         let after = left.lifecycle
-        let isUnconfirmed =
-            before.boot.map {
-                $0.version == before.current && !before.knownGood.contains($0.version)
-            } ?? false
-        let bans = (before.bad.map(\.version) + (isUnconfirmed ? ["1"] : [])).sorted()
+        let isUnconfirmed = before.unsettled != nil
+        let isBanned = isUnconfirmed && (before.trials.first?.strikes ?? 0) >= 2
+        let bans = (before.bad.map(\.version) + (isBanned ? ["1"] : [])).sorted()
         return left.versions == found.versions
             && after.current == (isUnconfirmed ? "0" : before.pending ?? before.current)
-            && after.pending == nil && after.boot?.version == after.current
+            && after.pending == (isUnconfirmed && !isBanned ? "1" : nil)
+            && after.boot?.version == after.current
             && after.knownGood == ["0"] && after.bad.map(\.version).sorted() == bans
             && after.bad.allSatisfy { $0.count == 1 }
             && left.shown == after.current.map { "versions/" + $0 }
