@@ -61,7 +61,8 @@ import Testing
     private static let stuck: [(lock: String, words: [String])] = [
         (".index", ["versions"]), (".index", ["add", "release-2", "--version", "3"]),
         (".writer", ["add", "release-2", "--version", "3"]), (".writer", ["gc"]),
-        (".lifecycle", ["activate", "2"]), (".lifecycle", ["boot"]), (".server", ["serve"]),
+        (".lifecycle", ["activate", "2"]), (".lifecycle", ["boot"]),
+        (".server", ["serve", "--next-port", "--app-id", Served.newApp()]),
     ]
 
     @Test(
@@ -149,14 +150,16 @@ import Testing
         let names = [".index", ".writer", ".lifecycle"]
         for name in names { chmod(leases(place) + "/" + name, 0o644) }
         // Whoever has got it before keeps it until he is found.
-        let holder = try Holder(leases(place) + "/.index", in: place, as: Self.nobody)
-        #expect(holder.hasLocked)
+        var holder: Holder? = try Holder(leases(place) + "/.index", in: place, as: Self.nobody)
+        #expect(holder?.hasLocked == true)
         let finished = try place.castree("versions", "--wait", "2100ms")
         #expect(finished.status == 24)
         #expect(
-            finished.errors.contains("process \(holder.processIdentifier) (python3, stopped)"),
+            finished.errors.contains(
+                "process \(holder?.processIdentifier ?? 0) (python3, stopped)"),
             "\(finished)")
-        #expect(try place.castree("activate", "2", "--wait", "1ms").status == 24)
+        holder = nil
+        #expect(try place.castree("activate", "2").status == 0)
         var status = stat()
         for name in names {
             #expect(lstat(leases(place) + "/" + name, &status) == 0)

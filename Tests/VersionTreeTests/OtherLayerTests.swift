@@ -128,7 +128,7 @@ private struct LayeredFileSystem: FileSystemWrapper {
         policy.newestCount = 0
         let outcome = try layered.carryOut(layered.planRetention(policy))
         #expect(outcome.retired == ["2", "3"])
-        #expect(outcome.stuck.map(\.version) == ["1"])
+        #expect(outcome.stuck.map(\.version) == ["1"], "\(outcome.stuck.map(\.error.message))")
         #expect(outcome.stuck.first?.error.errno == EIO)
         let error = expectRefusal(.io) { try layered.retire(layered.planRetention(policy)) }
         #expect(error?.errno == EIO)

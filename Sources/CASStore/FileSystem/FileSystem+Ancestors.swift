@@ -5,9 +5,9 @@ extension FileSystem {
         of directory: Int32, _ body: (Int32, FileStatus) throws(StoreError) -> Bool
     ) throws(StoreError) -> Bool {
         var current = try open(directory, ".", .directory, mode: 0)
+        var here = try status(current.raw)
         // Deeper than any path that a system call takes.
         for _ in 0..<2048 {
-            let here = try status(current.raw)
             if try body(current.raw, here) { return true }
             let above: Descriptor
             do throws(StoreError) {
@@ -16,8 +16,10 @@ extension FileSystem {
                 // A parent that may not be entered is not ours to look at.
                 return false
             }
-            if try status(above.raw).isSameFile(as: here) { return false }
+            let next = try status(above.raw)
+            if next.isSameFile(as: here) { return false }
             current = above
+            here = next
         }
         return false
     }

@@ -119,8 +119,21 @@ extension FileSystem {
     package func exchange(
         _ directory: Int32, _ first: String, _ second: String, spare: String
     ) throws(StoreError) {
+        try exchangeByRenames(directory, first, second, spare: spare)
+    }
+
+    /// Exchanges two names by three renames; where the second cannot be renamed, nothing is changed.
+    func exchangeByRenames(
+        _ directory: Int32, _ first: String, _ second: String, spare: String
+    ) throws(StoreError) {
         try rename(directory, first, to: directory, spare)
-        try rename(directory, second, to: directory, first)
+        do throws(StoreError) {
+            try rename(directory, second, to: directory, first)
+        } catch {
+            // The error to report is the first; what stays hidden goes with its lease.
+            try? rename(directory, spare, to: directory, first)
+            throw error
+        }
         try rename(directory, spare, to: directory, second)
     }
 

@@ -90,6 +90,12 @@ struct OwnersFileSystem: FileSystemWrapper {
         try base.setOwner(directory, path, owner, group)
     }
 
+    func exchange(
+        _ directory: Int32, _ first: String, _ second: String, spare: String
+    ) throws(StoreError) {
+        try base.exchange(directory, first, second, spare: spare)
+    }
+
     /// A name beside another: as of a lease that is being made, which whoever comes next sweeps.
     private static func name(beside path: UnsafePointer<CChar>) throws(StoreError) -> String {
         let path = String(cString: path)

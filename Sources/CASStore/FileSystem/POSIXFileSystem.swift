@@ -198,9 +198,7 @@ package struct POSIXFileSystem: FileSystem {
         guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP else {
             throw failure("renameat", directory, second)
         }
-        try rename(directory, first, to: directory, spare)
-        try rename(directory, second, to: directory, first)
-        try rename(directory, spare, to: directory, second)
+        try exchangeByRenames(directory, first, second, spare: spare)
     }
 
     package func remove(

@@ -5,22 +5,24 @@ extension Store {
     /// Copies an object's bytes into a new file, sharing them on disk where the file system can.
     ///
     /// What is copied is hashed on the way; a wrong byte throws `.damagedObject`.
+    /// - Parameter place: the file system of the directory, if that is outside of the store.
     package func copyObject(
         _ address: ObjectID, to directory: Int32, _ name: UnsafePointer<CChar>, mode: UInt32,
-        allowingReflink: Bool
+        allowingReflink: Bool, on place: (any FileSystem)? = nil
     ) throws(StoreError) -> CopyMethod {
         guard let source = try objects.open(address) else { throw missingObject(address) }
         return try copy(
             source.raw, of: address, to: directory, name, mode: mode,
-            allowingReflink: allowingReflink)
+            allowingReflink: allowingReflink, on: place)
     }
 
     /// Copies the bytes of an object from an open file.
     func copy(
         _ source: Int32, of address: ObjectID, to directory: Int32,
-        _ name: UnsafePointer<CChar>, mode: UInt32, allowingReflink: Bool
+        _ name: UnsafePointer<CChar>, mode: UInt32, allowingReflink: Bool,
+        on place: (any FileSystem)? = nil
     ) throws(StoreError) -> CopyMethod {
-        let target = try fileSystem.open(directory, name, .creating, mode: mode)
+        let target = try (place ?? fileSystem).open(directory, name, .creating, mode: mode)
         var method = CopyMethod.reflinked
         let isCloned = allowingReflink ? try fileSystem.clone(source, to: target.raw) : false
         if !isCloned {

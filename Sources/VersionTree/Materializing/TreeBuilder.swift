@@ -179,7 +179,7 @@ struct TreeBuilder: Sendable {
             record.isExecutable ? (isWritable ? 0o755 : 0o555) : (isWritable ? 0o644 : 0o444)
         let method = try store.copyObject(
             record.address, to: directory, name, mode: permissions,
-            allowingReflink: mode != .copy)
+            allowingReflink: mode != .copy, on: fileSystem)
         switch method {
         case .reflinked: report.reflinked += 1
         case .copied: report.copied += 1
