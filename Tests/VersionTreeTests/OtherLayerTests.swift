@@ -1,6 +1,7 @@
 import CASStore
 import Foundation
 import StorageTestSupport
+import Synchronization
 import Testing
 import VersionTree
 
@@ -12,9 +13,9 @@ import VersionTree
 
 /// A file system whose directories of before cannot be renamed, as those of a lower layer of overlayfs; and
 /// one of whose entries cannot be removed.
-private struct LayeredFileSystem: FileSystemWrapper {
+private final class LayeredFileSystem: FileSystemWrapper {
     let base: any FileSystem = POSIXFileSystem()
-    private let below: Set<UInt64>
+    private let below: Mutex<Set<UInt64>>
     private let stuck: String?
 
     init(below path: String, stuck: String? = nil) throws {
@@ -23,14 +24,14 @@ private struct LayeredFileSystem: FileSystemWrapper {
             let status = try base.status(POSIXFileSystem.workingDirectory, path + "/" + entry)
             if let status, status.kind == .directory { inodes.insert(status.inode) }
         }
-        below = inodes
+        below = Mutex(inodes)
         self.stuck = stuck
     }
 
     private func check(_ directory: Int32, _ path: UnsafePointer<CChar>) throws(StoreError) {
-        guard let status = try base.status(directory, path), below.contains(status.inode) else {
-            return
-        }
+        guard let status = try base.status(directory, path), status.kind == .directory,
+            below.withLock({ $0.contains(status.inode) })
+        else { return }
         throw StoreError(systemCall: "renameat", errno: EXDEV, path: String(cString: path))
     }
 
@@ -56,7 +57,10 @@ private struct LayeredFileSystem: FileSystemWrapper {
         if let stuck, String(cString: path) == stuck {
             throw StoreError(systemCall: "unlinkat", errno: EIO, path: stuck)
         }
+        // Another directory may get the number.
+        let status = isDirectory ? try base.status(directory, path) : nil
         try base.remove(directory, path, directory: isDirectory)
+        if let status { below.withLock { _ = $0.remove(status.inode) } }
     }
 }
 
