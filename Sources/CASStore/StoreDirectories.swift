@@ -15,15 +15,16 @@ package final class StoreDirectories: Sendable {
         let raw = root.raw
         func open(_ name: String) throws(StoreError) -> Descriptor {
             if let there = try fileSystem.openIfPresent(raw, name, .directory) { return there }
-            // A lost empty directory (a copy that skips them) is made again. Without its objects a
-            // store is lost, and without its manifests all objects would be garbage.
-            let isEmpty = try Self.isWithoutObjects(fileSystem, raw)
-            let isPrecious = name == StoreLayout.objects || name == StoreLayout.manifests
-            guard isEmpty || !isPrecious else {
+            // A lost directory (a copy that skips empty ones) is made again; also that of the objects, which a repair
+            // makes again from trees. Without its manifests versions without trees would be garbage.
+            if name == StoreLayout.manifests, try !Self.isWithoutObjects(fileSystem, raw) {
                 throw StoreError(
                     .noStore,
-                    "the store has lost its directory \(name); put it back from a copy, or begin a "
-                        + "new store and add the versions again")
+                    "the store has lost its directory \(name); put it back from a copy, or make an empty one "
+                        + "and run castree fsck --repair: it makes manifests again from trees")
+            }
+            if name == StoreLayout.objects, try fileSystem.status(raw, StoreLayout.format) == nil {
+                throw StoreError(.noStore, "the store has lost its directory \(name) and its file FORMAT")
             }
             try fileSystem.makeDirectoryIfAbsent(raw, name)
             return try fileSystem.open(raw, name, .directory, mode: 0)
