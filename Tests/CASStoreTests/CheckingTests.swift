@@ -43,21 +43,28 @@ import VersionTree
             try Damage.extend(path($0), by: [0])
         },
         .init(description: "deleted", kind: .missingObject, loses: true) {
+            // Its bytes, too: the tree would give them back.
+            try Damage.flip(path($0), at: 0)
             Damage.remove(try path($0))
         },
         .init(description: "shard deleted", kind: .missingObject, loses: true) {
+            try Damage.flip(path($0), at: 0)
             Damage.remove((try path($0) as NSString).deletingLastPathComponent)
         },
         .init(description: "a link in its place", kind: .notAFile, loses: true) {
+            try Damage.flip(path($0), at: 0)
             try Damage.replace(path($0), by: .symbolicLink("/etc/hostname"))
         },
         .init(description: "a dangling link in its place", kind: .notAFile, loses: true) {
+            try Damage.flip(path($0), at: 0)
             try Damage.replace(path($0), by: .symbolicLink("/nowhere"))
         },
         .init(description: "a directory in its place", kind: .notAFile, loses: true) {
+            try Damage.flip(path($0), at: 0)
             try Damage.replace(path($0), by: .directory)
         },
         .init(description: "a fifo in its place", kind: .notAFile, loses: true) {
+            try Damage.flip(path($0), at: 0)
             try Damage.replace(path($0), by: .fifo)
         },
         .init(description: "writable", kind: .wrongMode) { try Damage.setMode(path($0), 0o644) },

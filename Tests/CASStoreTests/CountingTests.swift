@@ -137,7 +137,7 @@ import VersionTree
         #expect(try temporary.versions.versions().map(\.uniqueBytes) == [0, 0])
         try temporary.versions.retire("2")
         #expect(try temporary.versions.versions().map(\.uniqueBytes) == [11])
-        Damage.remove(temporary.objectPath(try address(of: "comes later")))
+        try Damage.flip(temporary.objectPath(address(of: "comes later")), at: 0)
         #expect(try temporary.versions.check(repairing: true).findings.isEmpty == false)
         #expect(try temporary.versions.versions().map(\.uniqueBytes) == [0])
         #expect(try temporary.versions.check().findings == [])

@@ -140,10 +140,28 @@ import VersionTree
         #expect(try versions.versions() == [])
     }
 
-    @Test func `a store that has lost its objects is not opened as an empty one`() throws {
+    @Test func `a store that has lost its objects has them again from its trees`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "one"])
         Damage.remove(temporary.path + "/objects")
-        #expect(open(temporary.path) != nil)
+        let found = try temporary.reopened().check().findings
+        #expect(found.map(\.kind) == [.missingObject])
+        #expect(try temporary.reopened().check(repairing: true).findings.allSatisfy(\.isRepaired))
+        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
+    }
+
+    @Test
+    func
+        `a store that has lost its manifests is refused until there is an empty directory for them`()
+        throws
+    {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "one"])
+        Damage.remove(temporary.path + "/manifests")
+        #expect(open(temporary.path) == .noStore)
+        mkdir(temporary.path + "/manifests", 0o755)
+        #expect(try temporary.reopened().check(repairing: true).findings.allSatisfy(\.isRepaired))
+        #expect(try readTree(temporary.path + "/versions/1") == ["a": "one"])
+        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
     }
 }

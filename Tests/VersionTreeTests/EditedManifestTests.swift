@@ -243,7 +243,7 @@ import VersionTree
         try temporary.add("1", ["a": "one", "b": "two"])
         try temporary.add("2", ["a": "one"])
         let one = try #require(ObjectID(Self.address("one")))
-        Damage.remove(temporary.objectPath(one))
+        try Damage.flip(temporary.objectPath(one), at: 0)
         _ = try temporary.versions.check(repairing: true)
         let path = manifest(temporary)
         let report = try temporary.versions.repair(

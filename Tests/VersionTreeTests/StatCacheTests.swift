@@ -138,6 +138,9 @@ import VersionTree
         unlink(try temporary.objectPath(address(of: "content")))
         _ = try temporary.versions.add(directory: source, version: "2")
         #expect(try readTree(temporary.tree("2")) == ["f": "content"])
+        // The older tree has a file of its own by now; a repair joins it.
+        #expect(
+            try temporary.reopened().check(repairing: true).findings.map(\.kind) == [.copiedInTree])
         try temporary.expectClean()
     }
 

@@ -122,8 +122,9 @@ import VersionTree
     }
 
     @Test func `names trees of no version, whole and half built`() throws {
+        // What it shows is an object of a version: nothing is lost with it.
         try expectFinding(.strayTree, at: "versions/ghost", version: nil) {
-            try writeFile($0.tree("ghost") + "/x", "x")
+            try writeFile($0.tree("ghost") + "/x", "one")
         }
         try expectFinding(.leftover, at: "versions/.1.99-dead", version: nil) {
             try writeFile($0.tree(".1.99-dead") + "/d/x", "x")
@@ -171,6 +172,35 @@ import VersionTree
         try temporary.expectClean()
     }
 
+    @Test func `makes a version of a tree that shows what no version names, and never more`() throws
+    {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", files)
+        try writeFile(temporary.tree("ghost") + "/x", "x")
+        #expect(try temporary.reopened().check().findings.map(\.kind) == [.missingManifest])
+        // A collection does so as well, before it takes for garbage what the tree shows.
+        try temporary.reopened().collect()
+        let left = try temporary.reopened().check(repairing: true).findings
+        #expect(left.filter { !$0.isRepaired }.map(\.kind) == [.recoveredManifest])
+        #expect(try temporary.reopened().store.read(address(of: "x"), limit: 9) == Array("x".utf8))
+        expectRefusal(.incompleteVersion) { try temporary.reopened().activate("ghost") }
+        // Added again under its name it is a version like any.
+        try temporary.add("ghost", ["x": "x", "y": "more"])
+        try temporary.reopened().activate("ghost")
+        try temporary.expectClean()
+    }
+
+    @Test func `makes a manifest again that cannot be read`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", files)
+        let before = try temporary.versions.manifest(of: "1").serialized()
+        try flipByte(temporary.path + "/manifests/1.json", at: 3)
+        let repaired = try temporary.reopened().check(repairing: true).findings
+        #expect(repaired.map(\.kind) == [.damagedManifest] && repaired.map(\.isRepaired) == [true])
+        #expect(try temporary.reopened().manifest(of: "1").serialized() == before)
+        try temporary.expectClean()
+    }
+
     @Test func `names a manifest that cannot be read, and is clean when it is retired`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", files)
@@ -180,6 +210,8 @@ import VersionTree
         #expect(found.map(\.kind) == [.damagedManifest])
         #expect(found.map(\.version) == ["1"])
         #expect(found.map(\.path) == ["manifests/1.json"])
+        // Without its tree there is nothing to make it from.
+        shell("rm -rf \(temporary.tree("1"))")
         let repaired = try temporary.reopened().check(repairing: true).findings
         #expect(repaired.map(\.isRepaired) == [false])
         try temporary.versions.retire("1")

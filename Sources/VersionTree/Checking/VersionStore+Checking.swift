@@ -42,6 +42,7 @@ extension VersionStore {
         for finding in report.findings where !Self.isAboutObject(finding) { options.found(finding) }
         let told = report.findings.count
         try checkTrees(manifests, parsed, sound, repairing: repairing, &report)
+        if repairing { report.findings = Self.withoutConsequences(report.findings) }
         report.findings += try checkLifecycle(manifests, repairing: repairing)
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
         if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
@@ -49,6 +50,24 @@ extension VersionStore {
         if repairing { try store.syncAll() }
         for finding in report.findings[told...] { options.found(finding) }
         return report
+    }
+
+    /// What is wrong in a tree because an object was, and was put right with it, has been told with the object.
+    private static func withoutConsequences(_ findings: [Finding]) -> [Finding] {
+        let ofObjects = findings.filter { lostKinds.contains($0.kind) || $0.kind == .damagedTwin }
+        let versions = Set(ofObjects.compactMap(\.version))
+        let places = Set(ofObjects.map { "\($0.version ?? "")/\($0.path ?? "")" })
+        return findings.filter { finding in
+            guard finding.isRepaired, let version = finding.version else { return true }
+            switch finding.kind {
+            case .strayTree: return !versions.contains(version)
+            case .wrongInTree, .strayInTree, .missingInTree, .wrongModeInTree:
+                // Or a directory in which nothing else was.
+                let place = "\(version)/\(finding.path ?? "")"
+                return !places.contains { $0 == place || $0.hasPrefix(place + "/") }
+            default: return true
+            }
+        }
     }
 
     /// Whether a finding is one that the pass over the objects makes.

@@ -100,7 +100,15 @@ extension VersionStore {
     private func checkNeededTrees(_ lifecycle: Lifecycle) throws(StoreError) -> [Finding] {
         var findings: [Finding] = []
         for name in lifecycle.needed.sorted() {
-            guard let row = try store.versionRow(name), try !isMaterialized(name) else { continue }
+            guard var row = try store.versionRow(name) else { continue }
+            let hasTree = try isMaterialized(name)
+            if !row.isComplete, hasTree {
+                // An add shows the tree before it has committed that the version is complete.
+                try store.waitForWriters()
+                row = try store.versionRow(name) ?? row
+            }
+            // Whose manifest was made again has a finding of its own.
+            if row.isRecovered { continue }
             if !row.isComplete {
                 findings.append(
                     Finding(
@@ -108,6 +116,7 @@ extension VersionStore {
                         "version \(name) is needed and lacks objects: add or pull it again"))
                 continue
             }
+            if hasTree { continue }
             findings.append(
                 Finding(
                     .missingTree, version: name, path: "versions/\(name)",

@@ -33,6 +33,7 @@ extension VersionStore {
             return report
         }
         var fetched: Set<ObjectID> = []
+        let incomplete = try incompleteVersions()
         if let fetching, !lost.isEmpty { fetched = try fetch(lost, report.findings, fetching) }
         var again = CheckOptions(isDeep: options.isDeep, byteRateMax: options.byteRateMax)
         again.revisits = fetched.union(report.findings.compactMap(\.object))
@@ -41,10 +42,14 @@ extension VersionStore {
             try settled(report.findings, fetched)
             + restored(copies, besides: report.findings)
             + completed(waiting, besides: report.findings)
-            + repaired.findings.filter {
-                // What follows from an object that is back has been told with it.
-                !($0.isRepaired && $0.kind == .wrongInTree
-                    && $0.object.map(fetched.contains) == true)
+            + repaired.findings.filter { finding in
+                // What follows from content that is back has been told with it.
+                guard finding.isRepaired else { return true }
+                if finding.kind == .wrongInTree, let object = finding.object {
+                    return !fetched.contains(object)
+                }
+                return finding.kind != .missingInTree
+                    || !incomplete.contains { $0 == finding.version }
             }
         conclude(report, options, repairing: true)
         return report
