@@ -247,10 +247,12 @@ import VersionTree
         #expect(notices.all.count == 1)
     }
 
-    @Test func `who may only read is not disturbed by a change that runs`() throws {
+    @Test func `who reads where nothing can be written is not disturbed by a change that runs`()
+        throws
+    {
         let temporary = try DerivedIndexTests.makeStore()
         let disk = HookedFileSystem(beforeUpdating: { name in
-            throw StoreError(.permission, "\(name) is somebody else's")
+            throw StoreError(.readOnly, "\(name) is on a read-only file system")
         })
         let notices = Notices()
         let reader = try temporary.reopened(on: disk, notice: notices.sink)
