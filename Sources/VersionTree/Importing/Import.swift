@@ -86,7 +86,7 @@ struct Import {
         let name = version.description
         // Somebody's tree makes room, which may wait for others: not while nobody can write.
         let isFree = try !versions.hasSomething(inPlaceOf: name)
-        let isRegistered = try !isFree && store.versionRow(name) != nil
+        let isRegistered = isFree ? false : try store.versionRow(name) != nil
         var isNew = false
         var isShown = false
         let takeBack = { () throws(StoreError) in
