@@ -182,6 +182,11 @@ def account(castree, releases, make_room):
         boot = start(device, new.version)
         demand(boot["rolledBackFrom"] == "broken", "castree boot did not roll back")
         confirm(device, boot)
+        say("\n  One failure may be chance, so it is started once more; the second one in a row bans it:")
+        start(device, "broken")
+        boot = start(device, new.version)
+        demand(boot["rolledBackFrom"] == "broken" and boot["banned"], "castree boot did not ban")
+        confirm(device, boot)
         device("lifecycle")
         say("\n  The origin still offers it; the device does not take it again:")
         refused = subprocess.run(
