@@ -24,7 +24,8 @@ package final class StoreDirectories: Sendable {
                         + "and run castree fsck --repair: it makes manifests again from trees")
             }
             if name == StoreLayout.objects, try fileSystem.status(raw, StoreLayout.format) == nil {
-                throw StoreError(.noStore, "the store has lost its directory \(name) and its file FORMAT")
+                throw StoreError(
+                    .noStore, "the store has lost its directory \(name) and its file FORMAT")
             }
             try fileSystem.makeDirectoryIfAbsent(raw, name)
             return try fileSystem.open(raw, name, .directory, mode: 0)

@@ -25,8 +25,9 @@ struct SeenSequences {
     static let byteCountMax = 1 << 16
     /// A longer name is not noted: it would push out all others.
     static let keyByteCountMax = 1 << 13
-    /// castree 0.1.0 counted channels and not bytes: what it has written is read, and shortened by the
-    /// next change. What is larger still was not written by castree, and counts as damaged.
+    /// What castree 0.1.0 wrote, which counted channels and not bytes, is read up to this size.
+    ///
+    /// The next change shortens it. What is larger still was not written by castree, and counts as damaged.
     static let readByteCountMax = 16 << 20
 
     private let versions: VersionStore

@@ -4,8 +4,9 @@ import VersionTree
 
 // A store that is deleted and made again while the server runs. All that was made of the old one goes with it.
 extension AppHandler {
-    /// Looks whether the store still stands; goes on with one that stands in its place. May wait for the disk.
+    /// Looks whether the store still stands; goes on with one that stands in its place.
     ///
+    /// May wait for the disk.
     /// - Returns: whether there is a store to be followed.
     func lookForStore() -> Bool {
         // One at a time: of two threads that find it gone one goes on with the other.
