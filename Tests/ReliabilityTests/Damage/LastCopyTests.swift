@@ -18,6 +18,8 @@ import VersionTree
         var testDescription: String
         /// Whether all that has a copy must be an object afterwards.
         var repairs = false
+        /// Whether no object of what is needed may go, whatever else shows it.
+        var collectsOnly = false
         /// The version that the verb is asked to retire.
         var retires: String?
         var run: @Sendable (Victim, any FileSystem) throws -> Void
@@ -28,7 +30,9 @@ import VersionTree
         Verb(testDescription: "a deep repair", repairs: true) {
             _ = try repair($0, $1, isDeep: true)
         },
-        Verb(testDescription: "a collection") { try $0.place.open(on: $1).collect() },
+        Verb(testDescription: "a collection", collectsOnly: true) {
+            try $0.place.open(on: $1).collect()
+        },
         Verb(testDescription: "an add") { victim, disk in
             let source = victim.place.beside + "/source-4"
             try writeTree(source, ["index.html": "four", "lib/a.js": "shared"])
@@ -119,6 +123,7 @@ import VersionTree
             do { try tampering.act(victim) } catch { continue }
         }
         let before = try contentsBelow(victim.place.store).intersection(needed.keys)
+        let objects = try contentsBelow(victim.path("objects")).intersection(before)
         var refusal: String?
         do { try verb.run(victim, disk) } catch let error as StoreError { refusal = error.message }
         let after = try contentsBelow(victim.place.store)
@@ -129,6 +134,14 @@ import VersionTree
             problems.append(
                 "\(verb.testDescription) deleted the last copy of \(gone) after somebody \(what); "
                     + (refusal ?? "done"))
+        }
+        // Whoever collects takes no object of it, also where a tree still shows it.
+        if verb.collectsOnly {
+            let taken = try objects.subtracting(contentsBelow(victim.path("objects")))
+            let names = taken.compactMap { needed[$0] }.sorted()
+            if !names.isEmpty {
+                problems.append("\(verb.testDescription) took \(names) after somebody \(what)")
+            }
         }
         guard verb.repairs, refusal == nil, !tamperings.contains(where: blocksObjects) else {
             return problems
