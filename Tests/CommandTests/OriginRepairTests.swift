@@ -191,7 +191,8 @@ import Testing
         #expect(document.dryRun)
         #expect(
             document.plan == [
-                Step(action: "quarantineObject", object: address, version: nil, path: nil)
+                Step(action: "quarantineObject", object: address, version: nil, path: nil),
+                Step(action: "keepTree", object: nil, version: "1", path: "versions/1"),
             ])
         #expect(try place.castree("fsck", "--json").text == before.text)
         let told = try place.castree("fsck", "--repair", "--dry-run").text
@@ -213,7 +214,7 @@ import Testing
         #expect(lines.count == 3)
         #expect(lines.first?.finding?.object == address)
         #expect(lines.first?.finding?.repaired == false)
-        #expect(lines[1].plan?.map(\.action) == ["quarantineObject"])
+        #expect(lines[1].plan?.map(\.action) == ["quarantineObject", "keepTree"])
         #expect(lines.last?.report?.findings.first?.repaired == true)
         let clean = try place.checker("check", "--json-lines", ".castree").text
         #expect(clean.split(separator: "\n").count == 2)
