@@ -93,7 +93,7 @@ extension Store {
     ) throws(StoreError) {
         let name = registration.name
         if let known = try index.version(name, connection), known.content != registration.content,
-            !known.isRecovered
+            known.recovery == .none
         {
             throw StoreError.versionExists(name)
         }

@@ -9,7 +9,7 @@ import VersionTree
 /// - Throws: `.badOrigin`; what keeps libcurl from working.
 @Sendable func originObjects(
     _ invocation: Invocation, _ origin: String
-) throws -> (VersionStore) throws -> ObjectFetching {
+) throws -> (VersionStore) throws -> RepairSource {
     let location = try OriginReference(parsing: origin).location
     var transportOptions = TransportOptions()
     transportOptions.byteRateMax = try invocation.byteCount("limit-rate")
@@ -20,9 +20,14 @@ import VersionTree
         var options = PullOptions()
         options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
         let pull = Pull(into: versions, over: transport, options)
-        return { (lost) throws(StoreError) in
-            defer { tracker.finish() }
-            return try pull.fetch(lost, from: location)
-        }
+        return RepairSource(
+            objects: { (lost) throws(StoreError) in
+                defer { tracker.finish() }
+                return try pull.fetch(lost, from: location)
+            },
+            manifests: { (lost) throws(StoreError) in
+                defer { tracker.finish() }
+                return try pull.fetch(lost, from: origin)
+            })
     }
 }

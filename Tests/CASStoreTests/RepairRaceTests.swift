@@ -70,7 +70,7 @@ import VersionTree
         let second = try temporary.reopened()
         let versions = try temporary.reopened()
         // Whoever is asked for it has nothing.
-        _ = try versions.repair(fetching: { (_) throws(StoreError) in [] }) { _ in
+        _ = try versions.repair(from: RepairSource { (_) throws(StoreError) in [] }) { _ in
             #expect(throws: Never.self) { try second.add(directory: source, version: "2") }
             return true
         }

@@ -247,7 +247,7 @@ import VersionTree
         _ = try temporary.versions.check(repairing: true)
         let path = manifest(temporary)
         let report = try temporary.versions.repair(
-            fetching: { (_) throws(StoreError) in
+            from: RepairSource { (_) throws(StoreError) in
                 let lease = try temporary.versions.store.makeLease()
                 _ = try temporary.versions.store.put(
                     Array("one".utf8), protectedBy: lease)

@@ -34,8 +34,8 @@ import Testing
         private(set) var asked: [LostObject] = []
         init(_ texts: [String]) { self.texts = texts }
 
-        func fetching(_ versions: VersionStore) -> ObjectFetching {
-            { (lost) throws(StoreError) in
+        func fetching(_ versions: VersionStore) -> RepairSource {
+            RepairSource { (lost) throws(StoreError) in
                 self.asked += lost
                 var came: Set<ObjectID> = []
                 let arrivals = try Arrivals(versions.store)
@@ -95,7 +95,7 @@ import Testing
         // Its executable copy gives it back: nobody need be asked.
         let isHere = text.hasPrefix("#!")
         let versions = try temporary.reopened()
-        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { plan in
+        let report = try versions.repair(from: elsewhere.fetching(versions)) { plan in
             #expect(plan.steps.contains { $0.deed == (isHere ? .restoreObject : .fetchObject) })
             return true
         }
@@ -120,7 +120,7 @@ import Testing
         let names = Damage.names(temporary.path)
         let findings = try temporary.reopened().check().findings
         let versions = try temporary.reopened()
-        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { _ in false }
+        let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in false }
         #expect(report.findings == findings)
         #expect(elsewhere.asked == [])
         #expect(Damage.names(temporary.path) == names)
@@ -134,7 +134,7 @@ import Testing
             try Damage.flip(try Self.path(temporary, text), at: 3)
         }
         let versions = try temporary.reopened()
-        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { _ in true }
+        let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in true }
         #expect(elsewhere.asked.count == 2)
         let left = report.findings.filter { !$0.isRepaired }
         #expect(left.map(\.kind) == [.incompleteVersion])
@@ -154,7 +154,7 @@ import Testing
             try temporary.reopened().versions().map(\.state) == [.incomplete, .incomplete])
         let elsewhere = Elsewhere(["first content", "third content"])
         let versions = try temporary.reopened()
-        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { _ in true }
+        let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in true }
         #expect(elsewhere.asked.count == 2)
         // Of both versions: what nothing needs is no finding of a check, but is made whole all the same.
         #expect(report.findings.map(\.kind) == [.incompleteVersion, .incompleteVersion])
@@ -171,7 +171,7 @@ import Testing
         try Damage.flip(try Self.path(temporary, "third content"), at: 3)
         let elsewhere = Elsewhere(["third content"])
         let versions = try temporary.reopened()
-        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { _ in true }
+        let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in true }
         #expect(elsewhere.asked == [])
         #expect(report.findings.map(\.kind) == [.damagedObject])
         #expect(report.findings.allSatisfy { $0.isRepaired })
@@ -181,7 +181,7 @@ import Testing
         let temporary = try makeStore()
         let elsewhere = Elsewhere([])
         let versions = try temporary.reopened()
-        let report = try versions.repair(fetching: elsewhere.fetching(versions)) { plan in
+        let report = try versions.repair(from: elsewhere.fetching(versions)) { plan in
             #expect(plan.isEmpty)
             return true
         }
@@ -196,7 +196,8 @@ import Testing
         let versions = try temporary.reopened()
         expectRefusal(.io) {
             try versions.repair(
-                fetching: { (_) throws(StoreError) in throw StoreError(.io, "no way there") },
+                from: RepairSource { (_) throws(StoreError) in throw StoreError(.io, "no way there")
+                },
                 proceeds: { _ in true })
         }
         #expect(

@@ -108,7 +108,10 @@ import VersionTree
         #expect(try versions.lifecycle() == before)
     }
 
-    @Test func `a start that nobody has settled is left, and its content banned`() throws {
+    @Test(arguments: [1, 2])
+    func `a start that nobody has settled is left, and its content banned with the last strike`(
+        strikes: Int
+    ) throws {
         let temporary = try TemporaryStore()
         let versions = temporary.versions
         for version in ["1", "2"] { try temporary.add(version, ["a": version]) }
@@ -117,9 +120,11 @@ import VersionTree
         try versions.activate("2")
         let start = try versions.boot()
         let left = try versions.rollback(
-            unconfirmed: start.version, token: start.token, reason: "too late")
+            unconfirmed: start.version, token: start.token, reason: "too late", strikes: strikes)
         #expect(left?.current == "1" && left?.from == "2")
-        #expect(try versions.lifecycle().bad.map(\.version) == ["2"])
+        let lifecycle = try versions.lifecycle()
+        #expect(lifecycle.bad.map(\.version) == (strikes == 1 ? ["2"] : []))
+        #expect(lifecycle.pending == (strikes == 1 ? nil : "2"))
     }
 
     @Test func `the lifecycle forgets a version before the version is forgotten`() throws {

@@ -147,10 +147,10 @@ extension Index {
         .bind(1, id).bind(2, registration.name)
         .bind(3, registration.manifest).bind(4, registration.content)
         .bind(5, registration.fileCount).bind(6, registration.byteCount)
-        .bind(7, unique).bind(8, isComplete && !registration.isRecovered ? 1 : 0)
+        .bind(7, unique).bind(8, isComplete && registration.recovery != .partial ? 1 : 0)
         .bind(9, registration.createdAt).bind(10, registration.ordinal)
         .bind(11, edges.encoded).bind(12, edges.tally)
-        .bind(13, registration.isRecovered ? 1 : 0).run()
+        .bind(13, registration.recovery.rawValue).run()
         try tally(edges, by: 1, connection)
     }
 

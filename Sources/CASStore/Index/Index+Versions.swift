@@ -13,7 +13,8 @@ extension Index {
             id: statement.integer(0), name: name, manifest: manifest, content: content,
             fileCount: statement.integer(4), byteCount: statement.integer(5),
             uniqueByteCount: statement.integer(6), isComplete: statement.integer(7) == 1,
-            isRecovered: statement.integer(10) == 1, createdAt: statement.integer(8),
+            recovery: Recovery(rawValue: statement.integer(10)) ?? .none,
+            createdAt: statement.integer(8),
             ordinal: statement.integer(9))
     }
 
@@ -88,7 +89,7 @@ extension Index {
     func completeVersions(_ connection: Connection) throws(StoreError) -> [String] {
         var candidates: [(Int64, String, ObjectID?)] = []
         let rows = try connection.statement(
-            "SELECT id, name, manifest FROM version WHERE complete = 0 AND recovered = 0")
+            "SELECT id, name, manifest FROM version WHERE complete = 0 AND recovered <> 1")
         while try rows.step() {
             candidates.append((rows.integer(0), rows.text(1) ?? "", rows.address(2)))
         }

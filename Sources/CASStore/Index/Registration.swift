@@ -52,8 +52,8 @@ package struct Registration: Sendable {
     package var createdAt: Int64
     /// Orders versions; clocks do not.
     package var ordinal: Int64
-    /// Whether it was made again from what is left: the version is never complete then.
-    package var isRecovered = false
+    /// Whether its manifest was made again from what is left.
+    package var recovery = Recovery.none
     package var references: References
     /// The file that says all this, if it was read or written just now; `nil` for whichever stands there.
     package var file: HeldFile?
@@ -128,7 +128,7 @@ package struct VersionRow: Sendable, Hashable {
     package var uniqueByteCount: Int64
     package var isComplete: Bool
     /// Whether its manifest was made again from what is left.
-    package var isRecovered: Bool
+    package var recovery: Recovery
     package var createdAt: Int64
     package var ordinal: Int64
 }
@@ -144,4 +144,16 @@ public struct MissingObject: Sendable, Hashable {
         self.address = address
         self.byteCount = byteCount
     }
+}
+
+/// Whether a manifest was made again from what was left of its version: what says more takes its place.
+///
+/// The raw values stand in the index.
+package enum Recovery: Int64, Sendable {
+    /// It is its writer's.
+    case none
+    /// Nobody knows whether it says all: the version is never complete.
+    case partial
+    /// It says all but what only its publisher knows: routes, labels, fields.
+    case whole
 }

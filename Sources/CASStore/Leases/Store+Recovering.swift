@@ -89,6 +89,7 @@ extension Store {
     /// second link.
     private func recoverPublished() throws(StoreError) {
         let staging = directories.staging.raw
+        try removeSpares(in: staging)
         for address in try publishedNames(in: staging) {
             let name = address.description
             guard let file = try fileSystem.openIfPresent(staging, name, .reading),
@@ -122,12 +123,42 @@ extension Store {
         }
     }
 
+    /// Removes the second links of staged files whose writers died before these took the place of what is unsound.
+    private func removeSpares(in staging: Int32) throws(StoreError) {
+        var names: [String] = []
+        try fileSystem.list(staging) { (entry, kind) throws(StoreError) in
+            let name = String(cString: entry)
+            let isSpare =
+                kind != .directory && name.hasSuffix(ObjectDirectory.spareSuffix)
+                && ObjectID(String(name.prefix(64))) != nil
+            if isSpare { names.append(name) }
+            return true
+        }
+        for name in names {
+            guard let file = try fileSystem.openIfPresent(staging, name, .reading),
+                try fileSystem.lock(file.raw, exclusive: true, waiting: false)
+            else { continue }
+            try fileSystem.removeIfPresent(staging, name)
+        }
+    }
+
+    /// Whether a staged file is an object, too: it has a name besides its own and the one that its writer gives it to
+    /// take the place of something unsound.
+    func isPublished(
+        _ staged: Int32, _ name: String, _ status: FileStatus
+    ) throws(StoreError) -> Bool {
+        guard status.linkCount > 1 else { return false }
+        let spare = try fileSystem.status(staged, name + ObjectDirectory.spareSuffix)
+        return status.linkCount > (spare?.isSameFile(as: status) == true ? 2 : 1)
+    }
+
     func publishedNames(in directory: Int32) throws(StoreError) -> [ObjectID] {
         var addresses: [ObjectID] = []
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
             guard kind != .directory, let address = ObjectID(String(cString: entry)),
                 let status = try fileSystem.status(directory, entry),
-                status.kind == .regular, status.linkCount > 1
+                status.kind == .regular,
+                try isPublished(directory, address.description, status)
             else { return true }
             addresses.append(address)
             return true
@@ -248,12 +279,15 @@ extension Store {
         }
         // A writer stages what is there only if it is not sound.
         for (file, name) in found where present.contains(name) {
-            guard try fileSystem.status(own.raw, file)?.linkCount == 1 else { continue }
+            guard let status = try fileSystem.status(own.raw, file),
+                try !isPublished(own.raw, file, status)
+            else { continue }
             try keepIfLast("\(StoreLayout.staging)/\(lease)/\(file)")
         }
         for (file, name) in found where wanted.contains(name) {
             let status = try fileSystem.status(own.raw, file)
-            guard let status, status.kind == .regular, status.linkCount == 1 else { continue }
+            guard let status, status.kind == .regular, try !isPublished(own.raw, file, status)
+            else { continue }
             do throws(StoreError) {
                 try fileSystem.setMode(own.raw, file, 0o600)
                 try fileSystem.renameNew(own.raw, file, to: staging, name.description)

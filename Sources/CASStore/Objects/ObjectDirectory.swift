@@ -75,6 +75,9 @@ package struct ObjectDirectory: Sendable {
                 + "run castree fsck --repair", object: address)
     }
 
+    /// Ends the name of the second link that a staged file has while it takes the place of something unsound.
+    static let spareSuffix = ".again"
+
     /// Gives a staged file the object's name.
     ///
     /// The bytes are durable and match the address.
@@ -90,7 +93,7 @@ package struct ObjectDirectory: Sendable {
         if try isSound(address, checker: &checker) { return false }
         // Rename is atomic where unlink-then-link would leave a moment without the object.
         try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
-            let spare = String(cString: name) + ".again"
+            let spare = String(cString: name) + Self.spareSuffix
             try fileSystem.removeIfPresent(staged, spare)
             try fileSystem.link(staged, name, to: staged, spare)
             do throws(StoreError) {

@@ -125,7 +125,7 @@ extension Store {
             // Between open and lock another writer may have finished, and the name be gone or new.
             guard let here = try fileSystem.status(staging, name), here.isSameFile(as: status)
             else { continue }
-            if status.linkCount == 1 { return file }
+            if try !isPublished(staging, name, status) { return file }
             // Its writer died after it had published: this is the object's own file. Leave it alone.
             try fileSystem.removeIfPresent(staging, name)
         }
@@ -136,7 +136,8 @@ extension Store {
         guard
             let file = try fileSystem.openIfPresent(directories.staging.raw, name, .reading),
             try fileSystem.lock(file.raw, exclusive: true, waiting: false),
-            try fileSystem.status(file.raw).linkCount == 1
+            try !isPublished(
+                directories.staging.raw, name, fileSystem.status(file.raw))
         else { return false }
         try fileSystem.setMode(file.raw, 0o600)
         return true

@@ -1,12 +1,12 @@
 internal import CASStore
 package import VersionTree
 
-/// Finds the way to an origin before the store is opened: what then fetches objects from it.
+/// Finds the way to an origin before the store is opened: what then fetches from it.
 ///
 /// It may replace the program by one that speaks to networks.
 package typealias ObjectSource =
     @Sendable (_ invocation: Invocation, _ origin: String) throws ->
-    (_ versions: VersionStore) throws -> ObjectFetching
+    (_ versions: VersionStore) throws -> RepairSource
 
 extension Command {
     /// `fsck` of castree: checks, and repairs with `--repair`.
@@ -86,7 +86,7 @@ extension Command {
             var told: RepairPlan?
             let report =
                 isRepairing
-                ? try versions.repair(options, fetching: try remote?(versions)) { plan in
+                ? try versions.repair(options, from: try remote?(versions)) { plan in
                     tracker.finish()
                     told = plan
                     invocation.show(plan, isDryRun: dryRun)
@@ -123,8 +123,10 @@ extension Command {
 
             A repair says what it will do, then does it, and guesses nothing: a damaged object goes \
             to quarantine, and the versions that show it are incomplete until the same content is \
-            added or pulled again. With --from it is fetched, with what is missing, from an origin \
-            and put in place of what is there; --from repairs everything else, too.
+            added or pulled again. What is lost is made again first from whatever in the store has the \
+            same bytes: trees, quarantine, what was left of downloads; lost manifests from trees. With \
+            --from it is fetched, with what is missing, from an origin and put in place of what is \
+            there; --from repairs everything else, too.
             """
     }
 }

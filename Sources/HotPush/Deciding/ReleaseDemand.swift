@@ -41,8 +41,10 @@ struct ReleaseDemand {
     private static func keptKey(
         like keys: [Requirement], in versions: VersionStore
     ) throws(StoreError) -> String? {
-        guard let current = try versions.lifecycle().current else { return nil }
-        let kept = ReleaseTerms(of: try versions.manifest(of: current)).requirements
+        guard let current = try versions.lifecycle().current,
+            let manifest = try versions.readableManifest(of: current)
+        else { return nil }
+        let kept = ReleaseTerms(of: manifest).requirements
         return kept.first { own in
             own.kind == Requirement.compatibility
                 && keys.contains { own.concerns(platform: $0.platform) }

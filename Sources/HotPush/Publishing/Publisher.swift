@@ -38,6 +38,7 @@ public struct Publisher: Sendable {
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
     ) throws(StoreError) -> PublishPlan {
         let (manifest, version) = try Self.describe(name, of: versions, offer)
+        try refuseInsideStore()
         var survey = OriginSurvey(
             fileSystem: fileSystem, options: options, objects: nil, manifests: nil)
         guard let root = try Self.open(POSIXFileSystem.workingDirectory, path, fileSystem) else {
@@ -77,8 +78,8 @@ public struct Publisher: Sendable {
     /// The origin is made if there is none. What the call acknowledges survives a power cut.
     /// - Returns: the plan that was carried out; nothing was written if the channel offered exactly
     ///   this already and the origin had all of it.
-    /// - Throws: `.noVersion`; `.incompleteVersion`; `.badManifest` if the manifest is damaged or not the
-    ///   one that was registered; `.damagedObject` if the store's bytes are wrong:
+    /// - Throws: `.noVersion`; `.incompleteVersion`; `.insideStore`; `.badManifest` if the manifest is damaged or not
+    ///   the one that was registered; `.damagedObject` if the store's bytes are wrong:
     ///   then the channel offers what it did before; `.versionExists` if the origin offers other
     ///   content under the name; `.badPointer`, `.busy`, `.outOfSpace`, `.interrupted`.
     @discardableResult

@@ -73,14 +73,10 @@ final class Draft {
         let waiting = Set(plan.contents.filter(\.isProvisional).map(\.name))
             .subtracting(contents.keys)
         guard !waiting.isEmpty else { return }
-        let standing: Manifest
-        do throws(StoreError) {
-            standing = try versions.manifest(of: plan.release.version.description)
-        } catch {
-            guard [.noVersion, .badManifest, .tooLarge].contains(error.code) else { throw error }
-            return
-        }
-        guard standing.received?.address == received.address else { return }
+        guard
+            let standing = try versions.readableManifest(of: plan.release.version.description),
+            standing.received?.address == received.address
+        else { return }
         for (position, file) in plan.release.files.enumerated() {
             let name = plan.names[position]
             guard waiting.contains(name), let entry = standing[file.path], entry.address != name,

@@ -39,7 +39,7 @@ struct KnownContent {
         for file in files where file.hasImmutableSource { placed[Place(of: file)] = [] }
         var found: [Int64: Set<ObjectID>] = [:]
         for name in try versions.store.manifestNames() {
-            guard let manifest = try Self.readable(name, versions) else { continue }
+            guard let manifest = try versions.readableManifest(of: name) else { continue }
             let isMeteor = manifest.isOfMeteor
             for entry in manifest.entries {
                 let candidate = Candidate(address: entry.address, byteCount: entry.byteCount)
@@ -57,19 +57,6 @@ struct KnownContent {
             }
         }
         for (size, addresses) in found { bySize[size] = addresses.sorted() }
-    }
-
-    /// The manifest of a version; `nil` if the version was retired meanwhile, or its manifest is damaged:
-    /// what it holds is fetched, then.
-    private static func readable(
-        _ name: String, _ versions: VersionStore
-    ) throws(StoreError) -> Manifest? {
-        do throws(StoreError) {
-            return try versions.manifest(of: name)
-        } catch {
-            guard [.noVersion, .badManifest, .tooLarge].contains(error.code) else { throw error }
-            return nil
-        }
     }
 
     /// Versions that wait for their content name it by other addresses than those that have it: both

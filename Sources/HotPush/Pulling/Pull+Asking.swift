@@ -184,7 +184,9 @@ extension Pull {
                 return release.sequence
             }
         }
-        let terms = ReleaseTerms(of: try versions.manifest(of: current))
+        // Where the manifest is lost, whatever is mandatory is.
+        guard let manifest = try versions.readableManifest(of: current) else { return .min }
+        let terms = ReleaseTerms(of: manifest)
         // An app says of what it was shipped with where it stands, and not in which channel.
         let isComparable =
             terms.family == nil
@@ -209,7 +211,8 @@ extension Pull {
         var names: [String] = []
         for (row, _) in try versions.store.versionRows()
         where row.content == content && row.isComplete {
-            names.append(row.name)
+            // One whose manifest is lost is registered again.
+            if try versions.hasManifest(row.name) { names.append(row.name) }
         }
         if let wanted = options.version { return names.contains(wanted) ? wanted : nil }
         guard names.count > 1 else { return names.first }
@@ -220,7 +223,7 @@ extension Pull {
         return names.first
     }
 
-    private func release(
+    func release(
         _ published: PublishedVersion, _ offered: OfferedRelease, of pointer: ChannelPointer,
         at location: OriginLocation
     ) throws(StoreError) -> FoundRelease {

@@ -37,7 +37,8 @@ extension Pull {
         let lifecycle = try versions.lifecycle()
         // While nothing is current, what waits is all that there is to show.
         guard let current = lifecycle.current, let pending = lifecycle.pending else { return false }
-        let terms = ReleaseTerms(of: try versions.manifest(of: pending))
+        guard let manifest = try versions.readableManifest(of: pending) else { return false }
+        let terms = ReleaseTerms(of: manifest)
         guard terms.family == nil, terms.scope == channel.description else { return false }
         do throws(StoreError) {
             try versions.activateAtNextBoot(current)

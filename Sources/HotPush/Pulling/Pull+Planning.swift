@@ -10,17 +10,18 @@ extension Pull {
     ///   other content.
     public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
         do throws(StoreError) {
-            return try reckon(offer)
+            return try reckon(offer, judges: !options.isForced)
         } catch {
             options.journal?.record(error, during: "plan")
             throw error
         }
     }
 
-    private func reckon(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
+    /// - Parameter judges: whether what is banned or not for this device is refused.
+    func reckon(_ offer: FoundRelease, judges: Bool) throws(StoreError) -> DownloadPlan {
         var release = offer.release
         if let name = options.version { release.version = try VersionName(name) }
-        if !options.isForced {
+        if judges {
             try refuseBanned(release, offer)
             try refuseUnmet(release, offer.format)
             // A castree channel's releases were chosen from by now.
@@ -109,7 +110,10 @@ extension Pull {
                 $0.version == name && $0.state != .incomplete
             })
         else { return nil }
-        let manifest = try versions.manifest(of: name)
+        // One whose manifest is lost, or was made again without what only its publisher knows, is registered again.
+        guard let manifest = try versions.readableManifest(of: name), !manifest.lacksFields else {
+            return nil
+        }
         if try isReceived(release, as: manifest) { return name }
         for file in release.files {
             guard let entry = manifest[file.path] else {
@@ -189,14 +193,9 @@ extension Pull {
 
     /// What an interrupted pull of the same release has brought, by path.
     private func arrivedFiles(of release: Release) throws(StoreError) -> [String: ObjectID] {
-        let manifest: Manifest
-        do throws(StoreError) {
-            manifest = try versions.manifest(of: release.version.description)
-        } catch {
-            if error.code == .noVersion { return [:] }
-            throw error
-        }
-        guard try isReceived(release, as: manifest) else { return [:] }
+        guard let manifest = try versions.readableManifest(of: release.version.description),
+            try isReceived(release, as: manifest)
+        else { return [:] }
         var result: [String: ObjectID] = [:]
         for entry in manifest.entries { result[entry.path.description] = entry.address }
         return result
@@ -204,7 +203,9 @@ extension Pull {
 
     /// What the current version says about the app, for formats that check it.
     func appIdentity() throws(StoreError) -> AppIdentity {
-        guard let current = try versions.lifecycle().current else { return AppIdentity() }
-        return AppIdentity(keptIn: try versions.manifest(of: current))
+        guard let current = try versions.lifecycle().current,
+            let manifest = try versions.readableManifest(of: current)
+        else { return AppIdentity() }
+        return AppIdentity(keptIn: manifest)
     }
 }

@@ -217,6 +217,7 @@ final class SiteShelf: Sendable {
         if let entry = state.withLock({ $0.entries[version] }) { return entry }
         let name = version.description
         let versions = versions
+        recoverManifest(name, versions)
         let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
         try Self.requireWhole(name, versions)
         let shell = state.withLock { $0.shell?.manifest }
@@ -228,6 +229,21 @@ final class SiteShelf: Sendable {
             let isOver = state.isClosed || store.versions !== versions
             if !isOver { state.entries[version] = entry }
             return entry
+        }
+    }
+
+    /// Makes a manifest that is lost again from the tree: the version is served as that shows it.
+    private func recoverManifest(_ name: String, _ versions: VersionStore) {
+        do throws(StoreError) {
+            guard try versions.isMaterialized(name), try !versions.hasManifest(name),
+                try versions.recoverManifest(of: name) != .none
+            else { return }
+            notice(
+                "the manifest of version \(name) was gone and was made again from its tree; castree fsck says "
+                    + "whether that is all of it")
+        } catch {
+            // Opening it says what is missing; this, why it stays so.
+            notice("unable to make the manifest of version \(name) again: \(error.message)")
         }
     }
 

@@ -20,6 +20,8 @@ public struct RepairPlan: Sendable {
         var copies: [ObjectID: String] = [:]
         /// The versions that have a tree.
         var trees: Set<String> = []
+        /// The versions whose manifests an origin is asked for.
+        var manifests: Set<String> = []
         /// The version whose tree stays whatever is lost of it.
         var current: String?
     }
@@ -43,6 +45,7 @@ public struct RepairPlan: Sendable {
                     finding, isFetched: finding.object.map(fetched.contains) ?? false,
                     copy: finding.object.flatMap { means.copies[$0] },
                     hasTree: finding.version.map(means.trees.contains) ?? false,
+                    isAsked: finding.version.map(means.manifests.contains) ?? false,
                     keepsIndex: keepsIndex))
         }
         let named = Set(findings.compactMap(\.object))
@@ -65,20 +68,6 @@ public struct RepairPlan: Sendable {
                     losing: objects.count, in: version, isCurrent: version == means.current))
         }
         for version in means.waiting { add(RepairStep(completing: version)) }
-    }
-}
-
-/// An object that is to be had again.
-public struct LostObject: Sendable, Hashable {
-    /// Its address.
-    public var address: ObjectID
-    /// Its size, as the manifests say.
-    public var byteCount: Int64
-
-    /// Makes one.
-    public init(address: ObjectID, byteCount: Int64) {
-        self.address = address
-        self.byteCount = byteCount
     }
 }
 
@@ -109,6 +98,9 @@ public struct RepairStep: Sendable, Hashable {
         case rebuildIndex
         /// Make a version's manifest again from its tree.
         case recoverManifest
+        /// Fetch the manifest from the origin, with what it names that is not here; what the origin has not is
+        /// done without it.
+        case fetchManifest
         /// Build a version's tree again, and exchange it with the one that is there.
         case rebuildTree
         /// Leave the current version, of which something is lost, a tree with what is right in it.
@@ -163,12 +155,14 @@ public struct RepairStep: Sendable, Hashable {
     }
 
     init(
-        _ finding: Finding, isFetched: Bool, copy: String?, hasTree: Bool, keepsIndex: Bool
+        _ finding: Finding, isFetched: Bool, copy: String?, hasTree: Bool, isAsked: Bool,
+        keepsIndex: Bool
     ) {
         deed = finding.isRepaired ? .nothing : Self.deed(finding, isFetched: isFetched)
         if deed == .rebuildIndex, keepsIndex { deed = .nothing }
         if [.quarantineObject, .recordLoss].contains(deed), copy != nil { deed = .restoreObject }
         if deed == .recoverManifest, !hasTree { deed = .nothing }
+        if isAsked, LostManifest.kinds.contains(finding.kind) { deed = .fetchManifest }
         switch deed {
         case .fetchObject, .quarantineObject, .recordLoss, .recordObject, .remakeTwin, .setMode:
             object = finding.object
@@ -176,7 +170,8 @@ public struct RepairStep: Sendable, Hashable {
             object = finding.object
             path = copy
         case .rebuildIndex: path = StoreLayout.index
-        case .rebuildTree, .buildTree, .fetchMissing, .forgetVersion, .recoverManifest:
+        case .rebuildTree, .buildTree, .fetchMissing, .forgetVersion, .recoverManifest,
+            .fetchManifest:
             version = finding.version
         case .nothing:
             object = finding.object
@@ -222,6 +217,9 @@ public struct RepairStep: Sendable, Hashable {
             "note that object \(name) is gone; versions that show it will be incomplete"
         case .restoreObject: "make object \(name) again from \(place)"
         case .recoverManifest: "make the manifest of version \(place) again from its tree"
+        case .fetchManifest:
+            "fetch the manifest of version \(place) and what it names; if the origin has none, make it again from "
+                + "the tree"
         case .keepTree:
             "leave the tree of version \(printable(version ?? "")) there, which is current, with what is right in it: "
                 + "\(lost) lost"

@@ -217,8 +217,4 @@ extension VersionStore {
             return nil
         }
     }
-
-    static func saysManifestIsBad(_ error: StoreError) -> Bool {
-        [.badManifest, .noVersion, .tooLarge].contains(error.code)
-    }
 }

@@ -71,10 +71,6 @@ extension VersionStore {
         (try? VersionName(name)) != nil
     }
 
-    private func hasManifest(_ name: String) throws(StoreError) -> Bool {
-        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name)) != nil
-    }
-
     /// - Returns: whether it is gone; a tree that a writer has taken for its own meanwhile stays.
     private func removeStray(_ name: String, _ kind: FileStatus.Kind) throws(StoreError) -> Bool {
         let versions = directories.versions.raw

@@ -108,7 +108,7 @@ extension VersionStore {
                 row = try store.versionRow(name) ?? row
             }
             // Whose manifest was made again has a finding of its own.
-            if row.isRecovered { continue }
+            if row.recovery == .partial { continue }
             if !row.isComplete {
                 findings.append(
                     Finding(

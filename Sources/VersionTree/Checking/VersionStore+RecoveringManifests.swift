@@ -1,25 +1,17 @@
-import CASStore
+package import CASStore
 
 // Manifests that are lost are made again from the trees of their versions.
 
 extension VersionStore {
-    /// What came of making a manifest again.
-    enum Recovery: Sendable {
-        /// It says what was registered; of what stands only in a manifest (labels, fields of others) nothing is known.
-        case whole
-        /// It says what the tree shows: nobody knows whether that is all.
-        case partial
-        /// There is nothing to make it from, or something stands in its place that only a person may delete.
-        case none
-    }
-
     /// Makes the manifest of a version again from its tree, and registers it.
     ///
     /// It counts as whole only if its content is that which the index knows; or, where only routes are lost, the number
     /// and the sizes of its files are. Else the version is registered as incomplete: it is shown while it is current, and
     /// never activated, published or checked out until it is added or pulled again. What it named besides stays named; where the
     /// index does not know that, all that nobody names and no retired version has left.
-    func recoverManifest(of name: String) throws(StoreError) -> Recovery {
+    /// - Returns: `.none` if there is nothing to make it from, or something stands in its place that only a person may
+    ///   delete.
+    package func recoverManifest(of name: String) throws(StoreError) -> Recovery {
         guard isName(name) else { return .none }
         let files = try TreeReading(versions: self).files(of: name)
         let row = try store.versionRow(name)
@@ -73,14 +65,16 @@ extension VersionStore {
         var manifest = try Manifest(
             version: VersionName(name), ordinal: ordinal, createdAt: time, entries: entries)
         var isSame = false
-        if let row, !row.isRecovered {
+        if let row, row.recovery != .partial {
             isSame = row.fileCount == Int64(manifest.count) && row.byteCount == manifest.byteCount
             if !isSame { isSame = try manifest.contentAddress() == row.content }
         }
         if isSame, rest.count <= 1 {
             // The one object that is in no tree.
             manifest.received = rest.first.map {
-                .init(format: "unknown", address: $0.address, byteCount: $0.byteCount)
+                .init(
+                    format: Manifest.Received.unknownFormat, address: $0.address,
+                    byteCount: $0.byteCount)
             }
         } else {
             manifest.recovered = rest

@@ -1,10 +1,5 @@
 public import CASStore
 
-/// Brings objects into a store from somewhere else, verified and durable.
-///
-/// Returns the addresses of those that are there now; what cannot be had is left out.
-public typealias ObjectFetching = ([LostObject]) throws(StoreError) -> Set<ObjectID>
-
 extension VersionStore {
     /// Checks everything, says what a repair would do, and does it.
     ///
@@ -12,36 +7,41 @@ extension VersionStore {
     /// whole. Everything else is repaired as by ``check(_:repairing:)``; objects that were sound are not
     /// read a second time.
     /// - Parameters:
-    ///   - fetching: brings what is damaged or missing; `nil` for nobody.
+    ///   - source: has what is damaged or missing; `nil` for nobody.
     ///   - proceeds: told the plan before anything is changed; `false` ends it there.
-    /// - Throws: what keeps the check or the repair from being made, and what `fetching` throws; what
+    /// - Throws: what keeps the check or the repair from being made, and what `source` throws; what
     ///   has been fetched by then is kept.
     public func repair(
-        _ options: CheckOptions = CheckOptions(), fetching: ObjectFetching? = nil,
+        _ options: CheckOptions = CheckOptions(), from source: RepairSource? = nil,
         proceeds: (RepairPlan) -> Bool
     ) throws(StoreError) -> CheckReport {
         var report = try look(options, repairing: false)
         let copies = try copiesOfLost(report.findings)
         let here = Set(copies.map(\.address))
-        let waiting = fetching == nil ? [] : try incompleteVersions()
+        let waiting = source == nil ? [] : try incompleteVersions()
+        let manifests = source == nil ? [] : try lostManifests(report.findings)
         let lost =
-            fetching == nil
+            source == nil
             ? [] : try lostObjects(report.findings, waiting).filter { !here.contains($0.address) }
-        let plan = RepairPlan(report.findings, try means(lost, waiting, copies))
+        let plan = RepairPlan(report.findings, try means(lost, manifests, waiting, copies))
         guard proceeds(plan), !report.findings.isEmpty || !lost.isEmpty || !copies.isEmpty else {
             conclude(report, options, repairing: false)
             return report
         }
         var fetched: Set<ObjectID> = []
+        var completed: Set<String> = []
         let incomplete = try incompleteVersions()
-        if let fetching, !lost.isEmpty { fetched = try fetch(lost, report.findings, fetching) }
+        if let source {
+            if !manifests.isEmpty { completed = try source.manifests(manifests) }
+            if !lost.isEmpty { fetched = try fetch(lost, report.findings, source) }
+        }
         var again = CheckOptions(isDeep: options.isDeep, byteRateMax: options.byteRateMax)
         again.revisits = fetched.union(report.findings.compactMap(\.object))
         let repaired = try look(again, repairing: true)
         report.findings =
-            try settled(report.findings, fetched)
+            try settled(report.findings, fetched, completed)
             + restored(copies, besides: report.findings)
-            + completed(waiting, besides: report.findings)
+            + self.completed(waiting, besides: report.findings)
             + repaired.findings.filter { finding in
                 // What follows from content that is back has been told with it.
                 guard finding.isRepaired else { return true }
@@ -55,8 +55,24 @@ extension VersionStore {
         return report
     }
 
+    /// The versions whose manifest is missing or damaged, or was made again from an incomplete tree.
+    private func lostManifests(_ findings: [Finding]) throws(StoreError) -> [LostManifest] {
+        var result: [LostManifest] = []
+        for finding in findings where LostManifest.kinds.contains(finding.kind) {
+            guard let name = finding.version, isName(name),
+                !result.contains(where: { $0.version == name })
+            else { continue }
+            let row = try store.versionRow(name)
+            result.append(
+                LostManifest(version: name, content: row?.recovery == .partial ? nil : row?.content)
+            )
+        }
+        return result
+    }
+
     private func means(
-        _ fetches: [LostObject], _ waiting: [String], _ copies: [ObjectCopy]
+        _ fetches: [LostObject], _ manifests: [LostManifest], _ waiting: [String],
+        _ copies: [ObjectCopy]
     ) throws(StoreError) -> RepairPlan.Means {
         var trees: Set<String> = []
         for row in try store.versionRows().map(\.row) where try isMaterialized(row.name) {
@@ -67,7 +83,8 @@ extension VersionStore {
             fetches: fetches, waiting: waiting,
             copies: Dictionary(
                 copies.map { ($0.address, $0.path) }, uniquingKeysWith: { first, _ in first }),
-            trees: trees, current: try lifecycleIfReadable()?.current)
+            trees: trees, manifests: Set(manifests.map(\.version)),
+            current: try lifecycleIfReadable()?.current)
     }
 
     /// What is damaged or missing, and named by a version; what an earlier repair took away; and what
@@ -108,7 +125,7 @@ extension VersionStore {
     }
 
     private func fetch(
-        _ lost: [LostObject], _ findings: [Finding], _ fetching: ObjectFetching
+        _ lost: [LostObject], _ findings: [Finding], _ source: RepairSource
     ) throws(StoreError) -> Set<ObjectID> {
         let incomplete = try incompleteVersions()
         // A directory cannot be replaced by a file in one step.
@@ -116,7 +133,7 @@ extension VersionStore {
         try store.setAsideStrangers(
             findings.filter { $0.kind == .notAFile }.compactMap(\.object)
                 .filter { wanted.contains($0) })
-        let fetched = try fetching(lost)
+        let fetched = try source.objects(lost)
         for name in incomplete where try store.versionRow(name)?.isComplete == true {
             // One whose manifest was edited has a finding of its own.
             _ = try materializeIfRegistered(name)
@@ -157,15 +174,18 @@ extension VersionStore {
         return result
     }
 
-    /// The findings that are settled because content is back.
+    /// The findings that are settled because content or manifests are back.
     private func settled(
-        _ findings: [Finding], _ fetched: Set<ObjectID>
+        _ findings: [Finding], _ fetched: Set<ObjectID>, _ manifests: Set<String>
     ) throws(StoreError) -> [Finding] {
         var result: [Finding] = []
         for finding in findings {
             var finding = finding
             if Self.lostKinds.contains(finding.kind) {
                 guard let object = finding.object, fetched.contains(object) else { continue }
+                finding.message += "; it was fetched again"
+            } else if LostManifest.kinds.contains(finding.kind) {
+                guard let version = finding.version, manifests.contains(version) else { continue }
                 finding.message += "; it was fetched again"
             } else if finding.kind == .incompleteVersion, let version = finding.version {
                 guard try store.versionRow(version)?.isComplete == true else { continue }

@@ -77,7 +77,7 @@ extension VersionStore {
             findings.append(repairing && hasTree ? try recovering(finding) : finding)
         }
         for row in try store.versionRows().map(\.row)
-        where row.isRecovered && !findings.contains(where: { $0.version == row.name }) {
+        where row.recovery == .partial && !findings.contains(where: { $0.version == row.name }) {
             findings.append(Self.recovered(row.name))
         }
         return findings

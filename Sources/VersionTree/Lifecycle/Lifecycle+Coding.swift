@@ -173,7 +173,8 @@ extension Lifecycle {
         trials = try Self.list(document["trials"], "trials") { (value) throws(StoreError) in
             try Self.trial(value)
         }
-        others = (document.asObject ?? []).filter { !Self.knownKeys.contains($0.key) }
+        let unknown = (document.asObject ?? []).filter { !Self.knownKeys.contains($0.key) }
+        others = unknown.inOrder
         staleDigest = try Self.staleDigest(of: document)
     }
 
@@ -250,5 +251,23 @@ extension Lifecycle {
             .badLifecycle,
             "lifecycle.json cannot be read: \(problem.hasSuffix(".") ? String(problem.dropLast()) : problem)"
                 + "; castree fsck --repair sets it aside and begins a new one")
+    }
+}
+
+extension [JSONValue.Member] {
+    /// In the order in which they are written: two files that say the same are the same.
+    fileprivate var inOrder: Self {
+        map { JSONValue.Member(key: $0.key, value: $0.value.inOrder) }
+            .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+    }
+}
+
+extension JSONValue {
+    fileprivate var inOrder: JSONValue {
+        switch self {
+        case .array(let elements): .array(elements.map(\.inOrder))
+        case .object(let members): .object(members.inOrder)
+        default: self
+        }
     }
 }

@@ -41,7 +41,7 @@ extension Manifest {
             name: version.description, manifest: manifest, content: try contentAddress(),
             fileCount: Int64(count), byteCount: byteCount, createdAt: createdAt,
             ordinal: ordinal, references: references)
-        registration.isRecovered = recovered != nil
+        registration.recovery = recovered != nil ? .partial : lacksFields ? .whole : .none
         return registration
     }
 

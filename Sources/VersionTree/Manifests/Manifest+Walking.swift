@@ -45,6 +45,9 @@ extension Manifest {
             entries: entries.filter { !addresses.contains($0.address) })
     }
 
+    /// Whether it was made again from a tree, without what only its publisher knows: routes, labels, fields.
+    package var lacksFields: Bool { received?.format == Received.unknownFormat }
+
     /// Whether every entry of the other stands here with the same content.
     func includes(_ other: Manifest) -> Bool {
         other.entries.allSatisfy { entry in

@@ -42,6 +42,8 @@ public struct Manifest: Sendable {
     ///
     /// Signatures cover exactly these bytes; the manifest is what was read from them.
     public struct Received: Sendable, Hashable {
+        /// What ``format`` is where nobody knows it: the manifest was made again from a tree.
+        static let unknownFormat = "unknown"
         /// The format it is in, and its version: `meteor/1`.
         public var format: String
         /// The address of its bytes.

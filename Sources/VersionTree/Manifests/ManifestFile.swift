@@ -66,7 +66,11 @@ struct ManifestFile {
         // By the bytes of the file, which need not be canonical.
         var registration = try there.manifest.registration(manifest: there.address)
         // One that was made again from a tree gives way to what says at least as much.
-        if there.manifest.recovered != nil, manifest.includes(there.manifest) { return .damaged }
+        let isSuperior =
+            there.manifest.recovered != nil
+            || there.manifest.lacksFields
+                && there.manifest.received?.address == manifest.received?.address
+        if isSuperior, manifest.includes(there.manifest) { return .damaged }
         guard try registration.content == manifest.contentAddress() else {
             throw StoreError.versionExists(manifest.version.description)
         }

@@ -9,6 +9,25 @@ extension VersionStore {
         try parse(openManifest(name), name)
     }
 
+    /// The manifest of a version; `nil` if it is lost: the version was retired, or the file is missing or damaged.
+    package func readableManifest(of name: String) throws(StoreError) -> Manifest? {
+        do throws(StoreError) {
+            return try manifest(of: name)
+        } catch {
+            guard Self.saysManifestIsBad(error) else { throw error }
+            return nil
+        }
+    }
+
+    /// Whether the file of a manifest is there, whatever stands in it.
+    package func hasManifest(_ name: String) throws(StoreError) -> Bool {
+        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name)) != nil
+    }
+
+    static func saysManifestIsBad(_ error: StoreError) -> Bool {
+        [.badManifest, .noVersion, .tooLarge].contains(error.code)
+    }
+
     /// The manifest of a registered version, if its file is the one that was registered.
     ///
     /// For whoever makes something of it: a tree, a checkout, what a server shows.
@@ -62,10 +81,18 @@ extension VersionStore {
                 directories.manifests.raw, StoreLayout.manifest(version.description),
                 limit: Manifest.byteCountMax)
         } catch {
-            if error.code == .notFound { throw Self.noVersion(name) }
+            if error.code == .notFound { throw noManifest(name) }
             guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }
             throw StoreError(.badManifest, "version \(name): its manifest is not a regular file")
         }
+    }
+
+    private func noManifest(_ name: String) -> StoreError {
+        // Where the index cannot be asked, the version is as good as unknown.
+        guard (try? store.versionRow(name)) != nil else { return Self.noVersion(name) }
+        return StoreError(
+            .noVersion,
+            "the manifest of version \(name) is not there; castree fsck --repair makes it again")
     }
 
     func parse(

@@ -79,7 +79,7 @@ extension VersionStore {
 
     func incomplete(_ name: String) throws(StoreError) -> StoreError {
         let missing = try store.missingObjects(of: name)?.count ?? 0
-        if try store.versionRow(name)?.isRecovered == true {
+        if try store.versionRow(name)?.recovery == .partial {
             return StoreError(
                 .incompleteVersion,
                 "the manifest of version \(name) was made again from its tree and may not be all of it; "

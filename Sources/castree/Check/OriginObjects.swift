@@ -8,11 +8,13 @@ import VersionTree
 /// - Throws: `.badOrigin`; that the program is not installed.
 @Sendable func originObjects(
     _ invocation: Invocation, _ origin: String
-) throws -> (VersionStore) throws -> ObjectFetching {
+) throws -> (VersionStore) throws -> RepairSource {
     let location = try OriginReference(parsing: origin).location
     guard case .directory(let path) = location else { try FetchingProgram.become() }
     return { versions in
         let pull = Pull(into: versions, over: DirectoryTransport(path))
-        return { (lost) throws(StoreError) in try pull.fetch(lost, from: location) }
+        return RepairSource(
+            objects: { (lost) throws(StoreError) in try pull.fetch(lost, from: location) },
+            manifests: { (lost) throws(StoreError) in try pull.fetch(lost, from: origin) })
     }
 }

@@ -17,7 +17,7 @@ import Testing
         (.broken, 80...81), (.security, 82...83), (.connect, 89...89), (.security, 90...91),
         (.broken, 92...92), (.broken, 95...95), (.connect, 96...97), (.security, 98...98),
         // Before the request is sent these are its own fault, afterwards the answer's.
-        (.malformed, 1...1), (.malformed, 100...100),
+        (.malformed, 1...1), (.malformed, 27...27), (.malformed, 100...100),
     ]
 
     static func expected(_ code: UInt32) -> Kind {
@@ -33,7 +33,8 @@ import Testing
     @Test(
         "differs before the request is sent",
         arguments: [
-            (1, .request), (28, .connect), (100, .request), (56, .broken), (7, .connect),
+            (1, .request), (27, .request), (28, .connect), (100, .request), (56, .broken),
+            (7, .connect),
         ] as [(UInt32, Kind)])
     func unsent(_ code: UInt32, _ kind: Kind) {
         #expect(FailureKinds.kind(of: CURLcode(code), hasSent: false, message: "") == kind)

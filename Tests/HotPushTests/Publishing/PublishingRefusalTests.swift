@@ -79,8 +79,8 @@ import VersionTree
     @Test("a store, a directory with objects of somebody else's, a file")
     func wrongDirectories() throws {
         let store = Publisher(place.store.path)
-        #expect(code { try store.publish("1", of: place.versions) } == .badOrigin)
-        #expect(code { try store.plan("1", of: place.versions) } == .badOrigin)
+        #expect(code { try store.publish("1", of: place.versions) } == .insideStore)
+        #expect(code { try store.plan("1", of: place.versions) } == .insideStore)
         #expect(!Damage.names(place.store.path).contains { $0.hasPrefix(".publish") })
         try writeTree(place.origin, ["objects/mine": "mine"])
         #expect(code { try place.publish("1") } == .badOrigin)

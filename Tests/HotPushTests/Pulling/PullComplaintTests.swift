@@ -24,14 +24,12 @@ struct PullComplaintTests {
         try fixture.publish("2")
         try fixture.run()
         let path = try objectPath(PullFaultTests.large, in: fixture)
-        if isMissing {
-            Damage.remove(path)
-        } else {
-            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-            let file = try #require(FileHandle(forWritingAtPath: path))
-            try file.truncate(atOffset: 1000)
-            try file.close()
-        }
+        // Through its links as well: a tree that still had the bytes would give them back.
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        let file = try #require(FileHandle(forWritingAtPath: path))
+        try file.truncate(atOffset: 1000)
+        try file.close()
+        if isMissing { Damage.remove(path) }
         let versions = try fixture.device.reopened()
         _ = try versions.check(CheckOptions(isDeep: true), repairing: true)
         #expect(try versions.missing(of: "2").map(\.paths) == [["large"]])

@@ -129,10 +129,10 @@ extension Scenario {
     static func repairFromOrigin(_ place: Place, _ versions: VersionStore) throws {
         let origin = place.beside + "/origin"
         let pull = Pull(into: versions, over: DirectoryTransport(origin))
-        let fetching: ObjectFetching = { (lost) throws(StoreError) in
+        let source = RepairSource { (lost) throws(StoreError) in
             try pull.fetch(lost, from: .directory(origin))
         }
-        _ = try versions.repair(fetching: fetching) { _ in true }
+        _ = try versions.repair(from: source) { _ in true }
     }
 
     private static func isWhole(_ place: Place, _ versions: VersionStore) throws -> Bool {

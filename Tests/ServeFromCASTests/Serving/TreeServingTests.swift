@@ -173,4 +173,21 @@ struct TreeServingTests {
             directory: store.directory.appending("source-1"), version: "again")
         #expect(try app.browser().load("/app.js").text == "run('one')")
     }
+
+    @Test(
+        "the manifest being gone, the version is served as its tree shows it",
+        arguments: [true, false])
+    func withoutManifest(hasIndex: Bool) throws {
+        Damage.remove("\(store.path)/manifests/1.json")
+        if !hasIndex {
+            for name in ["index.sqlite", "index.sqlite-journal", "stamp"] {
+                Damage.remove("\(store.path)/\(name)")
+            }
+        }
+        let app = try TestApp(store)
+        let browser = try app.browser()
+        #expect(try browser.load("/").status == 200)
+        for (path, text) in Self.files { #expect(try browser.load("/" + path).text == text) }
+        #expect(try store.reopened().manifest(of: "1").count == Self.files.count)
+    }
 }

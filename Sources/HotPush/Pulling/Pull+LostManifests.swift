@@ -1,0 +1,71 @@
+public import CASStore
+public import VersionTree
+
+// Whole versions, by their names: what a repair needs where a manifest is lost.
+
+extension Pull {
+    /// Fetches the manifests that a store has lost from the channels of a castree origin, with what they name that is
+    /// not here; the versions are whole then.
+    ///
+    /// Neither for whom a release is nor whether its content is banned matters: the version was here before. No sequence is
+    /// noted.
+    /// - Parameter origin: as for ``ask(_:)``.
+    /// - Returns: the names of those that came. What no channel offers, or with other content, is left out.
+    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. What has come is
+    ///   kept.
+    public func fetch(
+        _ lost: [LostManifest], from origin: String
+    ) throws(StoreError) -> Set<String> {
+        guard !lost.isEmpty else { return [] }
+        let location = try OriginReference(parsing: origin).location
+        let channels = OriginChannels(
+            over: transport(to: location), retries: options.retries, isInterrupted: isInterrupted)
+        let pointers: [ChannelPointer]
+        do throws(StoreError) {
+            pointers = try channels.pointers(of: origin)
+        } catch {
+            // An origin without channels may have objects all the same.
+            guard error.code == .notFound else { throw error }
+            return []
+        }
+        var found: Set<String> = []
+        for one in lost {
+            for pointer in pointers where !found.contains(one.version) {
+                for offered in pointer.releases
+                where one.isOffered(by: offered) && !found.contains(one.version) {
+                    if try fetch(offered, of: pointer, at: location) { found.insert(one.version) }
+                }
+            }
+        }
+        return found
+    }
+
+    /// - Returns: whether the version is whole now.
+    private func fetch(
+        _ offered: OfferedRelease, of pointer: ChannelPointer, at location: OriginLocation
+    ) throws(StoreError) -> Bool {
+        guard let published = offered.version else { return false }
+        do throws(StoreError) {
+            var offer = try release(published, offered, of: pointer, at: location)
+            offer.sighting = nil
+            _ = try fetch(reckon(offer, judges: false), of: offer)
+            return true
+        } catch {
+            // Another origin, or the tree, may have it.
+            let isLacking: [StoreError.Code] = [
+                .notFound, .mismatch, .damagedOrigin, .badManifest, .badRelease, .tooLarge,
+                .versionExists, .unsuitableRelease,
+            ]
+            guard isLacking.contains(error.code) else { throw error }
+            return false
+        }
+    }
+}
+
+extension LostManifest {
+    fileprivate func isOffered(by release: OfferedRelease) -> Bool {
+        guard let offered = release.version else { return false }
+        return offered.name.description == version
+            && (content == nil || content == offered.content)
+    }
+}

@@ -1,0 +1,55 @@
+public import CASStore
+
+/// Where a repair has from what a store has lost; everything that comes is verified and durable.
+public struct RepairSource {
+    /// Brings objects.
+    ///
+    /// Returns the addresses of those that are there now; what cannot be had is left out.
+    public var objects: ([LostObject]) throws(StoreError) -> Set<ObjectID>
+    /// Brings manifests, and what they name that is not here.
+    ///
+    /// Returns the names of the versions that are whole now; what cannot be had is left out.
+    public var manifests: ([LostManifest]) throws(StoreError) -> Set<String>
+
+    /// Makes a source; without `manifests` it has objects only.
+    public init(
+        objects: @escaping ([LostObject]) throws(StoreError) -> Set<ObjectID>,
+        manifests: @escaping ([LostManifest]) throws(StoreError) -> Set<String> = {
+            (_) throws(StoreError) in []
+        }
+    ) {
+        self.objects = objects
+        self.manifests = manifests
+    }
+}
+
+/// An object that is to be had again.
+public struct LostObject: Sendable, Hashable {
+    /// Its address.
+    public var address: ObjectID
+    /// Its size, as the manifests say.
+    public var byteCount: Int64
+
+    /// Makes one.
+    public init(address: ObjectID, byteCount: Int64) {
+        self.address = address
+        self.byteCount = byteCount
+    }
+}
+
+/// A manifest that is to be had again: it is missing or damaged, or was made again from an incomplete tree.
+public struct LostManifest: Sendable, Hashable {
+    /// Its version.
+    public var version: String
+    /// The address of the version's content; `nil` if nobody knows it.
+    public var content: ObjectID?
+
+    /// What is found of versions whose manifest is lost.
+    static let kinds: Set<Finding.Kind> = [.missingManifest, .damagedManifest, .recoveredManifest]
+
+    /// Makes one.
+    public init(version: String, content: ObjectID? = nil) {
+        self.version = version
+        self.content = content
+    }
+}

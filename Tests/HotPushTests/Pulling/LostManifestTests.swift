@@ -1,0 +1,126 @@
+import CASStore
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// A version whose manifest was lost comes back from where it came from, as it was.
+@Suite("A manifest that was lost", .timeLimit(.minutes(60))) struct LostManifestTests {
+    private func manifest(_ fixture: PullingFixture, _ version: String = "2") throws -> [UInt8] {
+        try Damage.contents(path(fixture, version))
+    }
+
+    private func path(_ fixture: PullingFixture, _ version: String = "2") -> String {
+        "\(fixture.device.path)/manifests/\(version).json"
+    }
+
+    @Test("is there again after the next pull, which fetches no file", arguments: [true, false])
+    func pulled(isCurrent: Bool) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        try fixture.run()
+        if isCurrent { try fixture.device.reopened().activate("2") }
+        let before = try Manifest(parsing: manifest(fixture))
+        Damage.remove(path(fixture))
+        let report = try fixture.run()
+        #expect(report.version == "2" && report.objects == 0)
+        let now = try Manifest(parsing: manifest(fixture))
+        #expect(try now.contentAddress() == before.contentAddress())
+        #expect(now.received == before.received && now.foreign == before.foreign)
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test("keeps no device from the next release", arguments: ["missing", "damaged"])
+    func next(how: String) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        try fixture.run()
+        try fixture.device.reopened().activate("1")
+        if how == "missing" {
+            Damage.remove(path(fixture, "1"))
+        } else {
+            try Damage.flip(path(fixture, "1"), at: 3)
+        }
+        try fixture.publish("2")
+        #expect(try fixture.run().version == "2")
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        #expect(try fixture.tree("1") == PublishingPlace.first)
+    }
+
+    @Test(
+        "is fetched by a repair, whatever is left of the version",
+        arguments: ["tree", "a part of the tree", "nothing"], [true, false])
+    func repaired(left: String, isDirectory: Bool) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        try fixture.run()
+        try fixture.device.reopened().activate("2")
+        let before = try Manifest(parsing: manifest(fixture))
+        Damage.remove(path(fixture))
+        if left == "a part of the tree" {
+            // Without the index nobody knows any more what the tree lacks.
+            for name in ["index.sqlite", "index.sqlite-journal", "stamp"] {
+                Damage.remove(fixture.device.path + "/" + name)
+            }
+            Damage.remove(fixture.device.path + "/versions/2/index.html")
+            _ = try fixture.device.reopened().check(repairing: true)
+            #expect(try fixture.device.reopened().versions().map(\.state) == [.incomplete])
+        } else if left == "nothing" {
+            Damage.remove(fixture.device.path + "/versions/2")
+        }
+        let pull = try fixture.pull()
+        let origin = isDirectory ? fixture.place.origin : fixture.origin.url
+        var plan: RepairPlan?
+        let report = try pull.versions.repair(
+            from: RepairSource(
+                objects: { (_) throws(StoreError) in [] },
+                manifests: { (lost) throws(StoreError) in try pull.fetch(lost, from: origin) }),
+            proceeds: {
+                plan = $0
+                return true
+            })
+        #expect(plan?.steps.contains { $0.deed == .fetchManifest && $0.version == "2" } == true)
+        #expect(!report.findings.contains { !$0.isRepaired }, "\(report.findings)")
+        let now = try Manifest(parsing: manifest(fixture))
+        #expect(now.received == before.received && now.foreign == before.foreign)
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test("is not taken from a release of that name that is another")
+    func another() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let pull = try fixture.pull()
+        let other = LostManifest(version: "2", content: try address(of: "other content"))
+        #expect(try pull.fetch([other], from: fixture.origin.url) == [])
+        #expect(try pull.fetch([LostManifest(version: "3")], from: fixture.origin.url) == [])
+        #expect(try fixture.device.reopened().versions().isEmpty)
+    }
+
+    @Test("comes with its routes, though the tree gave it back without them")
+    func routes() throws {
+        let place = try MeteorPlace()
+        try place.ship(ServedMeteor(1))
+        try place.live(ServedMeteor(2))
+        let name = try #require(try place.current)
+        let file = "\(place.device.path)/manifests/\(name).json"
+        let before = try Manifest(parsing: Damage.contents(file))
+        try #require(before.entries.contains { !$0.routes.isEmpty })
+        Damage.remove(file)
+        _ = try place.device.reopened().check(repairing: true)
+        let between = try Manifest(parsing: Damage.contents(file))
+        #expect(!between.entries.contains { !$0.routes.isEmpty })
+        try place.pull()
+        let now = try Manifest(parsing: Damage.contents(file))
+        #expect(try now.contentAddress() == before.contentAddress())
+        // The page names a host of its own, so what it says of the app is not believed without what was shipped.
+        func terms(_ manifest: Manifest) -> [String] {
+            manifest.foreign.map(\.key).filter { $0 != "app" }
+        }
+        #expect(terms(now) == terms(before))
+    }
+}
