@@ -8,8 +8,8 @@ extension StoreError.Code {
 }
 
 extension StoreError.Code {
-    /// Ends a transaction whose ground has moved; never leaves the module.
-    fileprivate static let lost = Self("lost")
+    /// Ends a transaction whose ground has moved; never leaves the package.
+    package static let lost = Self("lost")
 }
 
 extension StoreError {

@@ -15,4 +15,20 @@ extension Store {
                 + (userName(root.owner).map { " (sudo -u \($0) …)" } ?? ""),
             cause: error.cause)
     }
+
+    /// Refuses a user who may not lock the store, and so can look at nothing in it.
+    ///
+    /// For whoever would otherwise wait for that to change. Nobody needs locks on a read-only file system.
+    /// - Throws: `.notOwner`.
+    package func refuseStranger() throws(StoreError) {
+        do throws(StoreError) {
+            _ = try openLock(IndexLocks.indexName)
+        } catch {
+            // Whatever else is wrong is said by who needs it.
+            guard error.code == .notOwner,
+                try !fileSystem.freeSpace(directories.leases.raw).isReadOnly
+            else { return }
+            throw error
+        }
+    }
 }

@@ -62,7 +62,6 @@ import Testing
         (".index", ["versions"]), (".index", ["add", "release-2", "--version", "3"]),
         (".writer", ["add", "release-2", "--version", "3"]), (".writer", ["gc"]),
         (".lifecycle", ["activate", "2"]), (".lifecycle", ["boot"]),
-        (".server", ["serve", "--next-port", "--app-id", Served.newApp()]),
     ]
 
     @Test(
@@ -70,8 +69,6 @@ import Testing
         .disabled(if: python != nil, "\(python ?? "")"), arguments: stuck)
     func bounded(_ lock: String, _ words: [String]) throws {
         let place = try prepared()
-        // Made by the first server.
-        _ = FileManager.default.createFile(atPath: leases(place) + "/.server", contents: nil)
         let holder = try Holder(leases(place) + "/" + lock, in: place)
         #expect(holder.hasLocked)
         let finished = try place.run(.castree, words + ["--wait", "2500ms"])

@@ -48,4 +48,43 @@ import Testing
         #expect(try served.get("/js/app.js").status == 500)
         #expect(try served.end().errors.contains("do not match its address"))
     }
+
+    @Test(arguments: ["missing", "cut", "edited", "missing, with the index", "cut, with the index"])
+    func `a server starts though the manifest of the current version is lost`(
+        how: String
+    ) throws {
+        let manifest = ".castree/manifests/1.json"
+        let file = place.directory.appending(path: manifest)
+        let text = try place.contents(manifest)
+        try FileManager.default.removeItem(at: file)
+        if how.hasPrefix("cut") {
+            try place.write(["1.json": String(text.prefix(100))], to: ".castree/manifests")
+        }
+        if how == "edited" {
+            let edited = text.replacing("\"order\":1", with: "\"order\":2")
+            try #require(edited != text)
+            try place.write(["1.json": edited], to: ".castree/manifests")
+        }
+        if how.hasSuffix("index") {
+            try FileManager.default.removeItem(
+                at: place.directory.appending(path: ".castree/index.sqlite"))
+        }
+        let served = try Served(place)
+        for (path, content) in Release.first {
+            #expect(try served.get("/" + path).body == content)
+        }
+        #expect(try served.end().errors.contains("tree"))
+    }
+
+    @Test(arguments: ["missing", "cut"])
+    func `a server starts though the lifecycle is lost`(how: String) throws {
+        let file = place.directory.appending(path: ".castree/lifecycle.json")
+        try FileManager.default.removeItem(at: file)
+        if how == "cut" { try place.write(["lifecycle.json": "{"], to: ".castree") }
+        let served = try Served(place)
+        #expect(try served.get().body == Release.first["index.html"])
+        #expect(try place.castree("fsck", "--repair").status == 1)
+        #expect(try served.get().body == Release.first["index.html"])
+        #expect(try served.end().errors.contains("the link current"))
+    }
 }

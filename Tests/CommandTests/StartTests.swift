@@ -166,4 +166,31 @@ import Testing
             })
         #expect(try served.get().body == Release.first["index.html"])
     }
+
+    @Test func `a start of boot is judged by a server that has shown pages before`() throws {
+        let served = try Served(place, ["--confirm-within", "1s", "--strikes", "1"])
+        // A page of 2, which is confirmed: nothing is left to watch.
+        #expect(try served.get().body == Release.second["index.html"])
+        let started = try place.castree("lifecycle", "--json").document(LifecycleDocument.self)
+        try place.castree("confirm", "2", "--token", started.boot?.token ?? "")
+        try place.add("3", ["index.html": "three"])
+        try place.castree("activate", "3", "--at-next-boot")
+        #expect(try place.castree("boot").status == 0)
+        #expect(try served.get().body == "three")
+        #expect(try served.get(until: { try lifecycle().current == "2" }))
+        #expect(try served.get().body == Release.second["index.html"])
+        _ = try served.end()
+    }
+
+    @Test func `a page after a strike starts what somebody has made current meanwhile`() throws {
+        let served = try Served(place, ["--confirm-within", "1s"])
+        #expect(try served.get().body == Release.second["index.html"])
+        let end = ContinuousClock.now + .seconds(120)
+        while try lifecycle().current != "1" { try #require(ContinuousClock.now < end) }
+        // The page that was left never loads itself again.
+        try place.castree("activate", "2")
+        #expect(try served.get().body == Release.second["index.html"])
+        #expect(try trials().contains("\"strikes\":2"))
+        _ = try served.end()
+    }
 }

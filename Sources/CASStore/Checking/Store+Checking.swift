@@ -214,8 +214,15 @@ extension Store {
                     address: address, byteCount: suspicion.byteCount,
                     fingerprint: suspicion.fingerprint), connection)
         case .wrongMode:
-            let isTwin = suspicion.path == StoreLayout.twinSuffix
+            var isTwin = suspicion.path == StoreLayout.twinSuffix
             let objects = directories.objects.raw
+            if let twin = try self.objects.status(address, executable: true),
+                try self.objects.status(address)?.isSameFile(as: twin) == true
+            {
+                // One inode never serves two modes: the trees that need the twin make it again.
+                try self.objects.removeFile(of: address, executable: true)
+                isTwin = false
+            }
             try StoreLayout.withObjectPath(address, executable: isTwin) {
                 (path) throws(StoreError) in
                 try fileSystem.setMode(objects, path, isTwin ? 0o555 : 0o444)

@@ -14,7 +14,6 @@ extension Store {
         try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) in
                 made = []
-                try self.sweepCopies()
                 var checker = try ObjectChecker()
                 // All are staged before the first has its place: what one is made from may be what another one
                 // sends to quarantine, or takes the place of there.
@@ -30,9 +29,55 @@ extension Store {
                     try index.setPresent(object, connection)
                     made.insert(object.address)
                 }
+                made.formUnion(try self.settleCopies(index, connection, &checker))
                 try self.syncAll()
                 _ = try index.completeVersions(connection)
             }
+        }
+        return made
+    }
+
+    /// Ends what repairs have left that died.
+    func settleCopies() throws(StoreError) {
+        try index { (index) throws(StoreError) in
+            try index.write { (connection) throws(StoreError) in
+                var checker = try ObjectChecker()
+                _ = try self.settleCopies(index, connection, &checker)
+                try self.syncAll()
+                _ = try index.completeVersions(connection)
+            }
+        }
+    }
+
+    /// Gives copies that are staged still to the objects that are lost without them, and removes the others.
+    ///
+    /// Whoever stages one does so while nobody else writes, so each that is found there was left.
+    private func settleCopies(
+        _ index: Index, _ connection: Connection, _ checker: inout ObjectChecker
+    ) throws(StoreError) -> Set<ObjectID> {
+        var names: [String] = []
+        try fileSystem.list(directories.staging.raw) { (entry, kind) throws(StoreError) in
+            let name = String(cString: entry)
+            if name.hasPrefix(Self.copyPrefix), kind != .directory { names.append(name) }
+            return true
+        }
+        var made: Set<ObjectID> = []
+        for name in names {
+            let path = "\(StoreLayout.staging)/\(name)"
+            if let file = try openCopy(ObjectCopy(address: .zero, path: path)) {
+                let found = try checker.hash(file.raw, fileSystem)
+                if try isLost(found.address, index, connection, &checker) {
+                    try fileSystem.setMode(file.raw, 0o444)
+                    try install(found.address, from: name, &checker)
+                    try index.setPresent(
+                        StoredObject(
+                            address: found.address, byteCount: found.byteCount,
+                            fingerprint: found.fingerprint), connection)
+                    made.insert(found.address)
+                    continue
+                }
+            }
+            try fileSystem.removeIfPresent(directories.staging.raw, name)
         }
         return made
     }
@@ -62,7 +107,17 @@ extension Store {
         guard found.address == copy.address else { return nil }
         let object = StoredObject(
             address: found.address, byteCount: found.byteCount, fingerprint: found.fingerprint)
-        if status.mode & 0o111 == 0, try link(copy, status, as: name) { return (object, name) }
+        let isTwin =
+            copy.path.hasPrefix(StoreLayout.objects + "/")
+            && copy.path.hasSuffix(StoreLayout.twinSuffix)
+        // What a living writer has staged it may still cut.
+        var isWritten = false
+        if copy.path.hasPrefix(StoreLayout.staging + "/") {
+            isWritten = try !fileSystem.lock(file.raw, exclusive: true, waiting: false)
+        }
+        if status.mode & 0o111 == 0, !isTwin, !isWritten, try link(copy, status, as: name) {
+            return (object, name)
+        }
         _ = try self.copy(
             file.raw, of: copy.address, to: staging, name, mode: 0o444, allowingReflink: true)
         let written = try fileSystem.open(staging, name, .reading, mode: 0)
@@ -144,7 +199,8 @@ extension Store {
     /// Removes a tree below `versions/`, or what a writer has staged, and keeps what it has of the last copies of
     /// objects that versions name.
     ///
-    /// A file with another link is not the last of its bytes: only files of one link are looked at.
+    /// Only files of one link are looked at: of another the bytes stay, in the store, or in a checkout whose owner has
+    /// linked them.
     /// - Parameter parent: the name of a directory of the store.
     package func removeTreeKeepingContent(
         in parent: String, _ name: String
@@ -172,17 +228,6 @@ extension Store {
         }
         try fileSystem.removeIfPresent(directories.staging.raw, name)
         return true
-    }
-
-    /// Removes copies that a repair which was killed has left; the caller excludes other repairs.
-    func sweepCopies() throws(StoreError) {
-        var copies: [String] = []
-        try fileSystem.list(directories.staging.raw) { (entry, kind) throws(StoreError) in
-            let name = String(cString: entry)
-            if name.hasPrefix(Self.copyPrefix), kind != .directory { copies.append(name) }
-            return true
-        }
-        for name in copies { try fileSystem.removeIfPresent(directories.staging.raw, name) }
     }
 
     static let copyPrefix = ".restored-"

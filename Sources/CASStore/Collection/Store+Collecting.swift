@@ -22,9 +22,9 @@ extension Store {
                 progress(collected)
             }
             for name in try self.quarantinedNames() {
-                try self.keepIfLast("\(StoreLayout.quarantine)/\(name)")
                 let bytes = try self.fileSystem.status(self.directories.quarantine.raw, name)
-                try self.fileSystem.removeTree(self.directories.quarantine.raw, name)
+                try self.keepIfLast("\(StoreLayout.quarantine)/\(name)")
+                try self.removeTreeKeepingContent(in: StoreLayout.quarantine, name)
                 collected.objectCount += 1
                 collected.byteCount += bytes?.byteCount ?? 0
             }
@@ -63,8 +63,8 @@ extension Store {
             throw StoreError(
                 .index,
                 "nothing is collected while manifest \(printable(first)) cannot be read or is not the "
-                    + "one that was registered: what it needs is unknown; run castree fsck, then "
-                    + "retire the version and add it again")
+                    + "one that was registered: what it needs is unknown; castree fsck --repair "
+                    + "makes it again from the version's tree, or says what to do")
         }
         guard let last else { return nil }
         let gone = try index { (index) throws(StoreError) in

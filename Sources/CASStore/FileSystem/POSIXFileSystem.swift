@@ -194,8 +194,8 @@ package struct POSIXFileSystem: FileSystem {
         if retrying({ castree_rename_exchange(directory, first, directory, second) }) == 0 {
             return
         }
-        // renameat2(2), EINVAL: the file system does not know RENAME_EXCHANGE.
-        guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP else {
+        // renameat2(2), EINVAL: the file system does not know RENAME_EXCHANGE. The rest as for `renameNew`.
+        guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP || errno == EPERM else {
             throw failure("renameat", directory, second)
         }
         try exchangeByRenames(directory, first, second, spare: spare)

@@ -112,7 +112,8 @@ final class IndexLocks {
         return try fileSystem.freeSpace(directories.leases.raw).isReadOnly
     }
 
-    private static let indexName = ".index"
+    /// The lock that everybody needs who looks at the store.
+    static let indexName = ".index"
     private static let writerName = ".writer"
 
     private func openForReading() throws(StoreError) -> Files {

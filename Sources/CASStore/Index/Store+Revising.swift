@@ -35,13 +35,32 @@ extension Store {
 
     /// Records a manifest that was made again, in place of whatever the index knows of the version.
     ///
-    /// - Parameter replaceManifest: as for ``revise(_:replaceManifest:)``.
+    /// - Parameters:
+    ///   - manifest: what the index said of the manifest when it was looked at; `nil` for nothing.
+    ///   - replaceManifest: as for ``revise(_:replaceManifest:)``; throws `.lost` if another one stands there by now.
+    ///   - takingBack: takes it away again if the version could not be recorded: it would pass for an edited one.
+    /// - Returns: `false` if somebody has added, pulled or retired the version since.
     package func recordRecovered(
-        _ registration: Registration, replaceManifest: () throws(StoreError) -> Void
-    ) throws(StoreError) {
-        _ = try replace(
-            registration, acceptsContradictions: true, replaceManifest: replaceManifest
-        ) { _ in nil }
+        _ registration: Registration, inPlaceOf manifest: ObjectID?,
+        replaceManifest: () throws(StoreError) -> Void,
+        takingBack: () throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        var isReplaced = false
+        do throws(StoreError) {
+            let revision = try replace(
+                registration, acceptsContradictions: true,
+                replaceManifest: { () throws(StoreError) in
+                    try replaceManifest()
+                    isReplaced = true
+                }, unless: { $0?.manifest == manifest ? nil : .unknown })
+            if case .unknown = revision { return false }
+            return true
+        } catch {
+            if error.code == .lost { return false }
+            // The error to report is the first.
+            if isReplaced { try? takingBack() }
+            throw error
+        }
     }
 
     /// - Parameter refuse: what to return without any change, given the row as it is.

@@ -89,8 +89,11 @@ extension Store {
     /// second link.
     private func recoverPublished() throws(StoreError) {
         let staging = directories.staging.raw
-        try removeSpares(in: staging)
-        for address in try publishedNames(in: staging) {
+        var left: [String] = []
+        let published = try publishedNames(in: staging) { left.append($0) }
+        try removeSpares(left.filter { $0.hasSuffix(ObjectDirectory.spareSuffix) }, in: staging)
+        if left.contains(where: { $0.hasPrefix(Self.copyPrefix) }) { try settleCopies() }
+        for address in published {
             let name = address.description
             guard let file = try fileSystem.openIfPresent(staging, name, .reading),
                 try fileSystem.lock(file.raw, exclusive: true, waiting: false)
@@ -123,17 +126,8 @@ extension Store {
         }
     }
 
-    /// Removes the second links of staged files whose writers died before these took the place of what is unsound.
-    private func removeSpares(in staging: Int32) throws(StoreError) {
-        var names: [String] = []
-        try fileSystem.list(staging) { (entry, kind) throws(StoreError) in
-            let name = String(cString: entry)
-            let isSpare =
-                kind != .directory && name.hasSuffix(ObjectDirectory.spareSuffix)
-                && ObjectID(String(name.prefix(64))) != nil
-            if isSpare { names.append(name) }
-            return true
-        }
+    /// Removes the second links of files whose writers died before these took the place of what is unsound.
+    private func removeSpares(_ names: [String], in staging: Int32) throws(StoreError) {
         for name in names {
             guard let file = try fileSystem.openIfPresent(staging, name, .reading),
                 try fileSystem.lock(file.raw, exclusive: true, waiting: false)
@@ -152,13 +146,23 @@ extension Store {
         return status.linkCount > (spare?.isSameFile(as: status) == true ? 2 : 1)
     }
 
-    func publishedNames(in directory: Int32) throws(StoreError) -> [ObjectID] {
+    /// - Parameter others: told the second links that writers give their files to take the place of something unsound,
+    ///   and the copies that repairs stage.
+    func publishedNames(
+        in directory: Int32, others: (String) -> Void = { _ in }
+    ) throws(StoreError) -> [ObjectID] {
         var addresses: [ObjectID] = []
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
-            guard kind != .directory, let address = ObjectID(String(cString: entry)),
+            let name = String(cString: entry)
+            if kind != .directory,
+                name.hasSuffix(ObjectDirectory.spareSuffix) || name.hasPrefix(Self.copyPrefix)
+            {
+                others(name)
+            }
+            guard kind != .directory, let address = ObjectID(name),
                 let status = try fileSystem.status(directory, entry),
                 status.kind == .regular,
-                try isPublished(directory, address.description, status)
+                try isPublished(directory, name, status)
             else { return true }
             addresses.append(address)
             return true
@@ -207,6 +211,7 @@ extension Store {
         var checker = try ObjectChecker()
         _ = try objects.takeUnlessSound(address, to: staging.raw, aside, checker: &checker)
         // Whoever needs the twin makes it again.
+        try keepIfLast(StoreLayout.objectPath(address, executable: true))
         try objects.removeFile(of: address, executable: true)
     }
 

@@ -39,7 +39,8 @@ extension Pull {
         // Two releases under one name would each take the other's place for its own.
         let hold = try VersionHold(report.version, for: draft.received.address, versions)
         defer { withExtendedLifetime(hold) {} }
-        let wasHere = try versions.store.versionRow(report.version)?.isComplete == true
+        let before = try versions.store.versionRow(report.version)
+        let wasHere = before?.isComplete == true
         let isComplete = try draft.register()
         report.isUnchanged = wasHere && isComplete
         if !isComplete {
@@ -69,6 +70,10 @@ extension Pull {
             figures.resumedBytes = report.resumedBytes
             figures.requests = download.tally.requestCount
             if let failure { throw failure }
+        }
+        if before?.recovery == .partial, try versions.isMaterialized(report.version) {
+            // It showed what was left of the version.
+            try versions.rebuildTree(of: versions.registeredManifest(of: report.version))
         }
         report.reusedObjects = plan.reusedObjects
         report.reusedBytes = plan.reusedBytes

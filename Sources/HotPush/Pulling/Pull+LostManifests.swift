@@ -33,7 +33,9 @@ extension Pull {
             for pointer in pointers where !found.contains(one.version) {
                 for offered in pointer.releases
                 where one.isOffered(by: offered) && !found.contains(one.version) {
-                    if try fetch(offered, of: pointer, at: location) { found.insert(one.version) }
+                    if try fetch(one, offered, of: pointer, at: location) {
+                        found.insert(one.version)
+                    }
                 }
             }
         }
@@ -42,11 +44,13 @@ extension Pull {
 
     /// - Returns: whether the version is whole now.
     private func fetch(
-        _ offered: OfferedRelease, of pointer: ChannelPointer, at location: OriginLocation
+        _ lost: LostManifest, _ offered: OfferedRelease, of pointer: ChannelPointer,
+        at location: OriginLocation
     ) throws(StoreError) -> Bool {
         guard let published = offered.version else { return false }
         do throws(StoreError) {
             var offer = try release(published, offered, of: pointer, at: location)
+            guard lost.mayName(offer.release) else { return false }
             offer.sighting = nil
             _ = try fetch(reckon(offer, judges: false), of: offer)
             return true
@@ -67,5 +71,10 @@ extension LostManifest {
         guard let offered = release.version else { return false }
         return offered.name.description == version
             && (content == nil || content == offered.content)
+    }
+
+    /// Whether a release has nothing that the version never had.
+    fileprivate func mayName(_ release: Release) -> Bool {
+        content != nil || release.files.allSatisfy { $0.address.map(named.contains) ?? false }
     }
 }

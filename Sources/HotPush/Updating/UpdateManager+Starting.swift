@@ -115,7 +115,13 @@ extension UpdateManager {
         guard let pending = lifecycle.pending else { return nil }
         guard decide(on: pending, lifecycle, moment) == .switchNow else { return nil }
         // After a failed start it waits for the next process, or some hours.
-        guard starts.ask({ $0.mayStart(pending, lifecycle) }) else { return nil }
+        let now = clock.now
+        let mayStart = try starts.judge { (judge, _) in
+            // Nobody else lets its time pass while no start is watched.
+            _ = judge.tick(now: now)
+            return judge.mayStart(pending, lifecycle)
+        }
+        guard mayStart else { return nil }
         // Left before it could prove itself: neither good nor bad.
         if !isSettled(lifecycle) { try versions.activate(pending) }
         return try boot()

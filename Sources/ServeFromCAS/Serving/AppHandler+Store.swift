@@ -75,9 +75,11 @@ extension AppHandler {
 
     /// Whether pages are seen; see `AppServer.setForeground`.
     func setForeground(_ isForeground: Bool) {
-        starting.withLock { starting in
+        // The judge may wait for the store: not under what each page needs.
+        let watch = starting.withLock { starting -> StartWatch? in
             starting.isForeground = isForeground
-            starting.watch?.setForeground(isForeground, now: SystemClock.now)
+            return starting.watch
         }
+        watch?.setForeground(isForeground, now: SystemClock.now)
     }
 }

@@ -35,8 +35,8 @@ public final class AppServer: Sendable {
     ///
     /// Writes the port and the token to the store's `server.json` the first time, so that the web
     /// origin is the same at the next start.
-    /// - Throws: `.portInUse`, naming the port; `.badOption`; `.badCertificate`; `.badServerFile`; `.noVersion` for a
-    ///   shell that is not there; what reading the store throws. That no version is current is no error.
+    /// - Throws: `.portInUse`, naming the port; `.badOption`; `.badCertificate`; `.badServerFile`; `.notOwner`; `.noVersion`
+    ///   for a shell that is not there; what reading the store throws. That no version is current is no error.
     public convenience init(
         _ versions: VersionStore, options: AppServerOptions = AppServerOptions()
     ) throws(StoreError) {
@@ -47,6 +47,7 @@ public final class AppServer: Sendable {
         _ versions: VersionStore, _ options: AppServerOptions, connections: ConnectionOptions
     ) throws(StoreError) {
         try options.check()
+        try versions.store.refuseStranger()
         let memory = try ServerMemory(versions)
         let notice = TroubleNotice(options.notice)
         let late = LateHandler()

@@ -180,7 +180,7 @@ final class SiteShelf: Sendable {
                 return true
             }
             if isKnown { return nil }
-            let lifecycle = try versions.lifecycle()
+            let lifecycle = try lifecycle(of: versions)
             // Opened before it is shown: a version that cannot be shown does not become current.
             let entry = try lifecycle.current.map { (name) throws(StoreError) in
                 try self.open(VersionName(name))
@@ -211,6 +211,21 @@ final class SiteShelf: Sendable {
         }
     }
 
+    /// Where things stand; where that cannot be read and nothing is served yet, what the link `current` shows.
+    private func lifecycle(of versions: VersionStore) throws(StoreError) -> Lifecycle {
+        do throws(StoreError) {
+            return try versions.lifecycle()
+        } catch {
+            guard error.code == .badLifecycle || error.code == .tooLarge,
+                state.withLock({ $0.current == nil })
+            else { throw error }
+            let shown = try versions.lifecycleOfLink()
+            guard shown.current != nil else { throw error }
+            notice("the version is served that the link current shows: \(error.message)")
+            return shown
+        }
+    }
+
     /// A version, from the shelf or the store; may wait for other processes.
     /// - Throws: `.noVersion` if it is gone; `.incompleteVersion`; what reading throws.
     func open(_ version: VersionName) throws(StoreError) -> Entry {
@@ -221,8 +236,7 @@ final class SiteShelf: Sendable {
         let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
         try Self.requireWhole(name, versions)
         let shell = state.withLock { $0.shell?.manifest }
-        let site = Site(
-            try versions.registeredManifest(of: name), options: options, shell: shell)
+        let site = Site(try manifest(name, versions), options: options, shell: shell)
         let entry = Entry(site, hold)
         return state.withLock { state in
             if let other = state.entries[version] { return other }
@@ -232,12 +246,31 @@ final class SiteShelf: Sendable {
         }
     }
 
+    /// The manifest of a version; where that cannot be used, what its tree shows.
+    private func manifest(
+        _ name: String, _ versions: VersionStore
+    ) throws(StoreError) -> Manifest {
+        do throws(StoreError) {
+            return try versions.registeredManifest(of: name)
+        } catch {
+            guard [.badManifest, .noVersion, .tooLarge].contains(error.code),
+                let shown = try versions.manifestShown(by: name)
+            else { throw error }
+            notice("version \(name) is served as its tree shows it: \(error.message)")
+            return shown
+        }
+    }
+
     /// Makes a manifest that is lost again from the tree: the version is served as that shows it.
     private func recoverManifest(_ name: String, _ versions: VersionStore) {
         do throws(StoreError) {
-            guard try versions.isMaterialized(name), try !versions.hasManifest(name),
-                try versions.recoverManifest(of: name) != .none
+            // Where the version is registered, a damaged manifest is left for a repair.
+            let isKnown = try versions.store.versionRow(name) != nil
+            guard try versions.isMaterialized(name),
+                try versions.readableManifest(of: name) == nil
             else { return }
+            if isKnown, try versions.hasManifest(name) { return }
+            guard try versions.recoverManifest(of: name) != .none else { return }
             notice(
                 "the manifest of version \(name) was gone and was made again from its tree; castree fsck says "
                     + "whether that is all of it")

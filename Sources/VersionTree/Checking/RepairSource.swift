@@ -43,13 +43,16 @@ public struct LostManifest: Sendable, Hashable {
     public var version: String
     /// The address of the version's content; `nil` if nobody knows it.
     public var content: ObjectID?
+    /// What the version may name, where nobody knows its content: nothing else was ever its.
+    public var named: Set<ObjectID>
 
     /// What is found of versions whose manifest is lost.
     static let kinds: Set<Finding.Kind> = [.missingManifest, .damagedManifest, .recoveredManifest]
 
     /// Makes one.
-    public init(version: String, content: ObjectID? = nil) {
+    public init(version: String, content: ObjectID? = nil, named: Set<ObjectID> = []) {
         self.version = version
         self.content = content
+        self.named = named
     }
 }

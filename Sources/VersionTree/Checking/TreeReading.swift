@@ -49,7 +49,12 @@ struct TreeReading {
                 let hash = try checker.hash(opened.raw, fileSystem)
                 let isRight = names.contains(hash.address) || names.count != 1
                 shown.address = isRight ? hash.address : names[0]
-                if isRight { shown.byteCount = hash.byteCount }
+                if isRight {
+                    shown.byteCount = hash.byteCount
+                } else if let known = try store.sizes(of: [names[0]]).first {
+                    // What was written into it is not its size.
+                    shown.byteCount = known.byteCount
+                }
             }
             files.append(shown)
         }

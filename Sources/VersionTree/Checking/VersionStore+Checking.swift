@@ -128,13 +128,16 @@ extension VersionStore {
         let edited = found.filter { $0.kind == .editedManifest }.compactMap(\.version)
         for name in edited { kept[name] = nil }
         parsed = kept
-        // A version that is retired just now loses its manifest before its row.
+        // An index that was made again since knows nothing of a version whose manifest cannot be read.
+        for name in names where !unreadable.contains(name) {
+            if try store.versionRow(name) == nil { unreadable.insert(name) }
+        }
         var damaged: [Finding] = []
-        for name in unreadable.sorted() where try store.versionRow(name) != nil {
-            // Or it does so still; or it was added again since.
+        for name in unreadable.sorted() {
+            // A version that is retired just now loses its manifest before its row; or it was added again since.
             try store.waitForWriters()
-            guard try store.versionRow(name) != nil, let error = try problem(ofManifest: name)
-            else { continue }
+            guard let error = try problem(ofManifest: name) else { continue }
+            if error.code == .noVersion, try store.versionRow(name) == nil { continue }
             let finding = Finding(
                 .damagedManifest, version: name, path: "manifests/\(name).json", error.message)
             damaged.append(repairing ? try recovering(finding) : finding)

@@ -45,7 +45,7 @@ extension VersionStore {
             return Finding(.strayTree, path: path, "something stands there that is no tree")
         }
         let row = isName(name) ? try store.versionRow(name) : nil
-        if let row, !row.isComplete, try lifecycleIfReadable()?.current != name {
+        if let row, !row.isComplete, try shownVersion() != name {
             // An add shows the tree before it has committed that the version is complete.
             try store.waitForWriters()
             guard try store.versionRow(name)?.isComplete == false, try isMaterialized(name) else {
@@ -53,7 +53,7 @@ extension VersionStore {
             }
             return Finding(
                 .strayTree, version: name, path: path,
-                "version \(name) is incomplete and still has a tree, in which nothing is right that is not an object"
+                "version \(name) is incomplete and still has a tree; what is right in it is kept as objects"
             )
         }
         // A writer publishes its manifest before its tree.

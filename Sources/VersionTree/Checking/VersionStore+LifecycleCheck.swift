@@ -1,4 +1,4 @@
-import CASStore
+package import CASStore
 
 extension VersionStore {
     /// Checks the lifecycle: readable, about registered versions, with their trees, and followed by
@@ -49,7 +49,7 @@ extension VersionStore {
                         + "has turned; see what castree lifecycle shows, and put it right or let "
                         + "castree fsck --repair take it for right"))
         }
-        for name in lifecycle.needed.sorted() where try store.versionRow(name) == nil {
+        for name in lifecycle.needed.sorted() where try isUnknown(name) {
             findings.append(
                 Finding(
                     .unknownVersion, version: name, path: StoreLayout.lifecycle,
@@ -58,6 +58,13 @@ extension VersionStore {
         findings += try checkNeededTrees(lifecycle)
         if let finding = try checkCurrentLink(lifecycle) { findings.append(finding) }
         return findings
+    }
+
+    /// Whether nothing is left of a version: what has a manifest or a tree has a finding of its own, and is made again.
+    private func isUnknown(_ name: String) throws(StoreError) -> Bool {
+        guard try store.versionRow(name) == nil else { return false }
+        if try hasManifest(name) { return false }
+        return try !isMaterialized(name)
     }
 
     private func repaired(_ findings: [Finding]) throws(StoreError) -> [Finding] {
@@ -150,19 +157,29 @@ extension VersionStore {
         try store.withReserve { () throws(StoreError) in
             try self.withLifecycleLocked { () throws(StoreError) in
                 guard try self.isLifecycleDamaged() else { return }  // another repair was quicker
-                var lifecycle = Lifecycle()
-                let prefix = StoreLayout.versions + "/"
-                let target = try self.fileSystem.symbolicLink(
-                    self.directories.root.raw, StoreLayout.current)
-                if let target, target.hasPrefix(prefix) {
-                    let name = String(target.dropFirst(prefix.count))
-                    if try self.store.versionRow(name) != nil { lifecycle.current = name }
-                }
+                let lifecycle = try self.lifecycleOfLink()
                 try self.setLifecycleAside()
                 try self.write(lifecycle)
                 try self.pointCurrent(at: lifecycle.current)
             }
         }
+    }
+
+    /// A lifecycle that knows no more than what the link `current` shows.
+    package func lifecycleOfLink() throws(StoreError) -> Lifecycle {
+        var lifecycle = Lifecycle()
+        let prefix = StoreLayout.versions + "/"
+        let target = try fileSystem.symbolicLink(directories.root.raw, StoreLayout.current)
+        guard let target, target.hasPrefix(prefix) else { return lifecycle }
+        let name = String(target.dropFirst(prefix.count))
+        if isName(name), try !isUnknown(name) { lifecycle.current = name }
+        return lifecycle
+    }
+
+    /// The version that is shown: the lifecycle's, or where that cannot be read, the link's.
+    func shownVersion() throws(StoreError) -> String? {
+        if let lifecycle = try lifecycleIfReadable() { return lifecycle.current }
+        return try lifecycleOfLink().current
     }
 
     /// Where things stand; `nil` if the file is damaged, which is a finding of its own.
@@ -186,7 +203,8 @@ extension VersionStore {
     private func setLifecycleAside() throws(StoreError) {
         let (root, quarantine) = (directories.root.raw, directories.quarantine.raw)
         let aside = "lifecycle-\(try randomToken()).json"
-        if try fileSystem.status(root, StoreLayout.lifecycle)?.kind == .regular {
+        guard let status = try fileSystem.status(root, StoreLayout.lifecycle) else { return }
+        if status.kind == .regular {
             try fileSystem.link(root, StoreLayout.lifecycle, to: quarantine, aside)
         } else {
             try fileSystem.move(root, StoreLayout.lifecycle, to: quarantine, aside)
@@ -197,7 +215,7 @@ extension VersionStore {
         try changeLifecycle { (lifecycle) throws(StoreError) in
             var unknown: Set<String> = []
             // One of them may have been added since.
-            for name in names where try self.store.versionRow(name) == nil { unknown.insert(name) }
+            for name in names where try self.isUnknown(name) { unknown.insert(name) }
             lifecycle.knownGood.removeAll { unknown.contains($0) }
             if let pending = lifecycle.pending, unknown.contains(pending) {
                 lifecycle.pending = nil

@@ -13,8 +13,9 @@ extension VersionStore {
     ///   delete.
     package func recoverManifest(of name: String) throws(StoreError) -> Recovery {
         guard isName(name) else { return .none }
-        let files = try TreeReading(versions: self).files(of: name)
+        let standing = try manifestStatus(name)
         let row = try store.versionRow(name)
+        let files = try TreeReading(versions: self).files(of: name)
         guard !files.isEmpty || (row?.fileCount == 0 && row != nil), try isMaterialized(name) else {
             return .none
         }
@@ -26,13 +27,24 @@ extension VersionStore {
         registration.file = try file.write()
         do throws(StoreError) {
             try store.syncAll()
-            // Under the lock of the lifecycle: nobody retires or adds it meanwhile.
-            try withLifecycleLocked { () throws(StoreError) in
+            // Under the lock of the lifecycle: nobody retires it meanwhile.
+            let isRecorded = try withLifecycleLocked { () throws(StoreError) -> Bool in
                 guard try isMaterialized(name) else { throw Self.noVersion(name) }
-                try setDamagedManifestAside(name, unless: registration.manifest == row?.manifest)
-                try self.store.recordRecovered(registration) { () throws(StoreError) in
+                return try self.store.recordRecovered(registration, inPlaceOf: row?.manifest) {
+                    () throws(StoreError) in
+                    guard try self.manifestStatus(name) == standing else {
+                        throw StoreError(.lost, "somebody has added the version meanwhile")
+                    }
+                    try self.setDamagedManifestAside(
+                        name, unless: registration.manifest == row?.manifest)
                     try file.replace()
+                } takingBack: { () throws(StoreError) in
+                    try file.unpublish()
                 }
+            }
+            guard isRecorded else {
+                try file.discard()
+                return .none
             }
         } catch {
             // The error to report is the first; a leftover is hidden and swept with the lease.
@@ -41,6 +53,13 @@ extension VersionStore {
             return .none
         }
         return manifest.recovered == nil ? .whole : .partial
+    }
+
+    /// What the tree of a version shows, for who must show it although its manifest cannot be used; nothing is changed.
+    package func manifestShown(by name: String) throws(StoreError) -> Manifest? {
+        guard isName(name), try isMaterialized(name) else { return nil }
+        let files = try TreeReading(versions: self).files(of: name)
+        return files.isEmpty ? nil : try recoveredManifest(name, files, store.versionRow(name))
     }
 
     private func recoveredManifest(
@@ -55,8 +74,7 @@ extension VersionStore {
                 byteCount: $0.byteCount, isExecutable: $0.isExecutable)
         }
         let shown = Set(entries.map(\.address))
-        // Of a version that nobody knows, content that nobody knows may be a part that its tree does not show.
-        let known = if let named { named } else { try store.objectsOfNobody() }
+        let known = if let named { named } else { try unnamedContent(besides: name) }
         let rest = known.filter { !shown.contains($0.address) }
         let (ordinal, time) =
             if let row { (row.ordinal, row.createdAt) } else {
@@ -80,6 +98,29 @@ extension VersionStore {
             manifest.recovered = rest
         }
         return manifest
+    }
+
+    /// What no version names and no other tree shows: of a version that nobody knows it may be a part that its tree does
+    /// not show.
+    private func unnamedContent(besides name: String) throws(StoreError) -> [Reference] {
+        var shown: Set<ObjectID> = []
+        for other in try unregisteredTrees() where other != name {
+            let files = try TreeReading(versions: self, trustsLinks: true).files(of: other)
+            shown.formUnion(files.lazy.map(\.address))
+        }
+        return try store.objectsOfNobody().filter { !shown.contains($0.address) }
+    }
+
+    private func manifestStatus(_ name: String) throws(StoreError) -> FileStatus? {
+        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name))
+    }
+
+    /// Makes a version of a tree that nobody knows, before somebody takes its name for something else.
+    func recoverUnknownTree(_ name: String) throws(StoreError) {
+        guard try isMaterialized(name), try store.versionRow(name) == nil,
+            try manifestStatus(name) == nil
+        else { return }
+        _ = try recoverManifest(of: name)
     }
 
     private func treeTime(of name: String) throws(StoreError) -> Int64 {

@@ -62,10 +62,13 @@ extension VersionStore {
             guard let name = finding.version, isName(name),
                 !result.contains(where: { $0.version == name })
             else { continue }
-            let row = try store.versionRow(name)
+            // A tree that nobody knows says more of its version than whoever uses its name.
+            guard let row = try store.versionRow(name) else { continue }
+            let isPartial = row.recovery == .partial
+            let named = isPartial ? try store.references(of: name).map(\.address) : []
             result.append(
-                LostManifest(version: name, content: row?.recovery == .partial ? nil : row?.content)
-            )
+                LostManifest(
+                    version: name, content: isPartial ? nil : row.content, named: Set(named)))
         }
         return result
     }
@@ -84,7 +87,7 @@ extension VersionStore {
             copies: Dictionary(
                 copies.map { ($0.address, $0.path) }, uniquingKeysWith: { first, _ in first }),
             trees: trees, manifests: Set(manifests.map(\.version)),
-            current: try lifecycleIfReadable()?.current)
+            current: try shownVersion())
     }
 
     /// What is damaged or missing, and named by a version; what an earlier repair took away; and what

@@ -81,6 +81,7 @@ struct Import {
         _ manifest: Manifest, _ writing: ManifestFile, _ registration: Registration,
         _ lease: borrowing Lease
     ) throws(StoreError) -> [String]? {
+        try versions.recoverUnknownTree(version.description)
         let written = try writing.write()
         guard let tree = try buildTree(manifest, lease) else { return nil }
         let name = version.description
@@ -93,7 +94,7 @@ struct Import {
             guard isNew else { return }
             isNew = false
             // The error to report is the one that led here; what stays is whole and merely there.
-            try? versions.removeTree(of: name, shown: false)
+            try? versions.takeBackTree(of: name)
             try writing.unpublish()
         }
         // Links, tree and manifest are durable, and from then on only renamed; their names become
@@ -123,6 +124,7 @@ struct Import {
             // Not recorded, so not acknowledged: it must not come to life by itself. The error to
             // report is the first.
             try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree.name)
+            try? writing.discard()
             if !isNew, isShown, (try? isStanding(registration)) == false {
                 // The manifest was replaced meanwhile: the tree would show what it does not say. The
                 // error to report is the first.

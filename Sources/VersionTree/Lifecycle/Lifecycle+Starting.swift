@@ -215,6 +215,10 @@ extension Lifecycle {
         if let content = try versions.content(of: from) {
             // A start that an older castree has made was not counted.
             if let boot, boot.version == from, boot.content == nil { count(content, from) }
+            // What is counted is in a row.
+            if let index = trials.firstIndex(where: { $0.content == content }) {
+                trials[index].takenBack = 0
+            }
             if strikes(of: content) >= request.strikes {
                 ban(from, content: content, reason: reason, at: request.time)
                 left.ban = bad.first
@@ -349,8 +353,8 @@ extension Lifecycle {
     /// Notes what is current, where another version goes on trial.
     mutating func noteWayBack(for version: String) {
         guard let current, current != version, isOnTrial(version) else { return }
-        // Later trials do not change it: what they followed may itself be on trial.
-        if before == nil || trials.isEmpty { before = current }
+        // Later trials do not change it: what they follow is itself on trial.
+        if before == nil || !isOnTrial(current) { before = current }
     }
 }
 

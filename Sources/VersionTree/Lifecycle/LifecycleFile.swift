@@ -109,12 +109,16 @@ extension VersionStore {
 
 extension Lifecycle {
     /// Where things stand; `root` is the directory of the store.
-    /// - Throws: `.badLifecycle` if the file is damaged.
+    /// - Throws: `.badLifecycle` if the file is damaged, or gone while `current` shows something.
     static func read(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Lifecycle {
         guard let status = try fileSystem.status(root, StoreLayout.lifecycle) else {
-            return Lifecycle()
+            // The link is made after the file: somebody has deleted the file, and everything that it kept would go.
+            guard let target = try fileSystem.symbolicLink(root, StoreLayout.current) else {
+                return Lifecycle()
+            }
+            throw refuse("it is gone, though the link current leads to \(printable(target))")
         }
         guard status.kind == .regular else {
             throw refuse("something that is not a regular file stands in its place")

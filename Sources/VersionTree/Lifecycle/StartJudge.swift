@@ -56,14 +56,16 @@ package struct StartJudge: Sendable, Hashable {
     private var booted: String?
     /// Whether this process has had its first start: only that one retries what waits after a strike.
     private var hasStarted = false
-    /// Whether the next page is the reload that follows a rollback: it starts nothing.
-    private var isReloading = false
+    /// The version that was gone back to, while the next page of it is the reload that follows: it starts nothing.
+    private var reloading: String?
     /// The token of a start whose process had died before this one began.
     var abandoned: String?
     /// The lifecycle under which a page began and did not start what is pending.
     ///
     /// Another process has the claim, or it failed. Until it changes no page is told that it waits.
     var heldBack: Lifecycle?
+    /// The lifecycle in which a start did not switch to what is pending: it waits, whatever its name is.
+    private var refused: Lifecycle?
     /// How long what waits after a strike has still to wait.
     private var restLeft: Duration
     var lastLook: Duration?
@@ -90,27 +92,39 @@ package struct StartJudge: Sendable, Hashable {
     /// Whether a page may have something to do before it is answered.
     package func isDue(_ lifecycle: Lifecycle) -> Bool {
         guard !hasEnded, lifecycle.current != nil || lifecycle.pending != nil else { return false }
-        if isReloading { return true }
+        if isReload(lifecycle) { return true }
         // A start that is being watched is settled first.
         if let watched, watched.version == lifecycle.current, !watched.isOverdue { return false }
-        return booted == nil || waits(lifecycle) || isNew(lifecycle)
+        return booted == nil || waits(lifecycle) || isNew(lifecycle) || isUnwatched(lifecycle)
+    }
+
+    /// Whether the next page is the reload that follows a rollback: not if somebody has made another version current.
+    private func isReload(_ lifecycle: Lifecycle) -> Bool {
+        reloading != nil && reloading == lifecycle.current
+    }
+
+    /// Whether the app has started what is current, nobody has vouched for it, and no process watches it.
+    private func isUnwatched(_ lifecycle: Lifecycle) -> Bool {
+        guard let boot = lifecycle.unsettled else { return false }
+        return !boot.isWatched && boot.version == lifecycle.current && boot.token != watched?.token
     }
 
     /// Whether the next page starts what is pending, as far as can be said.
     package func startsPending(_ lifecycle: Lifecycle) -> Bool {
-        waits(lifecycle) && !isReloading && isDue(lifecycle) && heldBack != lifecycle
+        waits(lifecycle) && !isReload(lifecycle) && isDue(lifecycle) && heldBack != lifecycle
     }
 
     /// What a page that begins now would show: pending, if it is started, or what is current.
     package func candidate(_ lifecycle: Lifecycle) -> String? {
-        waits(lifecycle) && !isReloading ? lifecycle.pending : lifecycle.current
+        waits(lifecycle) && !isReload(lifecycle) ? lifecycle.pending : lifecycle.current
     }
 
     /// Whether a version may be started that waits after a strike.
     private var mayRetry: Bool { !hasStarted || restLeft <= .zero }
 
     private func waits(_ lifecycle: Lifecycle) -> Bool {
-        lifecycle.pending.map { mayStart($0, lifecycle) } ?? false
+        if lifecycle == refused, restLeft > .zero { return false }
+        return lifecycle.pending.map { mayStart($0, lifecycle) } ?? false
     }
 
     /// Whether a version that is pending may be started: not while it waits after a failed start.
@@ -157,8 +171,9 @@ package struct StartJudge: Sendable, Hashable {
         pass(now)
         // Stands if it comes to no start, or what follows throws.
         heldBack = lifecycle
-        if isReloading {
-            isReloading = false
+        let isReload = isReload(lifecycle)
+        reloading = nil
+        if isReload {
             hasStarted = true
             heldBack = nil
             return nil
@@ -190,9 +205,9 @@ package struct StartJudge: Sendable, Hashable {
         if mayRetry || begun.left != nil { restLeft = rules.rest }
         booted = begun.version
         watched = nil
-        guard begun.kind != .joined, try ledger.lifecycle().unsettled?.token == begun.token else {
-            return begun
-        }
+        let lifecycle = try ledger.lifecycle()
+        refused = lifecycle.pending == nil ? nil : lifecycle
+        guard begun.kind != .joined, lifecycle.unsettled?.token == begun.token else { return begun }
         watched = Watched(version: begun.version, token: begun.token, left: rules.allowed)
         return begun
     }
@@ -297,7 +312,7 @@ package struct StartJudge: Sendable, Hashable {
             guard let left else { return nil }
             booted = left.current
             hasStarted = true
-            isReloading = true
+            reloading = left.current
             restLeft = rules.rest
             return left
         } catch {

@@ -68,7 +68,8 @@ extension Lifecycle {
         if let pending, change.dropsPending || change.unfit.contains(pending) {
             self.pending = nil
         }
-        if let before, change.unfit.contains(before) { self.before = nil }
         if change.becomesCurrent { activate(version) }
+        // Also if it has just become the way back.
+        if let before, change.unfit.contains(before) { self.before = nil }
     }
 }

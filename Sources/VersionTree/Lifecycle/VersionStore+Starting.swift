@@ -34,7 +34,7 @@ extension VersionStore {
     /// - Throws: `.noVersion` when there is nothing to start.
     public func boot(strikes: Int = Lifecycle.usualStrikes) throws(StoreError) -> BootReport {
         let claim = try StartClaim.take(self)
-        let request = try startRequest(strikes)
+        let request = try startRequest(max(strikes, 1))
         let begun = try begin(request) { $0.isClaimed = claim == nil }
         withExtendedLifetime(claim) {}
         return BootReport(begun)
@@ -44,7 +44,8 @@ extension VersionStore {
     private func startRequest(_ strikes: Int) throws(StoreError) -> StartRequest {
         StartRequest(
             token: try randomToken(), time: secondsNow(), system: try fileSystem.systemBoot(),
-            strikes: strikes, isWatching: false, isClaimed: false, mayRetry: true, heir: .judges)
+            strikes: strikes, isWatching: false, isClaimed: false, mayRetry: true,
+            heir: .judges)
     }
 
     private func begin(
@@ -105,7 +106,7 @@ extension VersionStore {
         unconfirmed version: String, token: String, reason: String,
         strikes: Int = Lifecycle.usualStrikes
     ) throws(StoreError) -> LeftVersion? {
-        let request = try startRequest(strikes)
+        let request = try startRequest(max(strikes, 1))
         let left = try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> LeftVersion? in
             try lifecycle.leave(unconfirmed: version, token: token, reason, request, self)
@@ -122,7 +123,7 @@ extension VersionStore {
     public func takeBack(
         start version: String, token: String, strikes: Int = Lifecycle.usualStrikes
     ) throws(StoreError) -> LeftVersion? {
-        let request = try startRequest(strikes)
+        let request = try startRequest(max(strikes, 1))
         let left = try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> LeftVersion? in
             try lifecycle.takeBack(start: version, token: token, request, self)

@@ -48,27 +48,20 @@ extension Manifest {
     /// The distinct objects it names: those of its entries, the publisher's manifest, and what it named before it was
     /// made again.
     package var references: References {
-        var order = distinctPositions()
-        var records = records
-        // As if each had one more entry; the same bytes may well be a file of the version.
+        // As if each had one more entry, behind the others; the same bytes may well be a file of the version.
         let more =
             (received.map { [Reference(address: $0.address, byteCount: $0.byteCount)] } ?? [])
             + (recovered ?? [])
-        for reference in more {
-            let last = UInt32(records.count)
-            records.append(
+        let records =
+            records
+            + more.map {
                 Record(
-                    pathStart: 0, pathLength: 0, isExecutable: false,
-                    byteCount: reference.byteCount, address: reference.address))
-            let place = order.firstIndex {
-                !(records[Int($0)].address < reference.address)
+                    pathStart: 0, pathLength: 0, isExecutable: false, byteCount: $0.byteCount,
+                    address: $0.address)
             }
-            if place.map({ records[Int(order[$0])].address }) != reference.address {
-                order.insert(last, at: place ?? order.count)
-            }
-        }
-        return References(count: order.count, position: { [order] in Int(order[$0]) }) {
-            [order, records] index in
+        let order = Self.distinct((0..<UInt32(records.count)).map { $0 }, records)
+        return References(count: order.count, position: { Int(order[$0]) }) {
+            index in
             let record = records[Int(order[index])]
             return Reference(address: record.address, byteCount: record.byteCount)
         }

@@ -182,6 +182,13 @@ extension VersionStore {
         try remove(tree)
     }
 
+    /// Removes a tree that its writer has just built and shown, of objects alone; does not use the index.
+    func takeBackTree(of name: String) throws(StoreError) {
+        guard let tree = try hideTree(of: name, token: randomToken()) else { return }
+        try fileSystem.removeTree(directories.versions.raw, tree.name)
+        fileSystem.unlock(tree.directory.raw)
+    }
+
     /// Makes a version's tree invisible in one step; the caller deletes it.
     ///
     /// The directory stays locked meanwhile, so that a check does not take it for a leftover.
@@ -216,7 +223,7 @@ extension VersionStore {
     /// Builds a tree anew and exchanges it with the one that stands there, in one step.
     ///
     /// - Parameter manifest: what it is to show; of an incomplete version, what is there of it.
-    func rebuildTree(of manifest: Manifest) throws(StoreError) {
+    package func rebuildTree(of manifest: Manifest) throws(StoreError) {
         let name = manifest.version.description
         let lease = try store.makeLease()
         let tree = try withTwins(of: manifest, lease) { () throws(StoreError) in

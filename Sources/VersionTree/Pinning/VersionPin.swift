@@ -40,10 +40,7 @@ extension VersionStore {
         let version = try VersionName(name).description
         // Under the lock of the lifecycle: whoever retires sees the pin, or we see the version gone.
         return try withLifecycleLocked { () throws(StoreError) -> VersionPin in
-            guard
-                try fileSystem.status(
-                    directories.manifests.raw, StoreLayout.manifest(version)) != nil
-            else { throw Self.noVersion(name) }
+            guard try hasManifest(version) else { throw Self.noVersion(name) }
             let leases = directories.leases.raw
             while true {
                 let token = String(try randomToken().prefix(Self.tokenLength))

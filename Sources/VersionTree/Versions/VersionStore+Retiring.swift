@@ -97,7 +97,9 @@ extension VersionStore {
                     try self.setAside(version, as: late)
                 }
             }
-            try self.fileSystem.removeTree(parent, late)
+            if try self.fileSystem.status(parent, late) != nil {
+                try self.store.removeTreeKeepingContent(in: StoreLayout.versions, late)
+            }
         }
     }
 

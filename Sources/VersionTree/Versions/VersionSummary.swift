@@ -136,6 +136,7 @@ extension VersionStore {
     ///   another size than an object of the store has; `.outOfSpace`.
     @discardableResult
     public func register(_ manifest: Manifest) throws(StoreError) -> Bool {
+        try recoverUnknownTree(manifest.version.description)
         let lease = try store.makeLease()
         var manifest = manifest
         if manifest.ordinal == 0 { manifest.ordinal = try store.nextOrdinal() }
@@ -153,17 +154,23 @@ extension VersionStore {
     ) throws(StoreError) -> Bool {
         let written = try file.write()
         var isNew = false
-        let outcome = try store.settle(
-            registration, allowsMissing: true, stored: { _ in nil }, cached: EmptyCollection()
-        ) { () throws(StoreError) in
-            let published = try file.publish(registration, written)
-            isNew = published.isNew
-            return published.registration
-        } takingBack: { () throws(StoreError) in
-            // Not recorded, so not acknowledged.
-            if isNew { try file.unpublish() }
+        do throws(StoreError) {
+            let outcome = try store.settle(
+                registration, allowsMissing: true, stored: { _ in nil }, cached: EmptyCollection()
+            ) { () throws(StoreError) in
+                let published = try file.publish(registration, written)
+                isNew = published.isNew
+                return published.registration
+            } takingBack: { () throws(StoreError) in
+                // Not recorded, so not acknowledged.
+                if isNew { try file.unpublish() }
+            }
+            if case .settled = outcome { return true }
+            return false
+        } catch {
+            // The error to report is the first; a leftover is hidden and swept with the lease.
+            try? file.discard()
+            throw error
         }
-        if case .settled = outcome { return true }
-        return false
     }
 }

@@ -123,4 +123,16 @@ import VersionTree
         }
         #expect(terms(now) == terms(before))
     }
+
+    @Test("lets no release in that has what the version never had")
+    func foreign() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let pull = try fixture.pull()
+        let some = try Set(PublishingPlace.second.values.map { try address(of: $0) })
+        let known = LostManifest(version: "2", named: some.subtracting([try #require(some.first)]))
+        #expect(try pull.fetch([known], from: fixture.origin.url) == [])
+        let all = LostManifest(version: "2", named: some)
+        #expect(try pull.fetch([all], from: fixture.origin.url) == ["2"])
+    }
 }
