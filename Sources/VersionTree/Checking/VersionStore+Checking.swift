@@ -129,9 +129,7 @@ extension VersionStore {
         for name in edited { kept[name] = nil }
         parsed = kept
         // An index that was made again since knows nothing of a version whose manifest cannot be read.
-        for name in names where !unreadable.contains(name) {
-            if try store.versionRow(name) == nil { unreadable.insert(name) }
-        }
+        unreadable.formUnion(known.subtracting(try store.versionRows().map(\.row.name)))
         var damaged: [Finding] = []
         for name in unreadable.sorted() {
             // A version that is retired just now loses its manifest before its row; or it was added again since.
