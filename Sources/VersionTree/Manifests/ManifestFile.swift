@@ -71,11 +71,7 @@ struct ManifestFile {
             || there.manifest.lacksFields
                 && there.manifest.received?.address == manifest.received?.address
         if isSuperior, manifest.includes(there.manifest) { return .damaged }
-        let content = try manifest.contentAddress()
-        guard registration.content == content else {
-            // Somebody has edited it, and this is what was registered.
-            let row = try versions.store.versionRow(manifest.version.description)
-            if let row, row.content == content, row.manifest != there.address { return .damaged }
+        guard try registration.content == manifest.contentAddress() else {
             throw StoreError.versionExists(manifest.version.description)
         }
         registration.file = there.file

@@ -6,7 +6,11 @@ extension VersionStore {
     /// The manifest of a registered version, read from its file: needs neither index nor write.
     /// - Throws: `.noVersion`; `.badManifest` if the file is damaged.
     public func manifest(of name: String) throws(StoreError) -> Manifest {
-        try parse(openManifest(name), name)
+        do throws(StoreError) {
+            return try parse(openManifest(name), name)
+        } catch {
+            throw error.code == .noVersion ? noManifest(name) : error
+        }
     }
 
     /// The manifest of a version; `nil` if it is lost: the version was retired, or the file is missing or damaged.
@@ -81,7 +85,7 @@ extension VersionStore {
                 directories.manifests.raw, StoreLayout.manifest(version.description),
                 limit: Manifest.byteCountMax)
         } catch {
-            if error.code == .notFound { throw noManifest(name) }
+            if error.code == .notFound { throw Self.noVersion(name) }
             guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }
             throw StoreError(.badManifest, "version \(name): its manifest is not a regular file")
         }

@@ -11,6 +11,8 @@ extension TamperingTests {
     struct Advice: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var kind: Finding.Kind
+        /// What it is refused with where the handbook says that something else is to be done.
+        var refusal: StoreError.Code?
         /// Version, store, and the registered manifest's bytes.
         var follow: @Sendable (String, Victim, [UInt8]) throws -> Void
     }
@@ -22,9 +24,11 @@ extension TamperingTests {
                 Damage.remove(path)
                 try Damage.overwriteOrCreate(path, with: copy)
             },
-            Advice(testDescription: "adds the same content again", kind: kind) {
-                name, victim, _ in try victim.place.add(name, to: victim.place.open())
-            },
+            // What is registered is not known to be the same content while the manifest says something else.
+            Advice(
+                testDescription: "adds the same content again", kind: kind,
+                refusal: kind == .editedManifest ? .versionExists : nil
+            ) { name, victim, _ in try victim.place.add(name, to: victim.place.open()) },
             Advice(testDescription: "retires the version and adds it again", kind: kind) {
                 name, victim, _ in
                 let versions = try victim.place.open()
@@ -66,9 +70,11 @@ extension TamperingTests {
             // A directory is deleted by nobody but a person.
             let isDirectory = tampering.testDescription.contains("directory")
             let changes = ["adds the same content again", "retires the version and adds it again"]
-            if isDirectory, changes.contains(advice.testDescription) {
+            let refusal =
+                isDirectory && changes.contains(advice.testDescription) ? .io : advice.refusal
+            if let refusal {
                 #expect { try advice.follow(name, victim, copy) } throws: {
-                    ($0 as? StoreError)?.code == .io
+                    ($0 as? StoreError)?.code == refusal
                 }
                 try Self.deleteAndAdd(name, victim)
                 try victim.place.open().activate("1")
