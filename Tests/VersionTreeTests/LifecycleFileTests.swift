@@ -74,11 +74,13 @@ import VersionTree
         #expect(try readBytes(temporary.path + "/lifecycle.json") == Array(text.utf8))
     }
 
-    @Test func `begins anew when the file is gone`() throws {
+    @Test func `takes a file that is gone for a damaged one while current shows something`() throws {
         let temporary = try make()
         unlink(temporary.path + "/lifecycle.json")
-        #expect(try temporary.versions.lifecycle() == Lifecycle())
-        #expect(try kinds(temporary) == [.wrongCurrentLink])
+        expectRefusal(.badLifecycle) { try temporary.versions.activate("2") }
+        #expect(try kinds(temporary) == [.damagedLifecycle])
+        _ = try temporary.reopened().check(repairing: true)
+        #expect(try temporary.versions.lifecycle().current == "1")
         try temporary.versions.activate("2")
         try temporary.expectClean()
     }
