@@ -74,7 +74,8 @@ import VersionTree
         #expect(try readBytes(temporary.path + "/lifecycle.json") == Array(text.utf8))
     }
 
-    @Test func `takes a file that is gone for a damaged one while current shows something`() throws {
+    @Test func `takes a file that is gone for a damaged one while current shows something`() throws
+    {
         let temporary = try make()
         unlink(temporary.path + "/lifecycle.json")
         expectRefusal(.badLifecycle) { try temporary.versions.activate("2") }
