@@ -17,7 +17,7 @@ enum CheckingProgram {
                 castree-fsck gc --dry-run /srv/app-store
             """,
         options: [.wait, .json, .quiet, .bytes],
-        commands: (Command.checks(fetching: FetchingProgram.objectSource) + [
+        commands: (Command.checks(fetching: FetchingProgram.repairSource) + [
             .collect(from: .operand), .usage(from: .operand),
         ])
         .map(\.reportingStoreErrors),

@@ -147,6 +147,28 @@ import VersionTree
         try temporary.expectClean()
     }
 
+    // A copy of a store taken while commands run has its lifecycle, but neither the tree nor the manifest, of what was
+    // made current meanwhile.
+    @Test func `goes back to what was shown before where the current version never came along`()
+        throws
+    {
+        let temporary = try make()
+        try temporary.versions.activate("2")
+        #expect(try temporary.versions.lifecycle().before == "1")
+        try temporary.versions.fileSystem.removeTree(
+            temporary.versions.directories.versions.raw, "2")
+        unlink(temporary.path + "/manifests/2.json")
+        for name in ["index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "current"] {
+            unlink(temporary.path + "/" + name)
+        }
+        #expect(
+            try temporary.reopened().check().findings.contains { $0.kind == .unknownVersion })
+        _ = try temporary.reopened().check(repairing: true)
+        #expect(try temporary.reopened().lifecycle().current == "1")
+        #expect(try temporary.shown() == ["f": "1"])
+        try temporary.expectClean()
+    }
+
     @Test func `changes nothing on disk when nothing changes`() throws {
         let temporary = try make()
         let before = try status(temporary.path + "/lifecycle.json")

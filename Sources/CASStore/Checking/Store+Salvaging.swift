@@ -63,21 +63,16 @@ extension Store {
         }
         var made: Set<ObjectID> = []
         for name in names {
-            let path = "\(StoreLayout.staging)/\(name)"
-            if let file = try openCopy(ObjectCopy(address: .zero, path: path)) {
-                let found = try checker.hash(file.raw, fileSystem)
-                if try isLost(found.address, index, connection, &checker) {
-                    try fileSystem.setMode(file.raw, 0o444)
-                    try install(found.address, from: name, &checker)
-                    try index.setPresent(
-                        StoredObject(
-                            address: found.address, byteCount: found.byteCount,
-                            fingerprint: found.fingerprint), connection)
-                    made.insert(found.address)
-                    continue
-                }
+            if let object = try readCopy("\(StoreLayout.staging)/\(name)", &checker),
+                try isLost(object.address, index, connection, &checker)
+            {
+                try fileSystem.setMode(directories.staging.raw, name, 0o444)
+                try install(object.address, from: name, &checker)
+                try index.setPresent(object, connection)
+                made.insert(object.address)
+            } else {
+                try fileSystem.removeIfPresent(directories.staging.raw, name)
             }
-            try fileSystem.removeIfPresent(directories.staging.raw, name)
         }
         return made
     }
@@ -101,7 +96,7 @@ extension Store {
     ) throws(StoreError) -> (object: StoredObject, name: String)? {
         let staging = directories.staging.raw
         let name = "\(Self.copyPrefix)\(try randomToken())"
-        guard let file = try openCopy(copy) else { return nil }
+        guard let file = try openCopy(copy.path) else { return nil }
         let status = try fileSystem.status(file.raw)
         let found = try checker.hash(file.raw, fileSystem)
         guard found.address == copy.address else { return nil }
@@ -125,9 +120,24 @@ extension Store {
         return (object, name)
     }
 
-    private func openCopy(_ copy: ObjectCopy) throws(StoreError) -> Descriptor? {
+    /// What a file hashes to, or `nil` where it cannot be read: that is no copy of anything.
+    private func readCopy(
+        _ path: String, _ checker: inout ObjectChecker
+    ) throws(StoreError) -> StoredObject? {
         do throws(StoreError) {
-            let file = try fileSystem.openBeneath(directories.root.raw, copy.path, .reading)
+            guard let file = try openCopy(path) else { return nil }
+            let found = try checker.hash(file.raw, fileSystem)
+            return StoredObject(
+                address: found.address, byteCount: found.byteCount, fingerprint: found.fingerprint)
+        } catch {
+            guard error.code == .io else { throw error }
+            return nil
+        }
+    }
+
+    private func openCopy(_ path: String) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            let file = try fileSystem.openBeneath(directories.root.raw, path, .reading)
             guard try fileSystem.status(file.raw).kind == .regular else { return nil }
             return file
         } catch {
@@ -175,18 +185,8 @@ extension Store {
     ///
     /// - Parameter path: where the file stands, inside the store.
     package func keepIfLast(_ path: String) throws(StoreError) {
-        guard
-            let file = try openCopy(ObjectCopy(address: .zero, path: path))
-        else { return }
         var checker = try ObjectChecker()
-        let address: ObjectID
-        do throws(StoreError) {
-            address = try checker.hash(file.raw, fileSystem).address
-        } catch {
-            // What cannot be read is no copy of anything.
-            guard error.code == .io else { throw error }
-            return
-        }
+        guard let address = try readCopy(path, &checker)?.address else { return }
         let isNamed = try index { (index) throws(StoreError) in
             try index.read { (connection) throws(StoreError) in
                 (try index.object(address, connection)?.references ?? 0) > 0

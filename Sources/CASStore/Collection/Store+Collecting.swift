@@ -22,11 +22,17 @@ extension Store {
                 progress(collected)
             }
             for name in try self.quarantinedNames() {
-                let bytes = try self.fileSystem.status(self.directories.quarantine.raw, name)
-                try self.keepIfLast("\(StoreLayout.quarantine)/\(name)")
-                try self.removeTreeKeepingContent(in: StoreLayout.quarantine, name)
+                let quarantine = self.directories.quarantine.raw
+                let status = try self.fileSystem.status(quarantine, name)
+                if status?.kind == .directory {
+                    try self.removeTreeKeepingContent(in: StoreLayout.quarantine, name)
+                } else {
+                    // Whatever its links are: what holds them may be no place that a repair looks at.
+                    try self.keepIfLast("\(StoreLayout.quarantine)/\(name)")
+                    try self.fileSystem.removeIfPresent(quarantine, name)
+                }
                 collected.objectCount += 1
-                collected.byteCount += bytes?.byteCount ?? 0
+                collected.byteCount += status?.byteCount ?? 0
             }
             for file in try self.unwantedPartials(removing: true) {
                 collected.objectCount += 1

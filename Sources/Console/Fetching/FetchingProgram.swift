@@ -30,7 +30,7 @@ public enum FetchingProgram {
     }
 
     /// Where `--from` of castree-fsck leads: the same repair by this program.
-    package static let objectSource: ObjectSource = { invocation, _ in
+    package static let repairSource: RepairSourceFinder = { invocation, _ in
         let store = invocation.argument("STORE")
         try become(["--store=\(store)", "fsck", "--repair"] + invocation.givenWords)
     }

@@ -4,7 +4,7 @@ package import VersionTree
 /// Finds the way to an origin before the store is opened: what then fetches from it.
 ///
 /// It may replace the program by one that speaks to networks.
-package typealias ObjectSource =
+package typealias RepairSourceFinder =
     @Sendable (_ invocation: Invocation, _ origin: String) throws ->
     (_ versions: VersionStore) throws -> RepairSource
 
@@ -16,7 +16,7 @@ extension Command {
     ///   - fetching: where `--from` leads.
     package static func fsck(
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
-        fetching: @escaping ObjectSource
+        fetching: @escaping RepairSourceFinder
     ) -> Command {
         check(
             "fsck", summary: "checks everything, and repairs what can be repaired",
@@ -33,7 +33,7 @@ extension Command {
     }
 
     /// `check` and `repair` of castree-fsck.
-    package static func checks(fetching: @escaping ObjectSource) -> [Command] {
+    package static func checks(fetching: @escaping RepairSourceFinder) -> [Command] {
         [
             check(
                 "check", summary: "checks everything and changes nothing",
@@ -53,7 +53,7 @@ extension Command {
         _ name: String, summary: String, examples: [String], source: StoreSource,
         more: [Option] = [],
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
-        fetching: ObjectSource? = nil,
+        fetching: RepairSourceFinder? = nil,
         repairs: @escaping @Sendable (Invocation) -> Bool
     ) -> Command {
         Command(

@@ -30,13 +30,11 @@ extension Pull {
         }
         var found: Set<String> = []
         for one in lost {
-            for pointer in pointers where !found.contains(one.version) {
-                for offered in pointer.releases
-                where one.isOffered(by: offered) && !found.contains(one.version) {
-                    if try fetch(one, offered, of: pointer, at: location) {
-                        found.insert(one.version)
-                    }
-                }
+            for (pointer, offered) in pointers.flatMap({ p in p.releases.map { (p, $0) } })
+            where one.isOffered(by: offered) {
+                guard try fetch(one, offered, of: pointer, at: location) else { continue }
+                found.insert(one.version)
+                break
             }
         }
         return found

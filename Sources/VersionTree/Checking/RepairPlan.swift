@@ -35,7 +35,8 @@ public struct RepairPlan: Sendable {
         func add(_ step: RepairStep) {
             if seen.insert(step).inserted { steps.append(step) }
         }
-        for finding in findings {
+        // What opening the store has mended already is no step.
+        for finding in findings where !finding.isRepaired {
             let isAsked =
                 finding.kind == .incompleteVersion
                 && means.waiting.contains { $0 == finding.version }
@@ -158,7 +159,7 @@ public struct RepairStep: Sendable, Hashable {
         _ finding: Finding, isFetched: Bool, copy: String?, hasTree: Bool, isAsked: Bool,
         keepsIndex: Bool
     ) {
-        deed = finding.isRepaired ? .nothing : Self.deed(finding, isFetched: isFetched)
+        deed = Self.deed(finding, isFetched: isFetched)
         if deed == .rebuildIndex, keepsIndex { deed = .nothing }
         if [.quarantineObject, .recordLoss].contains(deed), copy != nil { deed = .restoreObject }
         if deed == .recoverManifest, !hasTree { deed = .nothing }
@@ -236,7 +237,8 @@ public struct RepairStep: Sendable, Hashable {
         case .removeLeftover: "clean up what was left at \(place)"
         case .resetLifecycle: "put \(place) into quarantine and begin with what current shows"
         case .acceptLifecycle: "take what \(place) says for right"
-        case .forgetVersion: "take version \(place) out of the lifecycle"
+        case .forgetVersion:
+            "take version \(place) out of the lifecycle; if it is current, what was good before it is shown"
         case .setCurrentLink: "let the link \(place) follow the lifecycle"
         case .nothing: "leave \(object == nil ? place : "object \(name)") alone: a person is needed"
         }

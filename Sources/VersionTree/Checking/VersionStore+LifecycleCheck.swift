@@ -216,6 +216,11 @@ extension VersionStore {
             var unknown: Set<String> = []
             // One of them may have been added since.
             for name in names where try self.isUnknown(name) { unknown.insert(name) }
+            if let current = lifecycle.current, unknown.contains(current) {
+                // A copy taken while commands ran has the lifecycle of a version that it has not.
+                lifecycle.current = try lifecycle.findWayBack(self)
+                lifecycle.boot = nil
+            }
             lifecycle.knownGood.removeAll { unknown.contains($0) }
             if let pending = lifecycle.pending, unknown.contains(pending) {
                 lifecycle.pending = nil
@@ -224,10 +229,6 @@ extension VersionStore {
             lifecycle.protected.subtract(unknown)
             if let embedded = lifecycle.embedded, unknown.contains(embedded) {
                 lifecycle.embedded = nil
-            }
-            if let current = lifecycle.current, unknown.contains(current) {
-                lifecycle.current = lifecycle.knownGood.first ?? lifecycle.embedded
-                lifecycle.boot = nil
             }
         }
     }

@@ -121,8 +121,8 @@ struct Import {
             case .lost: return nil
             }
         } catch {
-            // Not recorded, so not acknowledged: it must not come to life by itself. The error to
-            // report is the first.
+            // Not recorded, so not acknowledged: it must not come to life by itself. The error to report is the first
+            // one, so `try?` for both.
             try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree.name)
             try? writing.discard()
             if !isNew, isShown, (try? isStanding(registration)) == false {

@@ -48,7 +48,7 @@ def copies(lab):
 
 
 class Busy:
-    """Commands that go on until it ends: a version comes and goes."""
+    """Commands that go on until it ends: a version comes, is current for a while, and goes."""
 
     def __init__(self, lab, store):
         self.lab, self.store, self.wrong = lab, store, []
@@ -63,13 +63,15 @@ class Busy:
         self.ended.set()
         self.thread.join()
         said = verbs.Said(self.lab.tools, self.store)
+        said("activate", "1")
         if any(version["version"] == "3" for version in _listed(self.lab.tools, self.store)):
             said("retire", "3")
         self.wrong += said.wrong
 
     def _run(self):
         said = verbs.Said(self.lab.tools, self.store)
-        for words in itertools.cycle((["add", self.lab.sources[3], "--version", "3"], ["retire", "3"], ["gc"])):
+        for words in itertools.cycle((["add", self.lab.sources[3], "--version", "3"], ["activate", "3"],
+                                      ["activate", "1"], ["retire", "3"], ["gc"])):
             said(*words)
             if self.ended.is_set() or said.wrong:
                 break
@@ -115,6 +117,7 @@ def _mended(lab, copy, numbers):
     # 0 and 1: all is mended; 4: something waits for its content.
     repaired = said("fsck", "--repair", statuses=(0, 1, 4))
     lost = needed - _contents(copy)
+    said.expect(os.path.isdir(os.path.join(copy, "current")), "nothing is current after a repair")
     said.expect(not lost, f"the repair lost {len(lost)} contents of versions: {refusal(repaired.errors).strip()}")
     said.wrong += filter(None, (
         verbs.tree_complaint(os.path.join(copy, "versions", str(number)), release(number, lab.seed))

@@ -1,0 +1,55 @@
+import CASStore
+import VersionTree
+
+// What is shown of a store where a file that describes it is damaged or gone.
+
+extension SiteShelf {
+    /// Where things stand; where that cannot be read and nothing is served yet, what the link `current` shows.
+    func lifecycle(of versions: VersionStore) throws(StoreError) -> Lifecycle {
+        do throws(StoreError) {
+            return try versions.lifecycle()
+        } catch {
+            guard error.code == .badLifecycle || error.code == .tooLarge,
+                current == nil
+            else { throw error }
+            let shown = try versions.lifecycleOfLink()
+            guard shown.current != nil else { throw error }
+            notice("the version is served that the link current shows: \(error.message)")
+            return shown
+        }
+    }
+
+    /// The manifest of a version; where that cannot be used, what its tree shows.
+    func manifest(
+        _ name: String, _ versions: VersionStore
+    ) throws(StoreError) -> Manifest {
+        do throws(StoreError) {
+            return try versions.registeredManifest(of: name)
+        } catch {
+            guard [.badManifest, .noVersion, .tooLarge].contains(error.code),
+                let shown = try versions.manifestShown(by: name)
+            else { throw error }
+            notice("version \(name) is served as its tree shows it: \(error.message)")
+            return shown
+        }
+    }
+
+    /// Makes a manifest that is lost again from the tree: the version is served as that shows it.
+    func recoverManifest(_ name: String, _ versions: VersionStore) {
+        do throws(StoreError) {
+            // Where the version is registered, a damaged manifest is left for a repair.
+            let isKnown = try versions.store.versionRow(name) != nil
+            guard try versions.isMaterialized(name),
+                try versions.readableManifest(of: name) == nil
+            else { return }
+            if isKnown, try versions.hasManifest(name) { return }
+            guard try versions.recoverManifest(of: name) != .none else { return }
+            notice(
+                "the manifest of version \(name) was gone and was made again from its tree; castree fsck says "
+                    + "whether that is all of it")
+        } catch {
+            // Opening it says what is missing; this, why it stays so.
+            notice("unable to make the manifest of version \(name) again: \(error.message)")
+        }
+    }
+}
