@@ -81,6 +81,19 @@ package enum StoreLayout {
         return "\(name.prefix(2))/\(name.dropFirst(2))\(executable ? twinSuffix : "")"
     }
 
+    /// The shard whose place a path inside the store is; `nil` if it is another.
+    package static func shard(atPath path: String) -> String? {
+        let prefix = objects + "/"
+        guard path.hasPrefix(prefix) else { return nil }
+        let name = String(path.dropFirst(prefix.count))
+        return isShardName(name) ? name : nil
+    }
+
+    /// Whether a name is that of a shard: two lower-case hexadecimal digits.
+    package static func isShardName(_ name: String) -> Bool {
+        name.utf8.count == 2 && name.utf8.allSatisfy { Hex.value(of: $0) != nil }
+    }
+
     /// The end of the name of an object's executable twin.
     package static let twinSuffix = ".x"
 

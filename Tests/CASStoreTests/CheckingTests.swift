@@ -303,14 +303,8 @@ import VersionTree
             try writer.append(bytes("first content").span.bytes)
             _ = try writer.commit()
         }
-        if case .directory = stranger {
-            // A directory is not overwritten by a file: that is a repair's business.
-            #expect(found != nil)
-            _ = try temporary.versions.check(repairing: true)
-            #expect(try temporary.put("first content") == address)
-        } else {
-            #expect(found == nil)
-        }
+        // A directory goes to quarantine; no file can be renamed over it.
+        #expect(found == nil)
         #expect(try temporary.store.read(address, limit: 99) == bytes("first content"))
         #expect(try Damage.mode(Self.path(temporary)) == 0o444)
         #expect(temporary.staged == [])

@@ -1,4 +1,5 @@
 import CASStore
+import Foundation
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -30,6 +31,28 @@ import VersionTree
         #expect(try temporary.store.objects.status(first)?.inode == inode)
         #expect(try temporary.store.usage().objects == 1)
         #expect(try temporary.versions.check().findings == [])
+    }
+
+    @Test(arguments: ["directory", "link", "fifo", "file as shard"])
+    func `what is put again takes the place of whatever else stands there`(_ kind: String) throws {
+        let temporary = try TemporaryStore()
+        let address = try temporary.put("again")
+        let path = temporary.objectPath(address)
+        let shard = (path as NSString).deletingLastPathComponent
+        switch kind {
+        case "directory":
+            try Damage.replace(path, by: .directory)
+            try Damage.overwriteOrCreate(path + "/somebody", with: bytes("mine"))
+        case "link": try Damage.replace(path, by: .symbolicLink("/etc/hostname"))
+        case "fifo": try Damage.replace(path, by: .fifo)
+        default:
+            Damage.remove(shard)
+            try Damage.overwriteOrCreate(shard, with: bytes("mine"))
+        }
+        _ = try temporary.put("again")
+        #expect(try temporary.store.read(address, limit: 10) == bytes("again"))
+        #expect(
+            try temporary.versions.check().findings.filter { $0.kind != .unindexedObject } == [])
     }
 
     @Test func `an open object is read in pieces, and beyond its end there is nothing`() throws {

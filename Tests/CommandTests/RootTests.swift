@@ -97,6 +97,40 @@ import Testing
     }
 
     @Test(
+        "changes nothing behind a link that the owner has made",
+        .disabled(if: reason != nil, "\(reason ?? "")"))
+    func linked() throws {
+        let place = try prepared()
+        let files = FileManager.default
+        let objects = place.directory.appending(path: ".castree/objects").path
+        let shards = try files.contentsOfDirectory(atPath: objects).sorted()
+        let secret = place.directory.appending(path: "secret").path
+        try files.createDirectory(atPath: secret, withIntermediateDirectories: true)
+        // One shard leads to a directory of root's that has files of the same names, one object to a file of root's.
+        for name in try files.contentsOfDirectory(atPath: "\(objects)/\(shards[0])") {
+            try Data("root's".utf8).write(to: URL(filePath: "\(secret)/\(name)"))
+        }
+        try files.removeItem(atPath: "\(objects)/\(shards[0])")
+        #expect(symlink(secret, "\(objects)/\(shards[0])") == 0)
+        try Data("root's".utf8).write(to: URL(filePath: "\(secret)/alone"))
+        let inner = try files.contentsOfDirectory(atPath: "\(objects)/\(shards[1])")[0]
+        unlink("\(objects)/\(shards[1])/\(inner)")
+        #expect(symlink("\(secret)/alone", "\(objects)/\(shards[1])/\(inner)") == 0)
+        let names = try files.contentsOfDirectory(atPath: secret).sorted()
+        for name in names { chmod("\(secret)/\(name)", 0o600) }
+        #expect(try place.castree("fsck", "--deep", "--repair").status == 1)
+        for name in names {
+            var status = stat()
+            #expect(lstat("\(secret)/\(name)", &status) == 0)
+            #expect(status.st_mode & 0o7777 == 0o600 && status.st_uid == 0, "\(name)")
+            #expect(try Data(contentsOf: URL(filePath: "\(secret)/\(name)")) == Data("root's".utf8))
+        }
+        #expect(try files.contentsOfDirectory(atPath: secret).sorted() == names)
+        #expect(try place.castree("fsck", "--deep").status == 0)
+        #expect(try strangers(place) == [])
+    }
+
+    @Test(
         "keeps what it makes elsewhere, and what was root's before",
         .disabled(if: reason != nil, "\(reason ?? "")"))
     func elsewhere() throws {

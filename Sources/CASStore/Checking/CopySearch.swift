@@ -14,6 +14,7 @@ package struct ObjectCopy: Sendable, Hashable {
 struct CopySearch: ~Copyable {
     private let fileSystem: any FileSystem
     private let directories: StoreDirectories
+    private let objects: ObjectDirectory
     private let wanted: Set<ObjectID>
     private let sizes: Set<Int64>
     private let checkInterruption: () throws(StoreError) -> Void
@@ -33,6 +34,7 @@ struct CopySearch: ~Copyable {
     init(_ store: Store, _ wanted: Set<ObjectID>, sizes: Set<Int64>) throws(StoreError) {
         fileSystem = store.fileSystem
         directories = store.directories
+        objects = store.objects
         self.wanted = wanted
         self.sizes = sizes
         checkInterruption = { () throws(StoreError) in try store.checkInterruption() }
@@ -54,18 +56,12 @@ struct CopySearch: ~Copyable {
 
     /// The executable copies of the wanted, and what stands in their own places: it may be another's.
     private mutating func lookAtObjects() throws(StoreError) {
-        for address in wanted {
+        // Something else may stand in place of the shard; nothing is read through a link.
+        for address in wanted where try objects.hasShard(of: address) {
             for isExecutable in [true, false] {
                 let path = StoreLayout.objectPath(address, executable: isExecutable)
-                let status: FileStatus?
-                do throws(StoreError) {
-                    status = try fileSystem.status(directories.objects.raw, path)
-                } catch {
-                    // Something stands in place of the shard.
-                    guard error.isNotDirectory else { throw error }
-                    continue
-                }
-                guard let status else { continue }
+                guard let status = try fileSystem.status(directories.objects.raw, path)
+                else { continue }
                 try look(
                     at: path, status, in: directories.objects.raw, "\(StoreLayout.objects)/\(path)")
             }

@@ -76,7 +76,8 @@ extension Store {
     ) throws(StoreError) -> Bool {
         guard let address = suspicion.address else { return true }
         let row = try index.object(address, connection)
-        let status = try objects.status(address)
+        // What stands behind a link in place of the shard is no object.
+        let status = try objects.hasShard(of: address) ? objects.status(address) : nil
         switch suspicion.kind {
         case .missingObject: return row?.isPresent == true && status == nil
         case .unindexedObject:
@@ -124,7 +125,7 @@ extension Store {
             suspicion.path == StoreLayout.twinSuffix
             ? nil
             : suspicion.path
-                ?? address.map { _ in "objects/\(name.prefix(2))/\(name.dropFirst(2))" }
+                ?? address.map { "\(StoreLayout.objects)/\(StoreLayout.objectPath($0))" }
         let message =
             switch suspicion.kind {
             case .damagedObject: "the bytes of object \(name) do not match its address"
@@ -146,14 +147,13 @@ extension Store {
     /// Damaged objects go to quarantine; every version that names one is incomplete from here on.
     /// Nothing is guessed, and files that are not castree's are left alone. What is right by now,
     /// because a writer has brought it or a collector has taken it, is left as it is.
-    /// - Returns: the findings, each with whether it is repaired, and the versions that lost objects.
+    /// - Returns: the findings, each with whether it is repaired.
     package func repairObjects(
         _ confirmed: [ConfirmedFinding]
-    ) throws(StoreError) -> (findings: [Finding], affected: Set<String>) {
-        guard !confirmed.isEmpty else { return ([], []) }
+    ) throws(StoreError) -> [Finding] {
+        guard !confirmed.isEmpty else { return [] }
         try checkWritable()
         var findings: [Finding] = []
-        var affected: Set<String> = []
         var checker = try ObjectChecker()
         try index { (index) throws(StoreError) in
             try index.write { (connection) throws(StoreError) in
@@ -163,7 +163,7 @@ extension Store {
                     // Confirmed in another transaction: others may have been at work since.
                     if try self.holds(item.suspicion, index, connection, &checker) {
                         finding.isRepaired = try self.repair(
-                            item.suspicion, index, connection, &checker, &affected)
+                            item.suspicion, index, connection, &checker)
                     } else {
                         finding.isRepaired = true
                         finding.message += "; it is right by now"
@@ -174,7 +174,7 @@ extension Store {
                 _ = try index.completeVersions(connection)
             }
         }
-        return (findings, affected)
+        return findings
     }
 
     /// Takes away what stands in place of objects and is no file, so that a file can take its place.
@@ -197,17 +197,16 @@ extension Store {
 
     private func repair(
         _ suspicion: Suspicion, _ index: Index, _ connection: Connection,
-        _ checker: inout ObjectChecker, _ affected: inout Set<String>
+        _ checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
-        guard let address = suspicion.address else { return false }
+        guard let address = suspicion.address else { return try setAsideStray(suspicion) }
         switch suspicion.kind {
         case .damagedObject, .notAFile:
             guard try objects.quarantineUnlessSound(address, checker: &checker) else {
                 return true
             }
-            affected.formUnion(try index.loseObject(address, connection))
-        case .missingObject:
-            affected.formUnion(try index.loseObject(address, connection))
+            try index.loseObject(address, connection)
+        case .missingObject: try index.loseObject(address, connection)
         case .unindexedObject, .wrongFingerprint:
             try index.setPresent(
                 StoredObject(
@@ -228,12 +227,19 @@ extension Store {
                 try fileSystem.setMode(objects, path, isTwin ? 0o555 : 0o444)
             }
         case .damagedTwin:
-            let name = address.description
             try fileSystem.removeTree(
-                directories.objects.raw,
-                "\(name.prefix(2))/\(name.dropFirst(2))\(StoreLayout.twinSuffix)")
+                directories.objects.raw, StoreLayout.objectPath(address, executable: true))
         default: return false
         }
+        return true
+    }
+
+    /// What stands in place of a shard goes to quarantine; any other stray is somebody's and stays.
+    private func setAsideStray(_ suspicion: Suspicion) throws(StoreError) -> Bool {
+        guard suspicion.kind == .strayFile, let path = suspicion.path,
+            let shard = StoreLayout.shard(atPath: path)
+        else { return false }
+        try objects.makeShard(named: shard)
         return true
     }
 

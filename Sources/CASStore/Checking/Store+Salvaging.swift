@@ -170,10 +170,10 @@ extension Store {
         _ address: ObjectID, from name: String, _ checker: inout ObjectChecker
     ) throws(StoreError) {
         let path = StoreLayout.objectPath(address)
+        try objects.makeShard(of: address)
         guard try objects.quarantineUnlessSound(address, checker: &checker) else {
             return try fileSystem.removeIfPresent(directories.staging.raw, name)
         }
-        try objects.makeShard(of: address)
         try fileSystem.rename(
             directories.staging.raw, name, to: directories.objects.raw, path)
     }

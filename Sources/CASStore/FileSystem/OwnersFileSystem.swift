@@ -90,6 +90,14 @@ struct OwnersFileSystem: FileSystemWrapper {
         try base.setOwner(directory, path, owner, group)
     }
 
+    /// Through a descriptor, and no link: the owner could put one in the place of what was looked at.
+    func setMode(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
+    ) throws(StoreError) {
+        let file = try base.openBeneath(directory, String(cString: path), .reading)
+        try base.setMode(file.raw, mode)
+    }
+
     func exchange(
         _ directory: Int32, _ first: String, _ second: String, spare: String
     ) throws(StoreError) {

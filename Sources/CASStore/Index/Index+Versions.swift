@@ -147,23 +147,15 @@ extension Index {
     }
 
     /// Notes that an object is gone: every version that names it is incomplete.
-    /// - Returns: the names of those versions.
-    func loseObject(
-        _ address: ObjectID, _ connection: Connection
-    ) throws(StoreError) -> [String] {
-        guard let object = try object(address, connection) else { return [] }
-        if object.references == 0 {
-            try forget([object.id], connection)
-            return []
-        }
+    func loseObject(_ address: ObjectID, _ connection: Connection) throws(StoreError) {
+        guard let object = try object(address, connection) else { return }
+        if object.references == 0 { return try forget([object.id], connection) }
         if object.isPresent { try shiftKeeper(of: object, by: -object.byteCount, connection) }
         try setState(.absent, of: object.id, connection)
-        let affected = try versionsNaming(object.id, connection)
-        for version in affected {
+        for version in try versionsNaming(object.id, connection) {
             try connection.statement("UPDATE version SET complete = 0 WHERE id = ?")
                 .bind(1, version.id).run()
         }
-        return affected.map(\.name)
     }
 
     /// The registered versions that name an object.

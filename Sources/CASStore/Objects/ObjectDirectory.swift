@@ -91,6 +91,11 @@ package struct ObjectDirectory: Sendable {
     ) throws(StoreError) -> Bool {
         if try link(staged, name, as: address) { return true }
         if try isSound(address, checker: &checker) { return false }
+        try makeShard(of: address)
+        // No file takes the place of a directory (rename(2), EISDIR).
+        if try status(address)?.kind == .directory {
+            _ = try quarantineUnlessSound(address, checker: &checker)
+        }
         // Rename is atomic where unlink-then-link would leave a moment without the object.
         try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
             let spare = String(cString: name) + Self.spareSuffix
@@ -121,7 +126,8 @@ package struct ObjectDirectory: Sendable {
                 return true
             } catch {
                 if error.isExisting { return false }
-                guard error.code == .notFound, !isShardThere else { throw error }
+                guard error.code == .notFound || error.isNotDirectory, !isShardThere
+                else { throw error }
                 try makeShard(of: address)
             }
         }
@@ -157,10 +163,28 @@ package struct ObjectDirectory: Sendable {
             address: address, byteCount: found.byteCount, fingerprint: found.fingerprint)
     }
 
-    /// Makes the directory of an address's first two digits.
+    /// Makes the directory of an address's first two digits; what stands there and is none, like a link that somebody
+    /// has made, goes to quarantine.
     package func makeShard(of address: ObjectID) throws(StoreError) {
-        let shard = String(address.description.prefix(2))
+        try makeShard(named: String(address.description.prefix(2)))
+    }
+
+    func makeShard(named shard: String) throws(StoreError) {
+        if try fileSystem.makeDirectoryIfAbsent(objects, shard) { return }
+        guard try !isShardThere(shard) else { return }
+        let aside = "shard-\(shard)-\(try randomToken())"
+        try fileSystem.move(objects, shard, to: directories.quarantine.raw, aside)
         try fileSystem.makeDirectoryIfAbsent(objects, shard)
+    }
+
+    /// Whether there is a shard of that name: through a link nothing is read.
+    package func isShardThere(_ shard: String) throws(StoreError) -> Bool {
+        try fileSystem.status(objects, shard)?.kind == .directory
+    }
+
+    /// Whether an object can stand in its place.
+    func hasShard(of address: ObjectID) throws(StoreError) -> Bool {
+        try isShardThere(String(address.description.prefix(2)))
     }
 
     /// Makes the entries of an object's directory durable, and those of `objects/`.
@@ -233,10 +257,8 @@ package struct ObjectDirectory: Sendable {
     func isTwinSound(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
-        let name = address.description
-        return try isSound(
-            address, objects,
-            "\(name.prefix(2))/\(name.dropFirst(2))\(StoreLayout.twinSuffix)", checker: &checker)
+        try isSound(
+            address, objects, StoreLayout.objectPath(address, executable: true), checker: &checker)
     }
 
     /// Whether a regular file has a name and the bytes of an address.
@@ -271,7 +293,7 @@ package struct ObjectDirectory: Sendable {
         var names: [String] = []
         try fileSystem.list(objects) { (entry, kind) throws(StoreError) in
             let name = String(cString: entry)
-            if Self.isShardName(name), kind == .directory || kind == .unknown {
+            if StoreLayout.isShardName(name), kind == .directory || kind == .unknown {
                 names.append(name)
             }
             return true
@@ -288,7 +310,7 @@ package struct ObjectDirectory: Sendable {
         for address in addresses {
             let number = Int(address.w0 >> 56)
             if isThere[number] { continue }
-            try fileSystem.makeDirectoryIfAbsent(objects, StoreLayout.shards[number])
+            try makeShard(named: StoreLayout.shards[number])
             isThere[number] = true
         }
     }
@@ -298,7 +320,7 @@ package struct ObjectDirectory: Sendable {
         var names: [String] = []
         try fileSystem.list(objects) { (entry, kind) throws(StoreError) in
             let name = String(cString: entry)
-            if !Self.isShardName(name) || (kind != .directory && kind != .unknown) {
+            if !StoreLayout.isShardName(name) || (kind != .directory && kind != .unknown) {
                 names.append(name)
             }
             return true
@@ -334,10 +356,5 @@ package struct ObjectDirectory: Sendable {
         }
         listing.objects.sort { $0.address < $1.address }
         return listing
-    }
-
-    /// Whether a name is that of a shard: two lower-case hexadecimal digits.
-    package static func isShardName(_ name: String) -> Bool {
-        name.utf8.count == 2 && name.utf8.allSatisfy { Hex.value(of: $0) != nil }
     }
 }

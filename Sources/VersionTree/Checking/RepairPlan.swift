@@ -122,6 +122,8 @@ public struct RepairStep: Sendable, Hashable {
         case forgetVersion
         /// Let `current` follow the lifecycle.
         case setCurrentLink
+        /// Put what stands in place of a directory of objects into quarantine.
+        case clearShard
         /// Nothing: a person is needed, or the content.
         case nothing
     }
@@ -200,7 +202,9 @@ public struct RepairStep: Sendable, Hashable {
         case .unknownVersion: .forgetVersion
         case .wrongCurrentLink: .setCurrentLink
         case .leftover: .removeLeftover
-        case .strayFile, .editedManifest, .recoveredManifest, .incompleteVersion: .nothing
+        case .strayFile:
+            finding.path.flatMap(StoreLayout.shard(atPath:)) == nil ? .nothing : .clearShard
+        case .editedManifest, .recoveredManifest, .incompleteVersion: .nothing
         }
     }
 
@@ -239,6 +243,7 @@ public struct RepairStep: Sendable, Hashable {
         case .acceptLifecycle: "take what \(place) says for right"
         case .forgetVersion:
             "take version \(place) out of the lifecycle; if it is current, what was good before it is shown"
+        case .clearShard: "put what stands in place of the directory \(place) into quarantine"
         case .setCurrentLink: "let the link \(place) follow the lifecycle"
         case .nothing: "leave \(object == nil ? place : "object \(name)") alone: a person is needed"
         }

@@ -16,7 +16,7 @@ extension VersionStore {
         let origins = Dictionary(
             copies.filter { made.contains($0.address) }.map { ($0.address, $0.path) },
             uniquingKeysWith: { first, _ in first })
-        var (findings, _) = try store.repairObjects(confirmed)
+        var findings = try store.repairObjects(confirmed)
         for position in findings.indices {
             guard Self.lostKinds.contains(findings[position].kind),
                 let path = findings[position].object.flatMap({ origins[$0] })

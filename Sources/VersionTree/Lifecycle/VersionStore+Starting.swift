@@ -34,8 +34,9 @@ extension VersionStore {
     /// - Throws: `.noVersion` when there is nothing to start.
     public func boot(strikes: Int = Lifecycle.usualStrikes) throws(StoreError) -> BootReport {
         let claim = try StartClaim.take(self)
-        let request = try startRequest(max(strikes, 1))
-        let begun = try begin(request) { $0.isClaimed = claim == nil }
+        var request = try startRequest(max(strikes, 1))
+        request.isClaimed = claim == nil
+        let begun = try begin(request)
         withExtendedLifetime(claim) {}
         return BootReport(begun)
     }
@@ -46,14 +47,6 @@ extension VersionStore {
             token: try randomToken(), time: secondsNow(), system: try fileSystem.systemBoot(),
             strikes: strikes, isWatching: false, isClaimed: false, mayRetry: true,
             heir: .judges)
-    }
-
-    private func begin(
-        _ request: StartRequest, _ adjust: (inout StartRequest) -> Void
-    ) throws(StoreError) -> Begun {
-        var request = request
-        adjust(&request)
-        return try begin(request)
     }
 
     /// Makes a start, and tells what became of it.

@@ -69,11 +69,6 @@ import VersionTree
         try victim.place.open(on: disk).repair(CheckOptions(isDeep: isDeep)) { _ in true }
     }
 
-    /// Where an object cannot stand whatever is tried: a link of somebody's is in place of its shard.
-    private static func blocksObjects(_ tampering: Tampering) -> Bool {
-        tampering.testDescription == "puts a link in place of a shard"
-    }
-
     // MARK: One damage
 
     @Test("stays, whatever one thing was done to the store, after", arguments: verbs)
@@ -143,7 +138,7 @@ import VersionTree
                 problems.append("\(verb.testDescription) took \(names) after somebody \(what)")
             }
         }
-        guard verb.repairs, refusal == nil, !tamperings.contains(where: blocksObjects) else {
+        guard verb.repairs, refusal == nil else {
             return problems
         }
         let store = try victim.place.open().store
