@@ -64,6 +64,8 @@ import Testing
     func refused(_ owner: UInt32) throws {
         let place = try prepared()
         try place.give(to: owner)
+        // chown(2) has changed the times of the index: the next command makes it again.
+        #expect(try place.castree("versions").status == 0)
         let before = try state(place)
         for words in Self.refused {
             let finished = try Self.stranger(words, in: place.directory)
