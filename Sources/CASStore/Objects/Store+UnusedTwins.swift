@@ -55,8 +55,14 @@ extension Store {
                 }
                 return
             } catch {
-                // Another one has taken its place.
+                // Another one has taken its place: of two, the one stays that a tree shows.
                 guard error.isExisting else { throw error }
+                if try self.objects.status(address, executable: true)?.linkCount == 1 {
+                    return try StoreLayout.withObjectPath(address, executable: true) {
+                        (path) throws(StoreError) in
+                        try fileSystem.rename(own.raw, aside, to: objects, path)
+                    }
+                }
             }
         }
         try fileSystem.removeIfPresent(own.raw, aside)

@@ -54,20 +54,33 @@ package struct TwinBatch: Sendable {
     /// The caller makes the entries durable.
     package func publish() throws(StoreError) {
         guard !staged.isEmpty else { return }
-        let fileSystem = store.fileSystem
-        let directory = try fileSystem.open(
+        let directory = try store.fileSystem.open(
             store.directories.staging.raw, lease, .directory, mode: 0)
-        let objects = store.directories.objects.raw
         for address in staged {
             try store.objects.makeShard(of: address)
             do throws(StoreError) {
-                try StoreLayout.withObjectPath(address, executable: true) {
-                    (path) throws(StoreError) in
-                    try fileSystem.rename(directory.raw, stagedName(address), to: objects, path)
-                }
+                try publish(address, from: directory.raw)
             } catch {
                 // Published before: the work around it is repeated.
                 guard error.code == .notFound, try stands(address) else { throw error }
+            }
+        }
+    }
+
+    /// A twin that stands there stays: trees of others may link to it already.
+    private func publish(_ address: ObjectID, from directory: Int32) throws(StoreError) {
+        let (fileSystem, objects) = (store.fileSystem, store.directories.objects.raw)
+        let (staged, path) = (
+            stagedName(address), StoreLayout.objectPath(address, executable: true)
+        )
+        do throws(StoreError) {
+            try fileSystem.renameNew(directory, staged, to: objects, path)
+        } catch {
+            guard error.isExisting else { throw error }
+            if try stands(address) {
+                try fileSystem.removeIfPresent(directory, staged)
+            } else {
+                try fileSystem.rename(directory, staged, to: objects, path)
             }
         }
     }

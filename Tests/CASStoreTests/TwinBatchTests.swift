@@ -1,0 +1,42 @@
+import CASStore
+import StorageTestSupport
+import Testing
+
+/// The executable copy of an object, when several make it at once.
+@Suite struct TwinBatchTests {
+    private func inode(_ store: Store, _ address: ObjectID) throws -> UInt64? {
+        try store.objects.status(address, executable: true)?.inode
+    }
+
+    // Each of two writers found none and has staged its own; a tree of the first links to it by now.
+    @Test func `a twin that stands is not replaced by another's`() throws {
+        let temporary = try TemporaryStore()
+        let store = temporary.store
+        let address = try temporary.put("#!shared")
+        let one = try store.makeLease()
+        let other = try store.makeLease()
+        var (first, second) = (TwinBatch(store, lease: one), TwinBatch(store, lease: other))
+        try first.stage(address)
+        try second.stage(address)
+        try first.publish()
+        let shown = try inode(store, address)
+        #expect(shown != nil)
+        try second.publish()
+        #expect(try inode(store, address) == shown)
+        // Said again, after a failure behind it, it is done already.
+        try second.publish()
+        #expect(try inode(store, address) == shown)
+    }
+
+    @Test func `a twin of another size makes way`() throws {
+        let temporary = try TemporaryStore()
+        let address = try temporary.put("#!shared")
+        let lease = try temporary.store.makeLease()
+        let path = temporary.objectPath(address) + StoreLayout.twinSuffix
+        try Damage.overwriteOrCreate(path, with: bytes("#!sh"))
+        var twins = TwinBatch(temporary.store, lease: lease)
+        try twins.stage(address)
+        try twins.publish()
+        #expect(try Damage.contents(path) == bytes("#!shared"))
+    }
+}
