@@ -22,7 +22,7 @@ extension Store {
     /// - Throws: `.notOwner`.
     package func refuseStranger() throws(StoreError) {
         do throws(StoreError) {
-            _ = try openLock(IndexLocks.indexName)
+            _ = try openLock(StoreLayout.indexLock)
         } catch {
             // Whatever else is wrong is said by who needs it.
             guard error.code == .notOwner,

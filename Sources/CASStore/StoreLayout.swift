@@ -43,23 +43,15 @@ package enum StoreLayout {
     package static let owed = "owed.json"
     package static let events = "events.jsonl"
     package static let olderEvents = "events.older.jsonl"
-    /// The lock of those who append to the events, inside `leases/`.
-    package static let eventsLock = ".events"
-
-    /// Locked by the process that watches a start, inside `leases/`.
-    package static let startClaim = ".start"
-
     /// The directories of a store, made with it.
     package static let directories = [
         objects, staging, quarantine, manifests, versions, leases,
     ]
-    /// The directories that share the objects out, by the first byte of the address; sorted.
-    package static let shards = (0...255).map { Hex.string([UInt8($0)]) }
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
             format, lifecycle, current, index, stamp, verified, lastCheck, reserve, server,
-            channels, owed, events, olderEvents, "index.sqlite-journal",
+            channels, owed, events, olderEvents, index + "-journal",
         ])
 
     /// The end of a manifest's file name.
@@ -68,6 +60,17 @@ package enum StoreLayout {
     /// The file name of a version's manifest, inside `manifests/`.
     package static func manifest(_ version: String) -> String { version + manifestSuffix }
 
+    /// The path of a version's manifest.
+    package static func manifestPath(_ version: String) -> String {
+        "\(manifests)/\(manifest(version))"
+    }
+
+    /// The path of a version's tree.
+    package static func treePath(_ version: String) -> String { "\(versions)/\(version)" }
+
+    /// The path of a lease, or of a lock.
+    package static func leasePath(_ name: String) -> String { "\(leases)/\(name)" }
+
     /// The name beside a tree under which it is built or taken down, inside `versions/`.
     ///
     /// A version's name never begins with a dot, so the two cannot meet.
@@ -75,120 +78,54 @@ package enum StoreLayout {
         ".\(version).\(token)"
     }
 
-    /// An object's path inside `objects/`, for where it is built once in a while.
-    package static func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
-        let name = address.description
-        return "\(name.prefix(2))/\(name.dropFirst(2))\(executable ? twinSuffix : "")"
+    /// The name of the link that is to become `current`, beside it.
+    package static let newCurrent = ".current.new"
+
+    /// The name in quarantine of what is no object.
+    /// - Parameter kind: what it was, in a word.
+    package static func aside(
+        _ kind: String, suffix: String = ""
+    ) throws(StoreError) -> String { "\(kind)-\(try randomToken())\(suffix)" }
+}
+
+// Inside `leases/`: all that is locked has a name that begins with a dot, so that it is no lease's.
+extension StoreLayout {
+    /// Whoever looks into the index needs it.
+    package static let indexLock = ".index"
+    /// Held by whoever changes the index.
+    static let writerLock = ".writer"
+    package static let lifecycleLock = ".lifecycle"
+    package static let serverLock = ".server"
+    package static let eventsLock = ".events"
+    package static let channelsLock = ".channels"
+    /// Held by the process that watches a start.
+    package static let startLock = ".start"
+
+    /// Held by those who fetch a release under a name.
+    package static func pullLock(_ version: String) -> String { ".pull-\(version)" }
+
+    private static let pinPrefix = ".pin-"
+    private static let pinTokenLength = 16
+
+    /// A new name for the lock of a process that has pinned a version.
+    package static func newPin(of version: String) throws(StoreError) -> String {
+        "\(pinPrefix)\(try randomToken().prefix(pinTokenLength))-\(version)"
     }
 
-    /// The shard whose place a path inside the store is; `nil` if it is another.
-    package static func shard(atPath path: String) -> String? {
-        let prefix = objects + "/"
-        guard path.hasPrefix(prefix) else { return nil }
-        let name = String(path.dropFirst(prefix.count))
-        return isShardName(name) ? name : nil
+    /// The version that a lock pins; `nil` if it is no pin's.
+    package static func version(pinnedBy name: String) -> String? {
+        guard name.hasPrefix(pinPrefix) else { return nil }
+        let rest = name.dropFirst(pinPrefix.utf8.count + pinTokenLength)
+        return rest.hasPrefix("-") ? String(rest.dropFirst()) : nil
     }
+}
 
-    /// Whether a name is that of a shard: two lower-case hexadecimal digits.
-    package static func isShardName(_ name: String) -> Bool {
-        name.utf8.count == 2 && name.utf8.allSatisfy { Hex.value(of: $0) != nil }
-    }
-
-    /// The end of the name of an object's executable twin.
-    package static let twinSuffix = ".x"
-
-    /// Whether a file name ends as that of a twin does; asked for every file of a store.
-    static func isTwinName(_ name: UnsafePointer<CChar>) -> Bool {
-        var length = 0
-        while name[length] != 0 { length += 1 }
-        return length >= 2 && name[length - 2] == 46 && name[length - 1] == 120
-    }
-
-    /// Calls `body` with an address's 64 digits as a C string, on the stack.
-    @inline(__always)
-    package static func withDigits<R: ~Copyable>(
-        _ address: ObjectID, _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
-    ) throws(StoreError) -> R {
-        // "ab/cdef…" with the slash moved out: the digits stand behind the third byte.
-        try withObjectPath(address) { (path) throws(StoreError) -> R in
-            var digits: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
-                (0, 0, 0, 0, 0, 0, 0, 0, 0)
-            return try withUnsafeMutableBytes(of: &digits) { (buffer) throws(StoreError) -> R in
-                let target = UnsafeMutableRawBufferPointer(rebasing: buffer[2..<64])
-                buffer[0] = UInt8(bitPattern: path[0])
-                buffer[1] = UInt8(bitPattern: path[1])
-                target.copyMemory(from: UnsafeRawBufferPointer(start: path + 3, count: 62))
-                guard let start = buffer.baseAddress else {
-                    preconditionFailure("a tuple has an address")
-                }
-                return try body(UnsafePointer(start.assumingMemoryBound(to: CChar.self)))
-            }
-        }
-    }
-
-    /// Calls `body` with an object's name inside its shard, on the stack.
-    @inline(__always)
-    package static func withShardName<R: ~Copyable>(
-        _ address: ObjectID, executable: Bool = false,
-        _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
-    ) throws(StoreError) -> R {
-        try withObjectPath(address, executable: executable) { (path) throws(StoreError) -> R in
-            try body(path + 3)
-        }
-    }
-
-    /// The address that a name inside a shard spells; `nil` if it is not the name of an object or,
-    /// with `executable`, of a twin.
-    package static func address(
-        _ shard: String, _ name: UnsafePointer<CChar>, executable: Bool = false
-    ) -> ObjectID? {
-        // Two digits of the shard and 62 of the name, side by side.
-        var digits: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
-            (0, 0, 0, 0, 0, 0, 0, 0)
-        return withUnsafeMutableBytes(of: &digits) { (digits) -> ObjectID? in
-            var position = 0
-            for digit in shard.utf8.prefix(2) {
-                digits[position] = digit
-                position += 1
-            }
-            while position < 64, name[position - 2] != 0 {
-                digits[position] = UInt8(bitPattern: name[position - 2])
-                position += 1
-            }
-            guard position == 64 else { return nil }
-            let end = name + 62
-            let isTwin = end[0] == 46 && end[1] == 120 && end[2] == 0
-            guard executable ? isTwin : end[0] == 0 else { return nil }
-            return digits.withMemoryRebound(to: UInt8.self) {
-                ObjectID.parse(UnsafeBufferPointer($0))
-            }
-        }
-    }
-
-    /// Calls `body` with an object's path inside `objects/`, on the stack.
-    @inline(__always)
-    package static func withObjectPath<R: ~Copyable>(
-        _ address: ObjectID, executable: Bool = false,
-        _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
-    ) throws(StoreError) -> R {
-        // "ab/" + 62 digits + ".x" + NUL
-        var storage: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
-            (0, 0, 0, 0, 0, 0, 0, 0, 0)
-        return try withUnsafeMutableBytes(of: &storage) { buffer throws(StoreError) -> R in
-            guard let start = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                preconditionFailure("a tuple has an address")
-            }
-            address.writeDigits(to: start + 1)
-            start[0] = start[1]
-            start[1] = start[2]
-            start[2] = 47
-            if executable {
-                start[65] = 46
-                start[66] = 120
-            }
-            return try start.withMemoryRebound(to: CChar.self, capacity: 72) {
-                path throws(StoreError) -> R in try body(path)
-            }
-        }
-    }
+// Inside `staging/`, beside the directories of leases and what is named by an address.
+extension StoreLayout {
+    /// The beginning of the name of a copy that a repair has staged.
+    static let copyPrefix = ".restored-"
+    /// The end of the name of the second link that a staged file has while it takes the place of something unsound.
+    static let spareSuffix = ".again"
+    /// The end of the name of the note that says where a part comes from.
+    static let sourceSuffix = ".from"
 }

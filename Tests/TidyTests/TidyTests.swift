@@ -126,6 +126,26 @@ import Testing
         }
     }
 
+    // A path that two files build is one that two builds can disagree about.
+    @Test func `only the layouts build paths of a store or an origin`() {
+        let owners = [
+            "CASStore/StoreLayout.swift", "CASStore/StoreLayout+Objects.swift",
+            "HotPush/Origins/OriginLayout.swift",
+        ]
+        let libraries = ["CASStore", "VersionTree", "HotPush", "ServeFromCAS"]
+        let path = /"(objects|staging|quarantine|manifests|versions|leases)\//
+        let lock =
+            /openLock\([^)]*"|"\.(index|writer|lifecycle|server|events|channels|start|pin-|pull-)/
+        for file in Self.sources
+        where libraries.contains(where: { file.path.hasPrefix("Sources/\($0)/") })
+            && !owners.contains(where: { file.path == "Sources/\($0)" })
+        {
+            for line in file.code where line.contains(path) || line.contains(lock) {
+                Issue.record("\(file.path): \(line): paths are built by StoreLayout")
+            }
+        }
+    }
+
     @Test func `every try? has its reason beside it`() {
         for file in Self.sources {
             let lines = file.lines

@@ -9,11 +9,8 @@ struct PartSource {
 
     init(_ store: Store, _ name: ObjectID) {
         self.store = store
-        self.name = name.description + Self.suffix
+        self.name = name.description + StoreLayout.sourceSuffix
     }
-
-    /// The end of its file's name.
-    static let suffix = ".from"
 
     private var staging: Int32 { store.directories.staging.raw }
 
@@ -63,8 +60,8 @@ struct PartSource {
     private static func part(of name: String) -> String? {
         var note = name[...]
         if note.hasPrefix("."), note.hasSuffix(".new") { note = note.dropFirst().dropLast(4) }
-        guard note.hasSuffix(suffix) else { return nil }
-        let part = String(note.dropLast(suffix.count))
+        guard note.hasSuffix(StoreLayout.sourceSuffix) else { return nil }
+        let part = String(note.dropLast(StoreLayout.sourceSuffix.count))
         return ObjectID(part) == nil ? nil : part
     }
 }

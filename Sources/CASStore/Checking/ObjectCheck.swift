@@ -88,7 +88,7 @@ final class ObjectPass: Sendable {
             throw error
         }
         let strays = try store.objects.strays().map {
-            Suspicion(kind: .strayFile, path: "objects/\($0)")
+            Suspicion(kind: .strayFile, path: "\(StoreLayout.objects)/\($0)")
         }
         if !strays.isEmpty {
             var checker = try ObjectChecker()

@@ -123,7 +123,8 @@ struct ShardCheck: ~Copyable {
             return true
         }
         for name in strays.sorted() {
-            suspicions.append(Suspicion(kind: .strayFile, path: "objects/\(shard)/\(name)"))
+            suspicions.append(
+                Suspicion(kind: .strayFile, path: "\(StoreLayout.objects)/\(shard)/\(name)"))
         }
         objects.sort()
         twins.sort()

@@ -251,7 +251,7 @@ extension Store {
         let dead = try leases().dead + lostLeases(in: [.staging, .manifests])
         var findings = dead.map {
             Finding(
-                .leftover, path: "leases/\($0)",
+                .leftover, path: StoreLayout.leasePath($0),
                 "a writer that died has left staged files (lease \($0))")
         }
         if repairing, !dead.isEmpty {
@@ -285,10 +285,8 @@ extension Store {
         for name in try leaseFiles().sorted() {
             let status = try fileSystem.status(directories.leases.raw, name)
             guard let status, status.kind != .regular else { continue }
-            findings.append(
-                Finding(
-                    .strayFile, path: "leases/\(printable(name))",
-                    "leases/\(printable(name)) is not castree's"))
+            let path = StoreLayout.leasePath(printable(name))
+            findings.append(Finding(.strayFile, path: path, "\(path) is not castree's"))
         }
         return findings
     }

@@ -53,7 +53,7 @@ extension Store {
     static func edited(_ version: String) -> Finding {
         Finding(
             .editedManifest, version: version,
-            path: "manifests/\(StoreLayout.manifest(version))",
+            path: StoreLayout.manifestPath(version),
             StoreError.editedManifest(version))
     }
 

@@ -58,7 +58,7 @@ extension Store {
         var names: [String] = []
         try fileSystem.list(directories.staging.raw) { (entry, kind) throws(StoreError) in
             let name = String(cString: entry)
-            if name.hasPrefix(Self.copyPrefix), kind != .directory { names.append(name) }
+            if name.hasPrefix(StoreLayout.copyPrefix), kind != .directory { names.append(name) }
             return true
         }
         var made: Set<ObjectID> = []
@@ -95,7 +95,7 @@ extension Store {
         _ copy: ObjectCopy, _ checker: inout ObjectChecker
     ) throws(StoreError) -> (object: StoredObject, name: String)? {
         let staging = directories.staging.raw
-        let name = "\(Self.copyPrefix)\(try randomToken())"
+        let name = "\(StoreLayout.copyPrefix)\(try randomToken())"
         guard let file = try openCopy(copy.path) else { return nil }
         let status = try fileSystem.status(file.raw)
         let found = try checker.hash(file.raw, fileSystem)
@@ -217,7 +217,7 @@ extension Store {
 
     /// Whether another name can be given to an object's file here: tried, since no file system tells.
     package func canLink(_ address: ObjectID) throws(StoreError) -> Bool {
-        let name = "\(Self.copyPrefix)\(try randomToken())"
+        let name = "\(StoreLayout.copyPrefix)\(try randomToken())"
         do throws(StoreError) {
             try fileSystem.link(
                 directories.objects.raw, StoreLayout.objectPath(address),
@@ -229,6 +229,4 @@ extension Store {
         try fileSystem.removeIfPresent(directories.staging.raw, name)
         return true
     }
-
-    static let copyPrefix = ".restored-"
 }

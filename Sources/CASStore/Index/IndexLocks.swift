@@ -89,8 +89,8 @@ final class IndexLocks {
     private func opened(_ mode: Mode) throws(StoreError) -> Files? {
         if let files { return files }
         do throws(StoreError) {
-            let index = try fileSystem.openLock(directories.leases.raw, Self.indexName)
-            let writer = try fileSystem.openLock(directories.leases.raw, Self.writerName)
+            let index = try fileSystem.openLock(directories.leases.raw, StoreLayout.indexLock)
+            let writer = try fileSystem.openLock(directories.leases.raw, StoreLayout.writerLock)
             files = Files(index: index, writer: writer)
         } catch {
             guard mode == .reading, try isReadOnly(error) else { throw error }
@@ -112,14 +112,10 @@ final class IndexLocks {
         return try fileSystem.freeSpace(directories.leases.raw).isReadOnly
     }
 
-    /// The lock that everybody needs who looks at the store.
-    static let indexName = ".index"
-    private static let writerName = ".writer"
-
     private func openForReading() throws(StoreError) -> Files {
         let leases = directories.leases.raw
-        let index = try fileSystem.open(leases, Self.indexName, .reading, mode: 0)
-        let writer = try fileSystem.open(leases, Self.writerName, .reading, mode: 0)
+        let index = try fileSystem.open(leases, StoreLayout.indexLock, .reading, mode: 0)
+        let writer = try fileSystem.open(leases, StoreLayout.writerLock, .reading, mode: 0)
         return Files(index: index, writer: writer)
     }
 }

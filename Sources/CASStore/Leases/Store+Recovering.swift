@@ -91,8 +91,8 @@ extension Store {
         let staging = directories.staging.raw
         var left: [String] = []
         let published = try publishedNames(in: staging) { left.append($0) }
-        try removeSpares(left.filter { $0.hasSuffix(ObjectDirectory.spareSuffix) }, in: staging)
-        if left.contains(where: { $0.hasPrefix(Self.copyPrefix) }) { try settleCopies() }
+        try removeSpares(left.filter { $0.hasSuffix(StoreLayout.spareSuffix) }, in: staging)
+        if left.contains(where: { $0.hasPrefix(StoreLayout.copyPrefix) }) { try settleCopies() }
         for address in published {
             let name = address.description
             guard let file = try fileSystem.openIfPresent(staging, name, .reading),
@@ -142,7 +142,7 @@ extension Store {
         _ staged: Int32, _ name: String, _ status: FileStatus
     ) throws(StoreError) -> Bool {
         guard status.linkCount > 1 else { return false }
-        let spare = try fileSystem.status(staged, name + ObjectDirectory.spareSuffix)
+        let spare = try fileSystem.status(staged, name + StoreLayout.spareSuffix)
         return status.linkCount > (spare?.isSameFile(as: status) == true ? 2 : 1)
     }
 
@@ -155,7 +155,7 @@ extension Store {
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
             let name = String(cString: entry)
             if kind != .directory,
-                name.hasSuffix(ObjectDirectory.spareSuffix) || name.hasPrefix(Self.copyPrefix)
+                name.hasSuffix(StoreLayout.spareSuffix) || name.hasPrefix(StoreLayout.copyPrefix)
             {
                 others(name)
             }

@@ -75,9 +75,6 @@ package struct ObjectDirectory: Sendable {
                 + "run castree fsck --repair", object: address)
     }
 
-    /// Ends the name of the second link that a staged file has while it takes the place of something unsound.
-    static let spareSuffix = ".again"
-
     /// Gives a staged file the object's name.
     ///
     /// The bytes are durable and match the address.
@@ -98,7 +95,7 @@ package struct ObjectDirectory: Sendable {
         }
         // Rename is atomic where unlink-then-link would leave a moment without the object.
         try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
-            let spare = String(cString: name) + Self.spareSuffix
+            let spare = String(cString: name) + StoreLayout.spareSuffix
             try fileSystem.removeIfPresent(staged, spare)
             try fileSystem.link(staged, name, to: staged, spare)
             do throws(StoreError) {
@@ -172,7 +169,7 @@ package struct ObjectDirectory: Sendable {
     func makeShard(named shard: String) throws(StoreError) {
         if try fileSystem.makeDirectoryIfAbsent(objects, shard) { return }
         guard try !isShardThere(shard) else { return }
-        let aside = "shard-\(shard)-\(try randomToken())"
+        let aside = try StoreLayout.aside("shard-\(shard)")
         try fileSystem.move(objects, shard, to: directories.quarantine.raw, aside)
         try fileSystem.makeDirectoryIfAbsent(objects, shard)
     }

@@ -35,13 +35,19 @@ public enum OriginLayout {
 
     /// Where an object stands: `objects/ab/cdef…`.
     public static func object(_ address: ObjectID) -> String {
-        let digits = address.description
-        return "\(objects)/\(digits.prefix(2))/\(digits.dropFirst(2))"
+        "\(objects)/\(StoreLayout.objectPath(address))"
     }
 
     /// Where a manifest stands: `manifests/<address>.json`.
     public static func manifest(_ address: ObjectID) -> String {
         "\(manifests)/\(manifestFile(address))"
+    }
+
+    /// Where a manifest stands that is known by its version only: `manifests/<version>.json`.
+    ///
+    /// All characters of a version's name stand for themselves in a URL path.
+    static func manifest(named version: VersionName) -> String {
+        "\(manifests)/\(version)\(suffix)"
     }
 
     /// Where the delta to a manifest from an older one stands: `manifests/<address>.from.<base>.json`.

@@ -61,7 +61,7 @@ extension Pull {
             received: [])
         release.files.reserveCapacity(lost.count)
         for one in lost {
-            let source = CastreeFormat.source(of: one.address)
+            let source = OriginLayout.object(one.address)
             var file = ReleaseFile(path: try TreePath(source), source: source)
             file.address = one.address
             file.byteCount = one.byteCount

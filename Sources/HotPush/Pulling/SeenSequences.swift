@@ -54,7 +54,7 @@ struct SeenSequences {
             try bound.allows(sighting.sequence),
             try isNews(sighting, try read(), isLowering: isLowering)
         else { return }
-        let lock = try versions.store.openLock(".channels")
+        let lock = try versions.store.openLock(StoreLayout.channelsLock)
         try versions.store.waitForLock(lock.raw, exclusive: true)
         var seen = try read()
         // Another process may have noted it meanwhile.

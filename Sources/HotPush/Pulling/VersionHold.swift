@@ -15,7 +15,7 @@ final class VersionHold {
 
     /// - Throws: `.versionExists` while another release is fetched under that name.
     init(_ version: String, for release: ObjectID, _ versions: VersionStore) throws(StoreError) {
-        let name = ".pull-\(version)"
+        let name = StoreLayout.pullLock(version)
         let fileSystem = versions.fileSystem
         let leases = versions.directories.leases.raw
         while true {

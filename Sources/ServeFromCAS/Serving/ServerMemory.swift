@@ -22,7 +22,6 @@ struct ServerMemory: Sendable, Hashable {
     /// not let the file grow.
     static let appsMax = 64
     private static let byteCountMax = 1 << 20
-    private static let lockName = ".server"
 
     private init() {}
 
@@ -91,7 +90,7 @@ struct ServerMemory: Sendable, Hashable {
     static func update<R>(
         _ versions: VersionStore, _ body: (inout ServerMemory) -> R
     ) throws(StoreError) -> R {
-        let file = try versions.store.openLock(lockName)
+        let file = try versions.store.openLock(StoreLayout.serverLock)
         try versions.store.waitForLock(file.raw, exclusive: true)
         let before = try ServerMemory(versions)
         var memory = before

@@ -24,7 +24,7 @@ extension SiteShelf: ObjectCopies {
         }
         let versions = versions
         return places.map { place in
-            ObjectCopy(name: "\(StoreLayout.versions)/\(place)") { () throws(StoreError) in
+            ObjectCopy(name: StoreLayout.treePath(place)) { () throws(StoreError) in
                 try ObjectReader(
                     object, at: place, below: versions.directories.versions.raw,
                     versions.fileSystem)

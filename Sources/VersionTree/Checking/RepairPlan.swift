@@ -148,7 +148,7 @@ public struct RepairStep: Sendable, Hashable {
     init(losing count: Int, in version: String, isCurrent: Bool) {
         deed = isCurrent ? .keepTree : .removeIncompleteTree
         self.version = version
-        path = "\(StoreLayout.versions)/\(version)"
+        path = StoreLayout.treePath(version)
         lostCount = count
     }
 

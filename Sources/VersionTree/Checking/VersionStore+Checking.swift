@@ -87,7 +87,7 @@ extension VersionStore {
             } catch {
                 report.findings.append(
                     Finding(
-                        .damagedManifest, path: "manifests/\(printable(name)).json",
+                        .damagedManifest, path: StoreLayout.manifestPath(printable(name)),
                         error.message))
             }
         }
@@ -137,7 +137,8 @@ extension VersionStore {
             guard let error = try problem(ofManifest: name) else { continue }
             if error.code == .noVersion, try store.versionRow(name) == nil { continue }
             let finding = Finding(
-                .damagedManifest, version: name, path: "manifests/\(name).json", error.message)
+                .damagedManifest, version: name, path: StoreLayout.manifestPath(name), error.message
+            )
             damaged.append(repairing ? try recovering(finding) : finding)
         }
         // An index that is made again goes by what manifests say: that would settle a question that a person

@@ -32,7 +32,7 @@ extension VersionStore {
     private func judgeTree(
         _ name: String, _ kind: FileStatus.Kind, _ registered: Set<String>, _ running: Set<String>
     ) throws(StoreError) -> Finding? {
-        let path = "versions/\(printable(name))"
+        let path = StoreLayout.treePath(printable(name))
         if name.hasPrefix(".") {
             if running.contains(where: { name.hasSuffix(".\($0)") }) { return nil }
             if kind == .directory, try isBeingRemoved(name) { return nil }
@@ -81,7 +81,7 @@ extension VersionStore {
         let token = try randomToken()
         if kind != .directory {
             try fileSystem.renameIfPresent(
-                versions, name, to: directories.quarantine.raw, "stray-\(token)")
+                versions, name, to: directories.quarantine.raw, try StoreLayout.aside("stray"))
             return true
         }
         var hidden = ".stray.\(token)"

@@ -126,7 +126,7 @@ extension VersionStore {
             if hasTree { continue }
             findings.append(
                 Finding(
-                    .missingTree, version: name, path: "versions/\(name)",
+                    .missingTree, version: name, path: StoreLayout.treePath(name),
                     "version \(name) is needed and complete, and its tree is not there"))
         }
         return findings
@@ -134,7 +134,7 @@ extension VersionStore {
 
     private func checkCurrentLink(_ lifecycle: Lifecycle) throws(StoreError) -> Finding? {
         let target = try fileSystem.symbolicLink(directories.root.raw, StoreLayout.current)
-        let expected = lifecycle.current.map { Self.linkTarget(of: $0) }
+        let expected = lifecycle.current.map(StoreLayout.treePath)
         guard target != expected else { return nil }
         return Finding(
             .wrongCurrentLink, version: lifecycle.current, path: StoreLayout.current,
@@ -202,7 +202,7 @@ extension VersionStore {
     /// be current.
     private func setLifecycleAside() throws(StoreError) {
         let (root, quarantine) = (directories.root.raw, directories.quarantine.raw)
-        let aside = "lifecycle-\(try randomToken()).json"
+        let aside = try StoreLayout.aside("lifecycle", suffix: ".json")
         guard let status = try fileSystem.status(root, StoreLayout.lifecycle) else { return }
         if status.kind == .regular {
             try fileSystem.link(root, StoreLayout.lifecycle, to: quarantine, aside)

@@ -134,7 +134,7 @@ extension VersionStore {
         guard !isSame,
             try fileSystem.status(directories.manifests.raw, manifest)?.kind == .regular
         else { return }
-        let aside = "manifest-\(name)-\(try randomToken()).json"
+        let aside = try StoreLayout.aside("manifest-\(name)", suffix: StoreLayout.manifestSuffix)
         try fileSystem.link(
             directories.manifests.raw, manifest, to: directories.quarantine.raw, aside)
     }

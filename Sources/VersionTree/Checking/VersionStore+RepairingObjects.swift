@@ -69,7 +69,7 @@ extension VersionStore {
             let isRegistered = try store.versionRow(name) != nil
             let finding = Finding(
                 .missingManifest, version: name,
-                path: hasTree ? "versions/\(name)" : "manifests/\(name).json",
+                path: hasTree ? StoreLayout.treePath(name) : StoreLayout.manifestPath(name),
                 isRegistered
                     ? "version \(name) is registered and its manifest is not there; nothing that it names is collected"
                     : "the tree \(name) shows content that no version names, and there is no manifest of it"
@@ -85,7 +85,7 @@ extension VersionStore {
 
     private static func recovered(_ name: String) -> Finding {
         Finding(
-            .recoveredManifest, version: name, path: "manifests/\(name).json",
+            .recoveredManifest, version: name, path: StoreLayout.manifestPath(name),
             "the manifest of version \(name) was made again from its tree, and may lack what that did not show; "
                 + "add or pull the version again")
     }

@@ -44,7 +44,7 @@ extension VersionStore {
 
     /// Runs `body` while no process changes the lifecycle, or retires a version.
     func withLifecycleLocked<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
-        let file = try store.openLock(".lifecycle")
+        let file = try store.openLock(StoreLayout.lifecycleLock)
         try store.waitForLock(file.raw, exclusive: true)
         return try body()
     }
@@ -67,9 +67,6 @@ extension VersionStore {
         }
     }
 
-    /// Where `current` should point.
-    static func linkTarget(of version: String) -> String { StoreLayout.versions + "/" + version }
-
     /// Makes the link `current` follow the lifecycle, by renaming a new link over the old one.
     ///
     /// A crash in between leaves the old version shown; the next change of the lifecycle mends it.
@@ -81,12 +78,12 @@ extension VersionStore {
             }
             return
         }
-        let target = Self.linkTarget(of: version)
+        let target = StoreLayout.treePath(version)
         if try fileSystem.symbolicLink(root, StoreLayout.current) == target { return }
         if try fileSystem.status(root, StoreLayout.current)?.kind == .directory {
             try removeEmptyDirectory()
         }
-        let aside = ".current.new"
+        let aside = StoreLayout.newCurrent
         try fileSystem.removeIfPresent(root, aside)
         try fileSystem.makeSymbolicLink(root, aside, to: target)
         try fileSystem.rename(root, aside, to: root, StoreLayout.current)

@@ -13,7 +13,7 @@ final class StartClaim: Sendable {
     /// Takes the claim; `nil` while another process has it.
     /// - Throws: `.readOnly`, `.permission`, `.outOfSpace` where nothing can be started either.
     static func take(_ versions: VersionStore) throws(StoreError) -> StartClaim? {
-        let file = try versions.store.openLock(StoreLayout.startClaim)
+        let file = try versions.store.openLock(StoreLayout.startLock)
         guard try versions.fileSystem.lock(file.raw, exclusive: true, waiting: false) else {
             return nil
         }

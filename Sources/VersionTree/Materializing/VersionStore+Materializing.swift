@@ -198,7 +198,7 @@ extension VersionStore {
         let parent = directories.versions.raw
         guard try isMaterialized(name) else {
             // Somebody's file in the place of a tree is set aside.
-            let aside = "stray-\(try randomToken())"
+            let aside = try StoreLayout.aside("stray")
             try fileSystem.renameIfPresent(
                 parent, name, to: directories.quarantine.raw, aside)
             return nil

@@ -29,9 +29,6 @@ public final class VersionPin: Sendable {
 }
 
 extension VersionStore {
-    private static let pinPrefix = ".pin-"
-    private static let tokenLength = 16
-
     /// Keeps a version from being retired until the pin is released.
     ///
     /// - Throws: `.noVersion`; `.readOnly`, `.permission`, `.outOfSpace` where no pin can be made: on
@@ -43,8 +40,7 @@ extension VersionStore {
             guard try hasManifest(version) else { throw Self.noVersion(name) }
             let leases = directories.leases.raw
             while true {
-                let token = String(try randomToken().prefix(Self.tokenLength))
-                let fileName = "\(Self.pinPrefix)\(token)-\(version)"
+                let fileName = try StoreLayout.newPin(of: version)
                 let file = try fileSystem.open(leases, fileName, .updating, mode: 0o600)
                 // Somebody who looks at the pins may hold it for a moment.
                 try store.waitForLock(file.raw, exclusive: true)
@@ -105,9 +101,7 @@ extension VersionStore {
         var files: [(fileName: String, version: String)] = []
         try fileSystem.list(directories.leases.raw) { (entry, _) throws(StoreError) in
             let name = String(cString: entry)
-            guard name.hasPrefix(Self.pinPrefix) else { return true }
-            let rest = name.dropFirst(Self.pinPrefix.utf8.count + Self.tokenLength)
-            if rest.hasPrefix("-") { files.append((name, String(rest.dropFirst()))) }
+            if let version = StoreLayout.version(pinnedBy: name) { files.append((name, version)) }
             return true
         }
         return files

@@ -30,7 +30,7 @@ struct TwoWatchesTests {
     private func isClaimFree() throws -> Bool {
         let system = POSIXFileSystem()
         let file = try system.open(
-            store.versions.directories.leases.raw, StoreLayout.startClaim, .updating, mode: 0o600)
+            store.versions.directories.leases.raw, StoreLayout.startLock, .updating, mode: 0o600)
         return try system.lock(file.raw, exclusive: true, waiting: false)
     }
 

@@ -19,7 +19,7 @@ public struct CastreeFormat: ReleaseFormat {
     public func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         // Which version is offered is not said by a manifest.
         guard let version else { return [] }
-        return [ReleaseDocument(path: Self.manifestSource(of: version))]
+        return [ReleaseDocument(path: OriginLayout.manifest(named: version))]
     }
 
     /// Known by the key `castree`, which holds the format's number.
@@ -47,7 +47,7 @@ public struct CastreeFormat: ReleaseFormat {
         release.foreign = manifest.foreign
         release.files.reserveCapacity(manifest.count)
         for entry in manifest.entries {
-            var file = ReleaseFile(path: entry.path, source: Self.source(of: entry.address))
+            var file = ReleaseFile(path: entry.path, source: OriginLayout.object(entry.address))
             file.address = entry.address
             file.byteCount = entry.byteCount
             file.isExecutable = entry.isExecutable
@@ -58,17 +58,5 @@ public struct CastreeFormat: ReleaseFormat {
             release.files.append(file)
         }
         return release
-    }
-
-    /// Where the manifest of a version is, relative to the origin.
-    public static func manifestSource(of version: VersionName) -> String {
-        // All characters of a version's name stand for themselves in a URL path.
-        "manifests/\(version).json"
-    }
-
-    /// Where an object is, relative to the origin.
-    public static func source(of address: ObjectID) -> String {
-        let digits = address.description
-        return "objects/\(digits.prefix(2))/\(digits.dropFirst(2))"
     }
 }

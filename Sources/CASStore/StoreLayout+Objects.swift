@@ -1,0 +1,123 @@
+// Objects: their directories, their paths, and the way back from a name to an address.
+
+extension StoreLayout {
+    /// The directories that share the objects out, by the first byte of the address; sorted.
+    package static let shards = (0...255).map { Hex.string([UInt8($0)]) }
+
+    /// An object's path inside `objects/`, for where it is built once in a while.
+    package static func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
+        let name = address.description
+        return "\(name.prefix(2))/\(name.dropFirst(2))\(executable ? twinSuffix : "")"
+    }
+
+    /// The shard whose place a path inside the store is; `nil` if it is another.
+    package static func shard(atPath path: String) -> String? {
+        let prefix = objects + "/"
+        guard path.hasPrefix(prefix) else { return nil }
+        let name = String(path.dropFirst(prefix.count))
+        return isShardName(name) ? name : nil
+    }
+
+    /// Whether a name is that of a shard: two lower-case hexadecimal digits.
+    package static func isShardName(_ name: String) -> Bool {
+        name.utf8.count == 2 && name.utf8.allSatisfy { Hex.value(of: $0) != nil }
+    }
+
+    /// The end of the name of an object's executable twin.
+    package static let twinSuffix = ".x"
+
+    /// Whether a file name ends as that of a twin does; asked for every file of a store.
+    static func isTwinName(_ name: UnsafePointer<CChar>) -> Bool {
+        var length = 0
+        while name[length] != 0 { length += 1 }
+        return length >= 2 && name[length - 2] == 46 && name[length - 1] == 120
+    }
+
+    /// Calls `body` with an address's 64 digits as a C string, on the stack.
+    @inline(__always)
+    package static func withDigits<R: ~Copyable>(
+        _ address: ObjectID, _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        // "ab/cdef…" with the slash moved out: the digits stand behind the third byte.
+        try withObjectPath(address) { (path) throws(StoreError) -> R in
+            var digits: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
+                (0, 0, 0, 0, 0, 0, 0, 0, 0)
+            return try withUnsafeMutableBytes(of: &digits) { (buffer) throws(StoreError) -> R in
+                let target = UnsafeMutableRawBufferPointer(rebasing: buffer[2..<64])
+                buffer[0] = UInt8(bitPattern: path[0])
+                buffer[1] = UInt8(bitPattern: path[1])
+                target.copyMemory(from: UnsafeRawBufferPointer(start: path + 3, count: 62))
+                guard let start = buffer.baseAddress else {
+                    preconditionFailure("a tuple has an address")
+                }
+                return try body(UnsafePointer(start.assumingMemoryBound(to: CChar.self)))
+            }
+        }
+    }
+
+    /// Calls `body` with an object's name inside its shard, on the stack.
+    @inline(__always)
+    package static func withShardName<R: ~Copyable>(
+        _ address: ObjectID, executable: Bool = false,
+        _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        try withObjectPath(address, executable: executable) { (path) throws(StoreError) -> R in
+            try body(path + 3)
+        }
+    }
+
+    /// The address that a name inside a shard spells; `nil` if it is not the name of an object or,
+    /// with `executable`, of a twin.
+    package static func address(
+        _ shard: String, _ name: UnsafePointer<CChar>, executable: Bool = false
+    ) -> ObjectID? {
+        // Two digits of the shard and 62 of the name, side by side.
+        var digits: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
+            (0, 0, 0, 0, 0, 0, 0, 0)
+        return withUnsafeMutableBytes(of: &digits) { (digits) -> ObjectID? in
+            var position = 0
+            for digit in shard.utf8.prefix(2) {
+                digits[position] = digit
+                position += 1
+            }
+            while position < 64, name[position - 2] != 0 {
+                digits[position] = UInt8(bitPattern: name[position - 2])
+                position += 1
+            }
+            guard position == 64 else { return nil }
+            let end = name + 62
+            let isTwin = end[0] == 46 && end[1] == 120 && end[2] == 0
+            guard executable ? isTwin : end[0] == 0 else { return nil }
+            return digits.withMemoryRebound(to: UInt8.self) {
+                ObjectID.parse(UnsafeBufferPointer($0))
+            }
+        }
+    }
+
+    /// Calls `body` with an object's path inside `objects/`, on the stack.
+    @inline(__always)
+    package static func withObjectPath<R: ~Copyable>(
+        _ address: ObjectID, executable: Bool = false,
+        _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        // "ab/" + 62 digits + ".x" + NUL
+        var storage: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
+            (0, 0, 0, 0, 0, 0, 0, 0, 0)
+        return try withUnsafeMutableBytes(of: &storage) { buffer throws(StoreError) -> R in
+            guard let start = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                preconditionFailure("a tuple has an address")
+            }
+            address.writeDigits(to: start + 1)
+            start[0] = start[1]
+            start[1] = start[2]
+            start[2] = 47
+            if executable {
+                start[65] = 46
+                start[66] = 120
+            }
+            return try start.withMemoryRebound(to: CChar.self, capacity: 72) {
+                path throws(StoreError) -> R in try body(path)
+            }
+        }
+    }
+}
