@@ -211,7 +211,7 @@ extension Store {
             guard let status = try self.fileSystem.status(directory, entry),
                 status.kind == .regular, status.linkCount < 2, status.byteCount > 0
             else { return }
-            try self.keepIfLast("\(parent)/\(path)")
+            try self.keepIfLast("\(parent)/\(path())")
         }
     }
 

@@ -7,11 +7,11 @@ extension FileSystem {
         try removeTree(parent, name, path: name, beforeEach: nil)
     }
 
-    /// As above, calling `beforeEach` before a file goes: with its directory, its name there, and its path from
-    /// `parent`.
+    /// As above, calling `beforeEach` before a file goes: with its directory, its name there, and what makes its path
+    /// from `parent`.
     package func removeTree(
         _ parent: Int32, _ name: String,
-        beforeEach: (Int32, String, String) throws(StoreError) -> Void
+        beforeEach: (Int32, UnsafePointer<CChar>, () -> String) throws(StoreError) -> Void
     ) throws(StoreError) {
         try withoutActuallyEscaping(beforeEach) { (beforeEach) throws(StoreError) in
             try removeTree(parent, name, path: name, beforeEach: beforeEach)
@@ -20,11 +20,11 @@ extension FileSystem {
 
     private func removeTree(
         _ parent: Int32, _ name: String, path: String,
-        beforeEach: ((Int32, String, String) throws(StoreError) -> Void)?
+        beforeEach: ((Int32, UnsafePointer<CChar>, () -> String) throws(StoreError) -> Void)?
     ) throws(StoreError) {
         guard let found = try status(parent, name) else { return }
         guard found.kind == .directory else {
-            try beforeEach?(parent, name, path)
+            try beforeEach?(parent, name, { path })
             return try removeIfPresent(parent, name)
         }
         do throws(StoreError) {
@@ -36,10 +36,7 @@ extension FileSystem {
                 if kind == .directory || kind == .unknown {
                     inner.append(String(cString: entry))
                 } else {
-                    if let beforeEach {
-                        let file = String(cString: entry)
-                        try beforeEach(directory.raw, file, "\(path)/\(file)")
-                    }
+                    try beforeEach?(directory.raw, entry, { "\(path)/\(String(cString: entry))" })
                     try removeIfPresent(directory.raw, entry)
                 }
                 return true
