@@ -62,8 +62,10 @@ let package = Package(
         .systemLibrary(name: "CSystem"),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(
-            name: "CASStore", dependencies: ["CSQLite", "CXXHash", "CCrypto", "CSystem"],
+            name: "Platform", dependencies: ["CXXHash", "CCrypto", "CSystem"],
             swiftSettings: settings),
+        .target(
+            name: "CASStore", dependencies: ["Platform", "CSQLite"], swiftSettings: settings),
         .target(
             name: "VersionTree", dependencies: ["CASStore", "StrictJSON"], swiftSettings: settings),
         .target(
@@ -74,7 +76,9 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "ServeFromCAS",
-            dependencies: ["VersionTree", "CASStore", "StrictJSON", "CSystem", "CTLS"],
+            dependencies: [
+                "VersionTree", "CASStore", "Platform", "StrictJSON", "CSystem", "CTLS",
+            ],
             swiftSettings: settings),
         .target(
             name: "UsagePage", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
@@ -114,6 +118,7 @@ let package = Package(
             path: "Tests/Autobahn/Echo", swiftSettings: settings, linkerSettings: standalone),
         .testTarget(
             name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
+        .testTarget(name: "PlatformTests", dependencies: ["Platform"], swiftSettings: settings),
         .testTarget(
             name: "ConsoleTests",
             dependencies: ["StorageTestSupport", "Console", "CASStore", "StrictJSON"],
@@ -128,7 +133,7 @@ let package = Package(
             dependencies: ["StorageTestSupport", "castree", "castree-pull", "fsck", "callfault"],
             swiftSettings: settings),
         .testTarget(
-            name: "CASStoreTests", dependencies: ["StorageTestSupport", "CASStore"],
+            name: "CASStoreTests", dependencies: ["StorageTestSupport", "CASStore", "Platform"],
             swiftSettings: settings),
         .testTarget(
             name: "VersionTreeTests",

@@ -90,24 +90,7 @@ public enum UsagePage {
     private static func digest(_ bytes: [UInt8]) throws(StoreError) -> String {
         var digester = try Digester(.sha256)
         bytes.withUnsafeBytes { digester.update($0) }
-        return base64(digester.finish { Array($0) })
-    }
-
-    /// RFC 4648, section 4.
-    static func base64(_ bytes: [UInt8]) -> String {
-        let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-        let alphabet = Array((letters + letters.lowercased() + "0123456789+/").utf8)
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            var bits = group.reduce(0) { $0 << 8 | Int($1) }
-            bits <<= 8 * (3 - group.count)
-            for place in 0..<4 {
-                text.append(
-                    place <= group.count ? alphabet[bits >> (18 - 6 * place) & 63] : 61)
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
+        return Base64.string(digester.finish { Array($0) })
     }
 }
 

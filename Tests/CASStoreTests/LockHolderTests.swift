@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import CASStore
+@testable import Platform
 
 @Suite("Waiting for a lock") struct LockHolderTests {
     private func status() throws -> FileStatus {

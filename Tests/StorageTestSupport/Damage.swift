@@ -15,6 +15,8 @@ package enum Damage {
     /// Flips one bit of the byte at `offset`.
     package static func flip(_ path: String, at offset: Int, bit: UInt8 = 0) throws {
         var bytes = try contents(path)
+        // A damage before this one may have cut it.
+        guard offset < bytes.count else { throw CocoaError(.fileReadCorruptFile) }
         bytes[offset] ^= 1 << bit
         try overwrite(path, with: bytes)
     }
@@ -97,7 +99,12 @@ package enum Damage {
 
     /// The bytes of a file.
     package static func contents(_ path: String) throws -> [UInt8] {
-        Array(try Data(contentsOf: URL(filePath: path)))
+        var found = stat()
+        // A fifo would be waited for.
+        guard stat(path, &found) == 0, found.st_mode & S_IFMT == S_IFREG else {
+            throw CocoaError(.fileReadUnknown)
+        }
+        return Array(try Data(contentsOf: URL(filePath: path)))
     }
 
     /// The names in a directory and below it, sorted.

@@ -48,21 +48,20 @@ import Testing
 
     @Test(arguments: [
         ("CSQLite", ["Sources/CASStore/SQLite/"]),
-        ("CXXHash", ["Sources/CASStore/Identity/Fingerprint.swift"]),
-        ("CCrypto", ["Sources/CASStore/Identity/Digester.swift"]),
+        ("CXXHash", ["Sources/Platform/Identity/Fingerprint.swift"]),
+        ("CCrypto", ["Sources/Platform/Identity/Digester.swift"]),
         ("CCurl", ["Sources/CurlTransport/"]),
         ("CTLS", ["Sources/ServeFromCAS/TLS/"]),
         (
             "CSystem",
             [
-                "Sources/CASStore/FileSystem/", "Sources/CASStore/Identity/RandomToken.swift",
-                "Sources/ServeFromCAS/Transport/System/",
+                "Sources/Platform/", "Sources/ServeFromCAS/Transport/System/",
             ]
         ),
         (
             "Glibc",
             [
-                "Sources/CASStore/FileSystem/", "Sources/Console/", "Sources/castree/",
+                "Sources/Platform/", "Sources/Console/", "Sources/castree/",
                 "Sources/ServeFromCAS/Transport/System/",
             ]
         ),
@@ -85,7 +84,8 @@ import Testing
 
     @Test func `arrows go one way`() {
         let above = [
-            "StrictJSON": ["CASStore", "VersionTree", "Console"],
+            "StrictJSON": ["Platform", "CASStore", "VersionTree", "Console"],
+            "Platform": ["CASStore", "StrictJSON", "VersionTree", "Console"],
             "CASStore": ["StrictJSON", "VersionTree", "Console"],
             "VersionTree": ["Console", "HotPush", "ServeFromCAS"],
             "HotPush": ["Console", "ServeFromCAS", "CurlTransport"],
@@ -129,7 +129,7 @@ import Testing
     // A path that two files build is one that two builds can disagree about.
     @Test func `only the layouts build paths of a store or an origin`() {
         let owners = [
-            "CASStore/StoreLayout.swift", "CASStore/StoreLayout+Objects.swift",
+            "CASStore/Layout/StoreLayout.swift", "CASStore/Layout/StoreLayout+Objects.swift",
             "HotPush/Origins/OriginLayout.swift",
         ]
         let libraries = ["CASStore", "VersionTree", "HotPush", "ServeFromCAS"]
@@ -142,6 +142,17 @@ import Testing
         {
             for line in file.code where line.contains(path) || line.contains(lock) {
                 Issue.record("\(file.path): \(line): paths are built by StoreLayout")
+            }
+        }
+    }
+
+    @Test func `tables of digits have one owner`() {
+        let table = /case 97\.\.\.102|0123456789(abcdef|ABCDEF|\+\/)/
+        for file in Self.sources where !file.path.hasPrefix("Sources/Platform/Text/") {
+            for line in file.code where line.contains(table) {
+                // Which case a name is in says who made it.
+                if file.path.hasSuffix("Site/HashedName.swift") { continue }
+                Issue.record("\(file.path): \(line): Platform/Text has this table")
             }
         }
     }

@@ -140,14 +140,4 @@ import Testing
         let survey = try temporary.versions.survey()
         #expect(try text(survey).contains("</html>"))
     }
-
-    @Test(
-        "encodes in base64 as RFC 4648, section 10, has it",
-        arguments: [
-            ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
-        ])
-    func base64(_ plain: String, _ encoded: String) {
-        #expect(UsagePage.base64(Array(plain.utf8)) == encoded)
-    }
 }

@@ -73,20 +73,6 @@ package struct Registration: Sendable {
     }
 }
 
-/// A file that is held open, so that no other file gets its number meanwhile.
-package final class HeldFile: Sendable {
-    private let descriptor: Descriptor
-
-    package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
-
-    /// Whether this is the file that was looked at.
-    func isSameFile(
-        as other: FileStatus, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> Bool {
-        try fileSystem.status(descriptor.raw).isSameFile(as: other)
-    }
-}
-
 /// Reads manifests for the index.
 ///
 /// The module that knows the format gives one to the store.

@@ -22,7 +22,7 @@ final class BusyWait {
             // Not by opening it: closing it again would drop the connection's own locks. A name less is
             // no failure.
             let status = try? POSIXFileSystem().status(POSIXFileSystem.workingDirectory, path)
-            wait.tell(status.flatMap { $0 }.map(LockHolder.find(of:)) ?? LockHolder())
+            wait.tell(status.flatMap { $0 }.map(LockHolder.find(of:)) ?? .unknown)
         }
         self.wait = wait
         return true

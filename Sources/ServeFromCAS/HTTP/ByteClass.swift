@@ -32,17 +32,6 @@ enum ByteClass {
         contains(0x2BFF_7FD2_0000_0000, 0x47FF_FFFE_87FF_FFFE, byte)
     }
 
-    /// The value of a hexadecimal digit; `nil` for anything else.
-    @inline(__always)
-    static func hexadecimal(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 48...57: byte - 48
-        case 65...70: byte - 55
-        case 97...102: byte - 87
-        default: nil
-        }
-    }
-
     /// The lower case of eight bytes at once.
     @inline(__always)
     static func lowercase(_ word: UInt64) -> UInt64 {

@@ -1,3 +1,5 @@
+import Platform
+
 /// Takes the chunks of a chunked body apart (RFC 9112, section 7.1), as strictly as the head.
 ///
 /// Chunk extensions and trailers are read, bounded and dropped. For one thread at a time.
@@ -92,7 +94,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     private mutating func readSize(_ byte: UInt8) throws(RequestFailure) {
-        if let digit = ByteClass.hexadecimal(byte) {
+        if let digit = Hex.value(ofEitherCase: byte) {
             digits += 1
             guard digits <= 15 else { throw RequestFailure(413, "a chunk is beyond every limit") }
             size = size << 4 | Int64(digit)

@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 /// The fields of a head that are an object's own: ETag, its address, and perhaps Content-Length.
 ///

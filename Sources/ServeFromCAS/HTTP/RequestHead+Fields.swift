@@ -1,4 +1,4 @@
-public import CASStore
+public import Platform
 
 // Looking things up in a head without making strings.
 extension RequestHead {

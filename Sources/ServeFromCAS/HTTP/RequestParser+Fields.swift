@@ -1,3 +1,5 @@
+import Platform
+
 /// What the Transfer-Encoding fields have said so far.
 struct TransferCodings: Sendable {
     var isPresent = false
@@ -149,7 +151,7 @@ extension RequestParser {
             position += 1
             while position < range.upperBound, bytes[position] != 93 {
                 let byte = bytes[position]
-                let isPart = ByteClass.hexadecimal(byte) != nil || byte == 58 || byte == 46
+                let isPart = Hex.value(ofEitherCase: byte) != nil || byte == 58 || byte == 46
                 guard isPart else { return false }
                 position += 1
             }
@@ -159,8 +161,8 @@ extension RequestParser {
             while position < range.upperBound, bytes[position] != 58 {
                 if !ByteClass.isName(bytes[position]) {
                     guard bytes[position] == 37, position + 2 < range.upperBound,
-                        ByteClass.hexadecimal(bytes[position + 1]) != nil,
-                        ByteClass.hexadecimal(bytes[position + 2]) != nil
+                        Hex.value(ofEitherCase: bytes[position + 1]) != nil,
+                        Hex.value(ofEitherCase: bytes[position + 2]) != nil
                     else { return false }
                 }
                 position += 1

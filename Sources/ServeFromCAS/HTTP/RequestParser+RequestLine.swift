@@ -1,3 +1,5 @@
+import Platform
+
 // RFC 9112, section 3: method SP request-target SP HTTP-version.
 extension RequestParser {
     mutating func readRequestLine(
@@ -56,8 +58,8 @@ extension RequestParser {
     private func checkEscape(
         _ bytes: Span<UInt8>, _ position: Int, _ end: Int
     ) throws(RequestFailure) {
-        guard position + 2 < end, let high = ByteClass.hexadecimal(bytes[position + 1]),
-            let low = ByteClass.hexadecimal(bytes[position + 2])
+        guard position + 2 < end, let high = Hex.value(ofEitherCase: bytes[position + 1]),
+            let low = Hex.value(ofEitherCase: bytes[position + 2])
         else {
             throw RequestFailure(400, "a percent sign without two hexadecimal digits")
         }

@@ -1,4 +1,4 @@
-public import CASStore
+public import Platform
 
 /// The answer to one request: its head, and where its body is to be found.
 ///

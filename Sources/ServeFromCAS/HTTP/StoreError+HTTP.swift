@@ -1,4 +1,4 @@
-public import CASStore
+public import Platform
 
 extension StoreError.Code {
     /// A request that a server would answer with an error before looking for anything.

@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 /// What the preconditions of a request say, in the order of RFC 9110, section 13.2.2.
 enum Preconditions {

@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 /// Answers to requests for parts of a representation (RFC 9110, sections 14 and 15.3.7).
 enum RangeAnswer {

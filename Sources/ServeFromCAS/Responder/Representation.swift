@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 /// What a URL shows in one coding, and the heads that it is sent with.
 struct Representation {
@@ -129,6 +129,6 @@ struct Representation {
             return nil
         }
         let map = path + Array(".map".utf8)
-        return site.table.find(map[...]) == nil ? nil : percentEncodedPath(map)
+        return site.table.find(map[...]) == nil ? nil : PercentEncoding.path(of: map)
     }
 }

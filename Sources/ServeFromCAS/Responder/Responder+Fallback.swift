@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 extension Responder {
     /// The address of what a request is shown without content coding; `nil`: nothing.

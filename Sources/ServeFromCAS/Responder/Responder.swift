@@ -1,3 +1,5 @@
+import Platform
+
 /// The rules of HTTP: which response a request gets from a site (RFC 9110, 9111).
 ///
 /// Pure: no I/O, no clock, and the same request always gets the same response. What it keeps are
@@ -68,7 +70,7 @@ public struct Responder: Sendable {
 
     private func redirect(_ request: borrowing RequestHead, _ key: Int) -> Response {
         // A tree's path has no empty component, so this cannot begin with "//", another host.
-        var location = percentEncodedPath(site.table.key(key)) + "/"
+        var location = PercentEncoding.path(of: Array(site.table.key(key))) + "/"
         if let query = request.query { location += "?" + request.text(query) }
         return PlainAnswer.response(
             301, "The address of this directory ends with a slash.", method: request.method,

@@ -1,3 +1,4 @@
+import CASStore
 import Synchronization
 import VersionTree
 

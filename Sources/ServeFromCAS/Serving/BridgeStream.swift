@@ -1,3 +1,4 @@
+import CASStore
 import Synchronization
 
 /// A page's WebSocket on a loop: moves bytes and time between the stream and the bridge.

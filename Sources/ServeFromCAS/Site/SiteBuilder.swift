@@ -69,7 +69,7 @@ struct SiteBuilder {
             }
             for field in extras.foreign where field.key.utf8.elementsEqual("sourceMapUrl".utf8) {
                 if let url = field.value.asString, url.utf8.first == 47 {
-                    sourceMaps[Int32(resources.count)] = percentEncodedPath(url.utf8)
+                    sourceMaps[Int32(resources.count)] = PercentEncoding.path(of: Array(url.utf8))
                 }
             }
         }

@@ -1,5 +1,5 @@
-import CASStore
 import CTLS
+import Platform
 
 /// Where systems keep the certificates of the authorities that they trust.
 ///

@@ -1,4 +1,4 @@
-public import CASStore
+public import Platform
 
 /// The certificate by which a server proves its name.
 public struct ServerCertificate: Sendable, Hashable {

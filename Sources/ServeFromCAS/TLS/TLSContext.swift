@@ -1,5 +1,5 @@
-package import CASStore
 import CTLS
+package import Platform
 
 /// What all TLS connections of one kind share: trust on the asking side, a certificate on the serving.
 ///

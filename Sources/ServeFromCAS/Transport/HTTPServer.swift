@@ -1,4 +1,4 @@
-package import CASStore
+package import Platform
 import Synchronization
 
 /// An HTTP/1.1 server: listening sockets and the loops that serve them.

@@ -1,4 +1,4 @@
-package import CASStore
+package import Platform
 
 /// The server's side of the opening handshake, as a function from request to answer (RFC 6455,
 /// section 4.2).
@@ -43,7 +43,9 @@ package enum WebSocketHandshake {
             return .refused(upgradeRequired("this server speaks WebSocket version 13"))
         }
         let keys = head.values(of: "sec-websocket-key")
-        guard keys.count == 1, Base64.byteCount(head.bytes[keys[0]]) == 16 else {
+        guard keys.count == 1,
+            Base64.bytes(String(decoding: head.bytes[keys[0]], as: UTF8.self))?.count == 16
+        else {
             return .refused(
                 ResponseHead(400).explained("Sec-WebSocket-Key is not 16 bytes of Base64"))
         }

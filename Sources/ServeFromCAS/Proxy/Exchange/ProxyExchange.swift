@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 /// One request on its way to an upstream, and the answer on its way back.
 ///

@@ -1,3 +1,5 @@
+import Platform
+
 /// Which paths are passed on: those that every server reads as the route did.
 ///
 /// A route looks at the path as it is written, and the upstream gets it so. Servers differ in what they
@@ -44,8 +46,8 @@ enum ProxyPath {
             var byte = text[position]
             position += 1
             if byte == 37 {
-                if position + 1 < text.count, let high = ByteClass.hexadecimal(text[position]),
-                    let low = ByteClass.hexadecimal(text[position + 1])
+                if position + 1 < text.count, let high = Hex.value(ofEitherCase: text[position]),
+                    let low = Hex.value(ofEitherCase: text[position + 1])
                 {
                     byte = high << 4 | low
                     position += 2

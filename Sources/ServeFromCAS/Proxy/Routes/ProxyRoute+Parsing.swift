@@ -1,4 +1,4 @@
-public import CASStore
+public import Platform
 
 extension StoreError.Code {
     /// A proxy route that means nothing, or something that is not offered.

@@ -1,4 +1,4 @@
-package import CASStore
+package import Platform
 
 /// The proxy: which requests go to which upstream.
 ///

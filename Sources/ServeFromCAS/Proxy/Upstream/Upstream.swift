@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 import Synchronization
 
 /// A server that requests are passed on to: its name and, once they are known, its addresses.

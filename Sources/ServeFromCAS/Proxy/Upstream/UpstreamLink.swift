@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 /// One connection to an upstream: it serves one exchange after the other, and waits between them.
 ///

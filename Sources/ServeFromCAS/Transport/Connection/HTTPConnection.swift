@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 /// One client's connection: requests in, answers out, in order, one at a time.
 final class HTTPConnection: StreamHandler {

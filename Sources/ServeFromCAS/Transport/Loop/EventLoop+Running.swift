@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 extension EventLoop {
     /// Serves until ``stop(within:)`` and the last stream's end.

@@ -1,4 +1,4 @@
-package import CASStore
+package import Platform
 import Synchronization
 
 /// One thread that serves many sockets.

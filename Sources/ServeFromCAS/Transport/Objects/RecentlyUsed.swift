@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 /// Values by address, those not used lately thrown out when their cost is over a limit.
 ///

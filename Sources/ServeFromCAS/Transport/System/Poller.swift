@@ -1,5 +1,5 @@
-import CASStore
 import CSystem
+import Platform
 
 #if canImport(Glibc)
     import Glibc

@@ -1,5 +1,5 @@
-import CASStore
 import CSystem
+import Platform
 
 #if canImport(Glibc)
     import Glibc
@@ -176,13 +176,4 @@ struct SystemFailure: Error {
     var number: Int32
     /// Whether too many files are open: a reason to wait, not to give up.
     var isTooManyOpenFiles: Bool { number == EMFILE || number == ENFILE || number == ENOMEM }
-}
-
-/// Milliseconds and seconds, as a loop needs them.
-enum SystemClock {
-    /// Milliseconds since some moment; never goes back.
-    static var milliseconds: Int64 { castree_monotonic_ns() / 1_000_000 }
-    static var nanoseconds: Int64 { castree_monotonic_ns() }
-    /// Seconds since 1970, exact to a few milliseconds.
-    static var seconds: Int64 { castree_realtime_seconds() }
 }

@@ -10,7 +10,7 @@ import CSystem
 package func effectiveUser() -> UInt32 { geteuid() }
 
 /// Whether this process may give files to other users (capabilities(7), CAP_CHOWN).
-func mayGiveFilesAway() -> Bool { castree_may_chown() != 0 }
+package func mayGiveFilesAway() -> Bool { castree_may_chown() != 0 }
 
 /// A user as messages name one: `user app (uid 5001)`.
 package func userDescription(_ user: UInt32) -> String {

@@ -1,4 +1,4 @@
-import HotPush
+import Platform
 import Testing
 
 @Suite("Base64") struct Base64Tests {

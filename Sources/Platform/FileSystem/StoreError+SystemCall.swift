@@ -58,21 +58,6 @@ extension StoreError {
     }
 }
 
-/// Returns `text` with control characters, bidirectional overrides and backslashes escaped, so that
-/// a name from a network cannot rewrite a terminal or hide in a message.
-package func printable(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
-        switch scalar.value {
-        case 0x20...0x5B, 0x5D...0x7E: result.unicodeScalars.append(scalar)
-        case 0...0x1F, 0x5C, 0x7F...0x9F, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x2069, 0xFEFF:
-            result += "\\u{" + String(scalar.value, radix: 16) + "}"
-        default: result.unicodeScalars.append(scalar)
-        }
-    }
-    return result
-}
-
 extension StoreError {
     /// Whether the call failed because the name is taken (EEXIST).
     package var isExisting: Bool { errno == EEXIST || errno == ENOTEMPTY }

@@ -96,4 +96,13 @@ package enum Hex {
         default: nil
         }
     }
+
+    /// The value of a digit of either case, or `nil`.
+    @inline(__always)
+    package static func value(ofEitherCase character: UInt8) -> UInt8? {
+        switch character {
+        case 65...70: character - 55
+        default: value(of: character)
+        }
+    }
 }

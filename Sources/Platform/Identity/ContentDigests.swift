@@ -38,7 +38,7 @@ package final class ContentDigests {
     }
 
     /// Forgets the bytes of an unfinished content.
-    func reset() {
+    package func reset() {
         for one in running { one.digester.reset() }
     }
 }

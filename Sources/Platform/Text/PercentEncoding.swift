@@ -13,6 +13,11 @@ package enum PercentEncoding {
         encoded(written, keepingEscapes: true, alsoAllowed: "?#[]")
     }
 
+    /// A path of any bytes as a URL path: each stands for itself.
+    package static func path(of bytes: [UInt8]) -> String {
+        String(decoding: encoded(bytes, keepingEscapes: false, ""), as: UTF8.self)
+    }
+
     /// The bytes that text stands for; nil if a `%` begins no escape.
     package static func decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var result: [UInt8] = []
@@ -23,7 +28,7 @@ package enum PercentEncoding {
                 continue
             }
             guard let first = bytes.next(), let second = bytes.next(),
-                let high = value(first), let low = value(second)
+                let high = Hex.value(ofEitherCase: first), let low = Hex.value(ofEitherCase: second)
             else { return nil }
             result.append(high << 4 | low)
         }
@@ -42,6 +47,13 @@ package enum PercentEncoding {
             break
         }
         if isPlain { return text }
+        let encoded = encoded(bytes, keepingEscapes: keepingEscapes, alsoAllowed)
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    private static func encoded(
+        _ bytes: [UInt8], keepingEscapes: Bool, _ alsoAllowed: StaticString
+    ) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count + 16)
         for (position, byte) in bytes.enumerated() {
@@ -53,7 +65,7 @@ package enum PercentEncoding {
                 result += [percent, digit(byte >> 4), digit(byte & 15)]
             }
         }
-        return String(decoding: result, as: UTF8.self)
+        return result
     }
 
     /// RFC 3986, section 3.3: what stands in a path as itself, and the slash.
@@ -77,21 +89,12 @@ package enum PercentEncoding {
     }
 
     private static func isEscape(_ bytes: [UInt8], _ position: Int) -> Bool {
-        position + 2 < bytes.count && value(bytes[position + 1]) != nil
-            && value(bytes[position + 2]) != nil
+        position + 2 < bytes.count && Hex.value(ofEitherCase: bytes[position + 1]) != nil
+            && Hex.value(ofEitherCase: bytes[position + 2]) != nil
     }
 
     /// Section 2.1 asks producers for upper-case digits.
     private static func digit(_ nibble: UInt8) -> UInt8 {
         nibble < 10 ? nibble + 48 : nibble + 55
-    }
-
-    private static func value(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case 48...57: digit - 48
-        case 65...70: digit - 55
-        case 97...102: digit - 87
-        default: nil
-        }
     }
 }

@@ -33,6 +33,9 @@ package struct LockHolder: Sendable, Hashable {
 }
 
 extension LockHolder {
+    /// Nobody that can be named.
+    package static var unknown: LockHolder { LockHolder() }
+
     /// The process that has a lock on a file.
     package static func find(of file: FileStatus) -> LockHolder {
         let locks = text("/proc/locks", limit: 4 << 20)

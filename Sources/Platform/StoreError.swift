@@ -1,6 +1,6 @@
 /// What went wrong: a code for programs, a sentence for people, and the cause beneath.
 ///
-/// Every throwing function of castree throws this type. `VersionTree` adds codes of its own to
+/// Every throwing function of castree throws this type. Each library adds codes of its own to
 /// ``Code``, so one `catch` sees the whole engine and typed throws compose without wrapping.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
     /// What programs branch on.
@@ -50,38 +50,18 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 }
 
 extension StoreError.Code {
-    /// There is no store at the path.
-    public static let noStore = Self("noStore")
-    /// A store exists where none may.
-    public static let storeExists = Self("storeExists")
-    /// The store was written by a newer castree, or its FORMAT file is not one.
-    public static let unsupportedFormat = Self("unsupportedFormat")
     /// Something that was asked for by name is not there.
     public static let notFound = Self("notFound")
     /// Bytes do not match the address, label or size that was promised.
     public static let mismatch = Self("mismatch")
-    /// An object's bytes on disk are not what its address says.
-    public static let damagedObject = Self("damagedObject")
-    /// An object that a version needs is not there.
-    public static let missingObject = Self("missingObject")
     /// The disk or a quota is full.
     public static let outOfSpace = Self("outOfSpace")
-    /// The store belongs to another user.
-    public static let notOwner = Self("notOwner")
     /// Permission is missing.
     public static let permission = Self("permission")
     /// The file system is read-only.
     public static let readOnly = Self("readOnly")
     /// A system call failed in a way that has no code of its own.
     public static let io = Self("io")
-    /// An earlier sync failed: this store takes no more writes until it is opened again.
-    public static let writesRefused = Self("writesRefused")
-    /// The index cannot be used and could not be rebuilt.
-    public static let index = Self("index")
-    /// Another process is at this very piece of work, or undoes it over and over.
-    public static let busy = Self("busy")
-    /// Another process has had a lock of the store for longer than `StoreOptions.waitLimit`.
-    public static let locked = Self("locked")
     /// Something is over a stated limit.
     public static let tooLarge = Self("tooLarge")
     /// The system or a library here cannot do this.
