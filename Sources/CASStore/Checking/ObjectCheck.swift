@@ -170,11 +170,9 @@ final class ObjectPass: Sendable {
     ) throws(StoreError) {
         guard !computed.isEmpty else { return }
         do throws(StoreError) {
-            try store.index { (index) throws(StoreError) in
-                try index.write { (connection) throws(StoreError) in
-                    for (address, fingerprint) in computed {
-                        try index.setFingerprint(fingerprint, of: address, connection)
-                    }
+            try store.writing { (index, connection) throws(StoreError) in
+                for (address, fingerprint) in computed {
+                    try index.setFingerprint(fingerprint, of: address, connection)
                 }
             }
         } catch {
@@ -229,10 +227,8 @@ final class CheckedRows: Sendable {
     private static let rowCountMax = 2048
 
     init(_ store: Store) throws(StoreError) {
-        let objectCount = try store.index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.lastObjectID(connection)
-            }
+        let objectCount = try store.reading { (index, connection) throws(StoreError) in
+            try index.lastObjectID(connection)
         }
         var count = 1
         while count < 256, objectCount / count > Self.rowCountMax { count *= 2 }
@@ -263,11 +259,9 @@ final class CheckedRows: Sendable {
     }
 
     private func load(_ first: UInt8, _ last: UInt8) throws(StoreError) -> [[CheckedRow]] {
-        try store.index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.checkedRows(
-                    from: first, through: last, connection)
-            }
+        try store.reading { (index, connection) throws(StoreError) in
+            try index.checkedRows(
+                from: first, through: last, connection)
         }
     }
 }

@@ -324,10 +324,8 @@ struct ShardCheck: ~Copyable {
 extension Store {
     /// What the index says of one object now.
     fileprivate func checkedRow(_ address: ObjectID) throws(StoreError) -> CheckedRow? {
-        let row = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.object(address, connection)
-            }
+        let row = try reading { (index, connection) throws(StoreError) in
+            try index.object(address, connection)
         }
         return row.map {
             CheckedRow(

@@ -155,24 +155,22 @@ extension Store {
         try checkWritable()
         var findings: [Finding] = []
         var checker = try ObjectChecker()
-        try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                findings = []
-                for item in confirmed {
-                    var finding = item.finding
-                    // Confirmed in another transaction: others may have been at work since.
-                    if try self.holds(item.suspicion, index, connection, &checker) {
-                        finding.isRepaired = try self.repair(
-                            item.suspicion, index, connection, &checker)
-                    } else {
-                        finding.isRepaired = true
-                        finding.message += "; it is right by now"
-                    }
-                    findings.append(finding)
+        try writing { (index, connection) throws(StoreError) in
+            findings = []
+            for item in confirmed {
+                var finding = item.finding
+                // Confirmed in another transaction: others may have been at work since.
+                if try self.holds(item.suspicion, index, connection, &checker) {
+                    finding.isRepaired = try self.repair(
+                        item.suspicion, index, connection, &checker)
+                } else {
+                    finding.isRepaired = true
+                    finding.message += "; it is right by now"
                 }
-                try self.syncAll()
-                _ = try index.completeVersions(connection)
+                findings.append(finding)
             }
+            try self.syncAll()
+            _ = try index.completeVersions(connection)
         }
         return findings
     }

@@ -15,30 +15,25 @@ extension Store {
     package func checkIndex(
         isDeep: Bool, _ facts: (String) throws(StoreError) -> ManifestFacts?
     ) throws(StoreError) -> [Finding] {
-        let names = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.versions(connection).map(\.name)
-            }
+        let names = try reading { (index, connection) throws(StoreError) in
+            try index.versions(connection).map(\.name)
         }
         var expected: [String: ManifestSum] = [:]
         for name in names {
             if let found = try facts(name) { expected[name] = ManifestSum(found) }
         }
-        let suspects = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.disagreeing(connection, isDeep: isDeep) { (name) throws(StoreError) in
-                    expected[name]
-                }
+        let suspects = try reading { (index, connection) throws(StoreError) in
+            try index.disagreeing(connection, isDeep: isDeep) { (name) throws(StoreError) in
+                expected[name]
             }
         }
         guard !suspects.isEmpty else { return [] }
-        let (found, isCertain) = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) -> ([Finding], Bool) in
-                let found = try index.disagreeingNow(connection, isDeep: isDeep, facts)
-                // Whoever has put a manifest in its place and not committed yet is still at it: while
-                // this transaction reads, nobody commits.
-                return (found, try !index.locks.isSomebodyWriting())
-            }
+        let (found, isCertain) = try reading {
+            (index, connection) throws(StoreError) -> ([Finding], Bool) in
+            let found = try index.disagreeingNow(connection, isDeep: isDeep, facts)
+            // Whoever has put a manifest in its place and not committed yet is still at it: while
+            // this transaction reads, nobody commits.
+            return (found, try !index.locks.isSomebodyWriting())
         }
         if isCertain || found.isEmpty || found.contains(where: { $0.kind == .damagedIndex }) {
             return found

@@ -11,41 +11,37 @@ extension Store {
         guard !copies.isEmpty else { return [] }
         try checkWritable()
         var made: Set<ObjectID> = []
-        try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                made = []
-                var checker = try ObjectChecker()
-                // All are staged before the first has its place: what one is made from may be what another one
-                // sends to quarantine, or takes the place of there.
-                var staged: [(object: StoredObject, name: String)] = []
-                for copy in copies {
-                    guard try self.isLost(copy.address, index, connection, &checker),
-                        let one = try self.stage(copy, &checker)
-                    else { continue }
-                    staged.append(one)
-                }
-                for (object, name) in staged {
-                    try self.install(object.address, from: name, &checker)
-                    try index.setPresent(object, connection)
-                    made.insert(object.address)
-                }
-                made.formUnion(try self.settleCopies(index, connection, &checker))
-                try self.syncAll()
-                _ = try index.completeVersions(connection)
+        try writing { (index, connection) throws(StoreError) in
+            made = []
+            var checker = try ObjectChecker()
+            // All are staged before the first has its place: what one is made from may be what another one
+            // sends to quarantine, or takes the place of there.
+            var staged: [(object: StoredObject, name: String)] = []
+            for copy in copies {
+                guard try self.isLost(copy.address, index, connection, &checker),
+                    let one = try self.stage(copy, &checker)
+                else { continue }
+                staged.append(one)
             }
+            for (object, name) in staged {
+                try self.install(object.address, from: name, &checker)
+                try index.setPresent(object, connection)
+                made.insert(object.address)
+            }
+            made.formUnion(try self.settleCopies(index, connection, &checker))
+            try self.syncAll()
+            _ = try index.completeVersions(connection)
         }
         return made
     }
 
     /// Ends what repairs have left that died.
     func settleCopies() throws(StoreError) {
-        try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                var checker = try ObjectChecker()
-                _ = try self.settleCopies(index, connection, &checker)
-                try self.syncAll()
-                _ = try index.completeVersions(connection)
-            }
+        try writing { (index, connection) throws(StoreError) in
+            var checker = try ObjectChecker()
+            _ = try self.settleCopies(index, connection, &checker)
+            try self.syncAll()
+            _ = try index.completeVersions(connection)
         }
     }
 
@@ -187,10 +183,8 @@ extension Store {
     package func keepIfLast(_ path: String) throws(StoreError) {
         var checker = try ObjectChecker()
         guard let address = try readCopy(path, &checker)?.address else { return }
-        let isNamed = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                (try index.object(address, connection)?.references ?? 0) > 0
-            }
+        let isNamed = try reading { (index, connection) throws(StoreError) in
+            (try index.object(address, connection)?.references ?? 0) > 0
         }
         guard isNamed, try !objects.isSound(address, checker: &checker) else { return }
         _ = try salvage([ObjectCopy(address: address, path: path)])

@@ -53,17 +53,16 @@ extension Store {
         // in memory is not asked what may go.
         var damaged: [String] = []
         var isLast = true
-        let last = try index { (index) throws(StoreError) in
-            try index.write(rows: Self.batch) { (connection) throws(StoreError) -> Int64? in
-                try connection.execute(IndexSchema.cacheWhileCollecting)
-                // The manifests are the roots, a count is a hint.
-                damaged = try index.reconcile(connection, thoroughly: true)
-                guard damaged.isEmpty else { return nil }
-                let batch = try index.garbage(after: after, limit: Self.batch, connection)
-                isLast = batch.count < Self.batch
-                try index.markDying(batch.map(\.id), connection)
-                return batch.last?.id
-            }
+        let last = try writing(rows: Self.batch) {
+            (index, connection) throws(StoreError) -> Int64? in
+            try connection.execute(IndexSchema.cacheWhileCollecting)
+            // The manifests are the roots, a count is a hint.
+            damaged = try index.reconcile(connection, thoroughly: true)
+            guard damaged.isEmpty else { return nil }
+            let batch = try index.garbage(after: after, limit: Self.batch, connection)
+            isLast = batch.count < Self.batch
+            try index.markDying(batch.map(\.id), connection)
+            return batch.last?.id
         }
         if let first = damaged.first {
             throw StoreError(
@@ -141,10 +140,8 @@ extension Store {
         }
         return try leftovers(in: staging, .partial, besides: others) {
             (address) throws(StoreError) in
-            let known = try self.index { (index) throws(StoreError) in
-                try index.read { (connection) throws(StoreError) in
-                    try index.object(address, connection)
-                }
+            let known = try self.reading { (index, connection) throws(StoreError) in
+                try index.object(address, connection)
             }
             if let known, known.references > 0 { return false }
             let name = address.description

@@ -33,15 +33,13 @@ extension Store {
     package func bytesFreed(
         retiring names: [String]
     ) throws(StoreError) -> (freed: [Int64], total: Int64) {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                var freed = [Int64](repeating: 0, count: names.count)
-                let known = try index.ids(of: names, connection)
-                try index.orphans(retiring: known.map(\.id), connection) {
-                    (_, byteCount, position) in freed[known[position].position] += byteCount
-                }
-                return (freed, try index.referencedBytes(connection))
+        try reading { (index, connection) throws(StoreError) in
+            var freed = [Int64](repeating: 0, count: names.count)
+            let known = try index.ids(of: names, connection)
+            try index.orphans(retiring: known.map(\.id), connection) {
+                (_, byteCount, position) in freed[known[position].position] += byteCount
             }
+            return (freed, try index.referencedBytes(connection))
         }
     }
 
@@ -53,34 +51,30 @@ extension Store {
     package func freed(
         retiring names: [String]
     ) throws(StoreError) -> (rows: [VersionRow], objects: Int, bytes: Int64) {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                var rows: [VersionRow] = []
-                // Names of versions are ASCII.
-                for name in names where !rows.contains(where: { $0.name == name }) {
-                    guard let row = try index.version(name, connection) else {
-                        throw StoreError.noVersion(name)
-                    }
-                    rows.append(row)
+        try reading { (index, connection) throws(StoreError) in
+            var rows: [VersionRow] = []
+            // Names of versions are ASCII.
+            for name in names where !rows.contains(where: { $0.name == name }) {
+                guard let row = try index.version(name, connection) else {
+                    throw StoreError.noVersion(name)
                 }
-                rows.sort { ($0.ordinal, $0.name) > ($1.ordinal, $1.name) }
-                var freed: (objects: Int, bytes: Int64) = (0, 0)
-                try index.orphans(retiring: rows.map(\.id), connection) { (_, byteCount, _) in
-                    freed.objects += 1
-                    freed.bytes += byteCount
-                }
-                return (rows, freed.objects, freed.bytes)
+                rows.append(row)
             }
+            rows.sort { ($0.ordinal, $0.name) > ($1.ordinal, $1.name) }
+            var freed: (objects: Int, bytes: Int64) = (0, 0)
+            try index.orphans(retiring: rows.map(\.id), connection) { (_, byteCount, _) in
+                freed.objects += 1
+                freed.bytes += byteCount
+            }
+            return (rows, freed.objects, freed.bytes)
         }
     }
 
     private func garbageKnown(
         _ retiring: [String]
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.presentGarbage(retiring, connection)
-            }
+        try reading { (index, connection) throws(StoreError) in
+            try index.presentGarbage(retiring, connection)
         }
     }
 
@@ -91,13 +85,11 @@ extension Store {
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         var found: [CollectionPlan.Garbage] = []
         do throws(StoreError) {
-            try index { (index) throws(StoreError) in
-                try index.write { (connection) throws(StoreError) in
-                    for object in unrecorded { try index.setPresent(object, connection) }
-                    try index.reconcile(connection, thoroughly: true)
-                    found = try index.presentGarbage(retiring, connection)
-                    throw StoreError(.takenBack, "a plan changes nothing")
-                }
+            try writing { (index, connection) throws(StoreError) in
+                for object in unrecorded { try index.setPresent(object, connection) }
+                try index.reconcile(connection, thoroughly: true)
+                found = try index.presentGarbage(retiring, connection)
+                throw StoreError(.takenBack, "a plan changes nothing")
             }
         } catch {
             // Where nothing can be written nothing can be recovered either.

@@ -4,10 +4,8 @@ extension Store {
     /// Reads what usage is counted from; the figures of the disk are not among it.
     /// - Parameter largestMax: how many of the largest objects are noted in passing.
     package func usageTable(largestMax: Int = 0) throws(StoreError) -> UsageTable {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.usageTable(largestMax: largestMax, connection)
-            }
+        try reading { (index, connection) throws(StoreError) in
+            try index.usageTable(largestMax: largestMax, connection)
         }
     }
 
@@ -24,23 +22,21 @@ extension Store {
     package func namedBytes(
         of name: String
     ) throws(StoreError) -> (row: VersionRow, present: Int64, missing: Int64)? {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                guard let row = try index.version(name, connection) else { return nil }
-                var (present, missing): (Int64, Int64) = (0, 0)
-                let sums = try connection.statement(
-                    "SELECT total(CASE WHEN state = 1 THEN bytes END), "
-                        + "total(CASE WHEN state <> 1 THEN bytes END) "
-                        + "FROM object WHERE id BETWEEN ? AND ?")
-                for run in try index.edges(of: row.id, connection).runs {
-                    sums.bind(1, run.lowerBound).bind(2, run.upperBound)
-                    while try sums.step() {
-                        present += sums.integer(0)
-                        missing += sums.integer(1)
-                    }
+        try reading { (index, connection) throws(StoreError) in
+            guard let row = try index.version(name, connection) else { return nil }
+            var (present, missing): (Int64, Int64) = (0, 0)
+            let sums = try connection.statement(
+                "SELECT total(CASE WHEN state = 1 THEN bytes END), "
+                    + "total(CASE WHEN state <> 1 THEN bytes END) "
+                    + "FROM object WHERE id BETWEEN ? AND ?")
+            for run in try index.edges(of: row.id, connection).runs {
+                sums.bind(1, run.lowerBound).bind(2, run.upperBound)
+                while try sums.step() {
+                    present += sums.integer(0)
+                    missing += sums.integer(1)
                 }
-                return (row, present, missing)
             }
+            return (row, present, missing)
         }
     }
 
@@ -49,32 +45,30 @@ extension Store {
     package func standings(
         of references: References
     ) throws(StoreError) -> [ObjectStanding] {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                var result: [ObjectStanding] = []
-                result.reserveCapacity(references.count)
-                let rows = try connection.statement(
-                    "SELECT address, state, refs FROM object WHERE address >= ? ORDER BY address")
-                var objects = OrderedCursor<ObjectID>(rows, bind: { $0.bind(1, $1) }) {
-                    (row) throws(StoreError) in
-                    guard let address = row.address(0) else {
-                        throw StoreError(.index, "the index holds a damaged address")
-                    }
-                    return address
+        try reading { (index, connection) throws(StoreError) in
+            var result: [ObjectStanding] = []
+            result.reserveCapacity(references.count)
+            let rows = try connection.statement(
+                "SELECT address, state, refs FROM object WHERE address >= ? ORDER BY address")
+            var objects = OrderedCursor<ObjectID>(rows, bind: { $0.bind(1, $1) }) {
+                (row) throws(StoreError) in
+                guard let address = row.address(0) else {
+                    throw StoreError(.index, "the index holds a damaged address")
                 }
-                defer { objects.end() }
-                for position in 0..<references.count {
-                    guard let row = try objects.find(references[position].address) else {
-                        result.append(ObjectStanding(isPresent: false, references: 0))
-                        continue
-                    }
-                    result.append(
-                        ObjectStanding(
-                            isPresent: row.integer(1) != ObjectState.absent.rawValue,
-                            references: UInt32(clamping: row.integer(2))))
-                }
-                return result
+                return address
             }
+            defer { objects.end() }
+            for position in 0..<references.count {
+                guard let row = try objects.find(references[position].address) else {
+                    result.append(ObjectStanding(isPresent: false, references: 0))
+                    continue
+                }
+                result.append(
+                    ObjectStanding(
+                        isPresent: row.integer(1) != ObjectState.absent.rawValue,
+                        references: UInt32(clamping: row.integer(2))))
+            }
+            return result
         }
     }
 }

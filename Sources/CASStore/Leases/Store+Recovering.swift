@@ -110,11 +110,9 @@ extension Store {
     /// Records objects that were found sound, as far as they are there still: what nobody relies on may
     /// have been collected since they were read.
     private func recordFound(_ found: [StoredObject]) throws(StoreError) {
-        try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                try self.record(found, index, connection)
-                _ = try index.completeVersions(connection)
-            }
+        try writing { (index, connection) throws(StoreError) in
+            try self.record(found, index, connection)
+            _ = try index.completeVersions(connection)
         }
     }
 
@@ -172,14 +170,12 @@ extension Store {
 
     func recover(_ lease: String) throws(StoreError) {
         let published = try publishedObjects(of: lease)
-        try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                try self.record(published, index, connection)
-                // A writer that dies between a manifest's rename and its own transaction leaves a
-                // version that only the directory knows.
-                try index.reconcile(connection, thoroughly: true)
-                _ = try index.completeVersions(connection)
-            }
+        try writing { (index, connection) throws(StoreError) in
+            try self.record(published, index, connection)
+            // A writer that dies between a manifest's rename and its own transaction leaves a
+            // version that only the directory knows.
+            try index.reconcile(connection, thoroughly: true)
+            _ = try index.completeVersions(connection)
         }
         try salvage(lease)
         try removeStagingDirectory(of: lease)
@@ -270,17 +266,16 @@ extension Store {
             return true
         }
         guard !found.isEmpty else { return }
-        let (wanted, present) = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) -> (Set<ObjectID>, Set<ObjectID>) in
-                var (wanted, present): (Set<ObjectID>, Set<ObjectID>) = ([], [])
-                for (_, name) in found {
-                    guard let row = try index.object(name, connection), row.references > 0 else {
-                        continue
-                    }
-                    if row.isPresent { present.insert(name) } else { wanted.insert(name) }
+        let (wanted, present) = try reading {
+            (index, connection) throws(StoreError) -> (Set<ObjectID>, Set<ObjectID>) in
+            var (wanted, present): (Set<ObjectID>, Set<ObjectID>) = ([], [])
+            for (_, name) in found {
+                guard let row = try index.object(name, connection), row.references > 0 else {
+                    continue
                 }
-                return (wanted, present)
+                if row.isPresent { present.insert(name) } else { wanted.insert(name) }
             }
+            return (wanted, present)
         }
         // A writer stages what is there only if it is not sound.
         for (file, name) in found where present.contains(name) {

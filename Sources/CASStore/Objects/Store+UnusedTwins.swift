@@ -18,10 +18,8 @@ extension Store {
 
     /// Whether an object's own file is there, and is sound if a version still names it.
     private func canSpareTwin(of address: ObjectID) throws(StoreError) -> Bool {
-        let known = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.object(address, connection)
-            }
+        let known = try reading { (index, connection) throws(StoreError) in
+            try index.object(address, connection)
         }
         guard let known, let own = try objects.status(address), own.kind == .regular,
             own.byteCount == known.byteCount

@@ -59,11 +59,9 @@ extension Store {
     ) throws(StoreError) -> IndexMoment {
         let references = registration.references
         try claim(count: references.count, { references[$0].address }, lease: lease)
-        return try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try Self.checkName(registration, index, connection)
-                return try index.moment(connection)
-            }
+        return try reading { (index, connection) throws(StoreError) in
+            try Self.checkName(registration, index, connection)
+            return try index.moment(connection)
         }
     }
 
@@ -73,18 +71,16 @@ extension Store {
     ) throws(StoreError) -> [ObjectID] {
         let addresses = addresses.sorted()
         guard !addresses.isEmpty else { return [] }
-        return try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                var result: [ObjectID] = []
-                var objects = try ObjectCursor(connection)
-                defer { objects.end() }
-                // In the index's own order each of its pages is read once, whatever the cache holds.
-                for address in addresses
-                where try objects.find(address)?.state != .present {
-                    result.append(address)
-                }
-                return result
+        return try reading { (index, connection) throws(StoreError) in
+            var result: [ObjectID] = []
+            var objects = try ObjectCursor(connection)
+            defer { objects.end() }
+            // In the index's own order each of its pages is read once, whatever the cache holds.
+            for address in addresses
+            where try objects.find(address)?.state != .present {
+                result.append(address)
             }
+            return result
         }
     }
 
@@ -283,35 +279,29 @@ extension Store {
 
     /// The registered versions, newest first, each with what it lacks.
     package func versionRows() throws(StoreError) -> [(row: VersionRow, missing: Int)] {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                var result: [(row: VersionRow, missing: Int)] = []
-                for row in try index.versions(connection) {
-                    let missing =
-                        row.isComplete ? 0 : try index.missing(from: row.id, connection).count
-                    result.append((row, missing))
-                }
-                return result
+        try reading { (index, connection) throws(StoreError) in
+            var result: [(row: VersionRow, missing: Int)] = []
+            for row in try index.versions(connection) {
+                let missing =
+                    row.isComplete ? 0 : try index.missing(from: row.id, connection).count
+                result.append((row, missing))
             }
+            return result
         }
     }
 
     /// A registered version.
     package func versionRow(_ name: String) throws(StoreError) -> VersionRow? {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.version(name, connection)
-            }
+        try reading { (index, connection) throws(StoreError) in
+            try index.version(name, connection)
         }
     }
 
     /// What a version names and the store lacks: what is still to be downloaded.
     package func missingObjects(of name: String) throws(StoreError) -> [MissingObject]? {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                guard let row = try index.version(name, connection) else { return nil }
-                return try index.missing(from: row.id, connection)
-            }
+        try reading { (index, connection) throws(StoreError) in
+            guard let row = try index.version(name, connection) else { return nil }
+            return try index.missing(from: row.id, connection)
         }
     }
 
@@ -322,20 +312,16 @@ extension Store {
 
     /// How many objects a version names.
     package func referenceCount(of name: String) throws(StoreError) -> Int {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                guard let row = try index.version(name, connection) else { return 0 }
-                return Int(try index.edges(of: row.id, connection).count)
-            }
+        try reading { (index, connection) throws(StoreError) in
+            guard let row = try index.version(name, connection) else { return 0 }
+            return Int(try index.edges(of: row.id, connection).count)
         }
     }
 
     /// The ordinal that a new version gets.
     package func nextOrdinal() throws(StoreError) -> Int64 {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.nextOrdinal(connection)
-            }
+        try reading { (index, connection) throws(StoreError) in
+            try index.nextOrdinal(connection)
         }
     }
 
@@ -347,23 +333,19 @@ extension Store {
     package func lookUpSources(
         count: Int, key: (Int) -> StatKey?, found: (Int, ObjectID) -> Void
     ) throws(StoreError) -> (ordinal: Int64, renews: Bool, moment: IndexMoment) {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.cachedAddresses(count: count, key, connection, found: found)
-                let ordinal = try index.nextOrdinal(connection)
-                let renews = index.renewsCache(ordinal: ordinal)
-                return (ordinal, renews, try index.moment(connection))
-            }
+        try reading { (index, connection) throws(StoreError) in
+            try index.cachedAddresses(count: count, key, connection, found: found)
+            let ordinal = try index.nextOrdinal(connection)
+            let renews = index.renewsCache(ordinal: ordinal)
+            return (ordinal, renews, try index.moment(connection))
         }
     }
 
     /// Notes that an object is on disk, verified and durable.
     package func recordPresent(_ published: [StoredObject]) throws(StoreError) -> [String] {
-        try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                for object in published { try index.setPresent(object, connection) }
-                return try index.completeVersions(connection)
-            }
+        try writing { (index, connection) throws(StoreError) in
+            for object in published { try index.setPresent(object, connection) }
+            return try index.completeVersions(connection)
         }
     }
 

@@ -41,20 +41,18 @@ public struct LargeObject: Sendable, Hashable {
 extension Store {
     /// What the objects hold, in bytes, as the index says: nothing of the disk is looked at.
     package func objectBytes() throws(StoreError) -> Int64 {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                let sum = try connection.statement(
-                    "SELECT coalesce(sum(bytes), 0) FROM object WHERE state <> 0")
-                defer { sum.reset() }
-                return try sum.step() ? sum.integer(0) : 0
-            }
+        try reading { (index, connection) throws(StoreError) in
+            let sum = try connection.statement(
+                "SELECT coalesce(sum(bytes), 0) FROM object WHERE state <> 0")
+            defer { sum.reset() }
+            return try sum.step() ? sum.integer(0) : 0
         }
     }
 
     /// The usage figures of the store, from the index; disk blocks from the disk.
     public func usage() throws(StoreError) -> StoreUsage {
-        var usage = try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in try index.usage(connection) }
+        var usage = try reading { (index, connection) throws(StoreError) in
+            try index.usage(connection)
         }
         usage.add(try diskUsage())
         return usage
@@ -62,10 +60,8 @@ extension Store {
 
     /// The largest objects, largest first.
     public func largestObjects(limit: Int) throws(StoreError) -> [LargeObject] {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in
-                try index.largest(limit, connection)
-            }
+        try reading { (index, connection) throws(StoreError) in
+            try index.largest(limit, connection)
         }
     }
 }
