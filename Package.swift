@@ -60,6 +60,7 @@ let package = Package(
             name: "CCurl", pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
         .systemLibrary(name: "CSystem"),
+        .target(name: "CStartup"),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(
             name: "Platform", dependencies: ["CXXHash", "CCrypto", "CSystem"],
@@ -84,7 +85,7 @@ let package = Package(
             name: "UsagePage", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
             resources: [.embedInCode("Page")], swiftSettings: settings),
         .target(
-            name: "Console", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
+            name: "Console", dependencies: ["CStartup", "VersionTree", "CASStore", "StrictJSON"],
             swiftSettings: settings),
         .executableTarget(
             name: "castree",

@@ -1,0 +1,1 @@
+// Nothing to call: what stands in startup.c runs before the program.
