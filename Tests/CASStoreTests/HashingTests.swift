@@ -1,4 +1,5 @@
 import CASStore
+import StorageTestSupport
 import Testing
 
 @Suite struct HashingTests {
@@ -34,6 +35,33 @@ import Testing
             name: "one byte", message: [0xd3],
             digest: "28969cdfa74a12c82f3bad960b0b000aca2ac329deea5c2328ebc6f2ba9802c1"),
     ]
+
+    /// A disk on which what stands behind the first 256 KiB of a file cannot be read.
+    private struct FailingDisk: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+
+        func read(
+            _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+        ) throws(StoreError) -> Int {
+            guard offset == 0 else { throw StoreError(.io, "this cannot be read") }
+            return try base.read(file, into: buffer, at: offset)
+        }
+    }
+
+    @Test func `what was read of a file that fails is no part of the next one`() throws {
+        let temporary = try TemporaryStore()
+        let large = temporary.path + "-large"
+        try Damage.overwriteOrCreate(large, with: [UInt8](repeating: 1, count: 300_000))
+        let small = temporary.path + "-small"
+        try Damage.overwriteOrCreate(small, with: bytes("small"))
+        let system = POSIXFileSystem()
+        var checker = try ObjectChecker()
+        let here = POSIXFileSystem.workingDirectory
+        let failing = try system.open(here, large, .reading, mode: 0)
+        #expect(throws: StoreError.self) { _ = try checker.hash(failing.raw, FailingDisk()) }
+        let sound = try system.open(here, small, .reading, mode: 0)
+        #expect(try checker.hash(sound.raw, system).address == address(of: "small"))
+    }
 
     @Test(arguments: vectors) func `hashes as FIPS 180-4 says`(vector: Vector) throws {
         var hasher = try ObjectHasher()

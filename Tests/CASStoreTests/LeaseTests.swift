@@ -172,6 +172,23 @@ import VersionTree
         #expect(try temporary.versions.check().findings == [])
     }
 
+    // A version names it by now, and nothing else has its bytes.
+    @Test func `an executable copy outlives the object that a power cut has torn`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["run.sh": "#!kept"])
+        let torn = try address(of: "#!kept")
+        let path = temporary.objectPath(torn)
+        Damage.remove(temporary.path + "/versions/1")
+        let lease = "4711-0123456789abcdef"
+        try Damage.replace(temporary.path + "/leases/" + lease, by: .emptyFile)
+        try Damage.replace(temporary.path + "/staging/" + lease, by: .directory)
+        #expect(link(path, temporary.path + "/staging/\(lease)/\(torn)") == 0)
+        try Damage.overwrite(path, with: [0, 0, 0])
+        #expect(try Damage.contents(path + StoreLayout.twinSuffix) == bytes("#!kept"))
+        _ = try temporary.store.makeLease()
+        #expect(try temporary.store.read(torn, limit: 10) == bytes("#!kept"))
+    }
+
     @Test func `something odd in leases does not keep anyone from writing`() throws {
         for stranger in [Damage.Stranger.directory, .fifo, .symbolicLink("/nowhere")] {
             let temporary = try TemporaryStore()

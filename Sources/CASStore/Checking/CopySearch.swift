@@ -98,9 +98,8 @@ struct CopySearch: ~Copyable {
         do throws(StoreError) {
             address = try checker.hash(file.raw, fileSystem).address
         } catch {
-            // What cannot be read is no copy. The hash of what was read by then is thrown away.
+            // What cannot be read is no copy.
             guard error.code == .io else { throw error }
-            _ = checker.finish()
             return
         }
         guard wanted.contains(address), found[address] == nil else { return }

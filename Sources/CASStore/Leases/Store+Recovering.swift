@@ -207,7 +207,8 @@ extension Store {
         var checker = try ObjectChecker()
         _ = try objects.takeUnlessSound(address, to: staging.raw, aside, checker: &checker)
         // Whoever needs the twin makes it again.
-        try keepIfLast(StoreLayout.objectPath(address, executable: true))
+        let twin = StoreLayout.objectPath(address, executable: true)
+        try keepIfLast("\(StoreLayout.objects)/\(twin)")
         try objects.removeFile(of: address, executable: true)
     }
 

@@ -21,20 +21,33 @@ package struct ObjectChecker: ~Copyable {
 
     deinit { buffer.deallocate() }
 
-    /// The address, fingerprint and size of an open file.
+    /// The address, fingerprint and size of an open file; what was read of one that cannot be read to its end is
+    /// forgotten.
     package mutating func hash(
         _ file: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> (address: ObjectID, fingerprint: Fingerprint, byteCount: Int64) {
+        let byteCount: Int64
+        do throws(StoreError) {
+            byteCount = try update(from: file, fileSystem)
+        } catch {
+            _ = hasher.finish()
+            throw error
+        }
+        let (address, fingerprint) = hasher.finish()
+        return (address, fingerprint, byteCount)
+    }
+
+    private mutating func update(
+        from file: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Int64 {
         var offset: Int64 = 0
         while true {
             let count = try fileSystem.read(file, into: buffer, at: offset)
-            if count == 0 { break }
+            if count == 0 { return offset }
             if let pace { try pace.spend(count) }
             hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             offset += Int64(count)
         }
-        let (address, fingerprint) = hasher.finish()
-        return (address, fingerprint, offset)
     }
 
     /// The fingerprint and size of an open file, at memory speed.

@@ -268,9 +268,8 @@ package struct ObjectDirectory: Sendable {
             else { return false }
             return try checker.hash(file.raw, fileSystem).address == address
         } catch {
-            // What cannot be read is not sound. The hash of what was read by then is thrown away.
+            // What cannot be read is not sound.
             guard error.code == .io || error.code == .permission else { throw error }
-            _ = checker.finish()
             return false
         }
     }
