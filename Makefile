@@ -8,7 +8,7 @@ tests := --disable-xctest
 
 # Tests that start programs by the hundred run after the others: between fork and exec a new process has
 # all files, locks and sockets of the one that starts it, and the others' tests look at just those.
-programs := ^(CommandTests|StressTests)\.
+programs := ^(CommandTests|StartTests|StressTests)\.
 
 release := -c release -Xswiftc -cross-module-optimization
 
@@ -110,7 +110,7 @@ errors: setup ## let every call to the disk fail with every error that fits, und
 starts: setup ## try every order of events around starts, to the end
 	$(SWIFT) build $(debug) --build-tests
 	CASTREE_TEST_STARTS=whole SWIFT_BACKTRACE=enable=no $(SWIFT) test $(debug) $(tests) --skip-build \
-	    --filter '^ServeFromCASTests\.StartModelTests'
+	    --filter '^StartTests\.'
 
 huge: setup ## take a file of more than 4 GiB through store, server, check and collection
 	$(SWIFT) build $(debug) --build-tests

@@ -108,6 +108,9 @@ let package = Package(
             path: "Tests/StorageTestSupport", swiftSettings: settings),
         .target(
             name: "SocketTestSupport", path: "Tests/SocketTestSupport", swiftSettings: settings),
+        .target(
+            name: "ProgramTestSupport", dependencies: ["StorageTestSupport", "SocketTestSupport"],
+            path: "Tests/ProgramTestSupport", swiftSettings: settings),
         .target(name: "CallCounter", path: "Tests/CallCounter"),
         // Lets a program's system calls fail, one by one; the suites in Tests/Reliability use it.
         .executableTarget(name: "callfault", path: "Tests/Reliability/CallFault"),
@@ -118,7 +121,8 @@ let package = Package(
             name: "WebSocketEcho", dependencies: ["ServeFromCAS", "CASStore"],
             path: "Tests/Autobahn/Echo", swiftSettings: settings, linkerSettings: standalone),
         .testTarget(
-            name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
+            name: "StrictJSONTests", dependencies: ["StorageTestSupport", "StrictJSON"],
+            swiftSettings: settings),
         .testTarget(name: "PlatformTests", dependencies: ["Platform"], swiftSettings: settings),
         .testTarget(
             name: "ConsoleTests",
@@ -127,8 +131,22 @@ let package = Package(
         .testTarget(name: "TidyTests", swiftSettings: settings),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["SocketTestSupport", "castree", "castree-pull", "fsck"],
+            dependencies: [
+                "ProgramTestSupport", "SocketTestSupport", "castree", "castree-pull", "fsck",
+            ],
             swiftSettings: settings),
+        // A server whose time goes by in steps.
+        .executableTarget(
+            name: "SteppedServer",
+            dependencies: ["ServeFromCAS", "VersionTree", "CASStore", "Platform"],
+            path: "Tests/StartTests/SteppedServer", swiftSettings: settings,
+            linkerSettings: standalone),
+        .testTarget(
+            name: "StartTests",
+            dependencies: [
+                "StorageTestSupport", "ProgramTestSupport", "ServeFromCAS", "VersionTree",
+                "CASStore", "castree", "SteppedServer",
+            ], exclude: ["SteppedServer"], swiftSettings: settings),
         .testTarget(
             name: "StressTests",
             dependencies: ["StorageTestSupport", "castree", "castree-pull", "fsck", "callfault"],
@@ -155,7 +173,8 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "ServeFromCAS", "HotPush", "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
+                "StorageTestSupport", "ServeFromCAS", "HotPush", "CurlTransport", "VersionTree",
+                "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(
             name: "ReliabilityTests",

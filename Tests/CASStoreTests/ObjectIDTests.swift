@@ -1,4 +1,5 @@
 import CASStore
+import StorageTestSupport
 import Testing
 
 @Suite struct ObjectIDTests {

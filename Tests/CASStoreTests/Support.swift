@@ -6,36 +6,6 @@ import VersionTree
 
 @testable import CASStore
 
-/// Random numbers that can be had again: SplitMix64 (Steele, Lea, Flood 2014) from a printed seed,
-/// or from `$CASTREE_TEST_SEED`.
-struct SeededRandom: RandomNumberGenerator {
-    let seed: UInt64
-    private var state: UInt64
-
-    init(_ test: String = #function) {
-        let given = ProcessInfo.processInfo.environment["CASTREE_TEST_SEED"].flatMap(UInt64.init)
-        self.init(seed: given ?? UInt64.random(in: 0...UInt64.max))
-        print("\(test): CASTREE_TEST_SEED=\(seed)")
-    }
-
-    init(seed: UInt64) {
-        self.seed = seed
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
-    }
-
-    mutating func bytes(_ count: Int) -> [UInt8] {
-        (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) }
-    }
-}
-
 /// What a store said without being asked.
 final class Notices: Sendable {
     private let texts = Mutex<[String]>([])

@@ -1,10 +1,11 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 @Suite struct AddTests {
     let place: Workplace
 
-    init() throws { place = try Workplace() }
+    init() throws { place = Workplace() }
 
     @Test func `init creates a store and says which`() throws {
         let created = try place.castree("init", "--json")

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import SocketTestSupport
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 @Suite struct BadInputTests {
     let place: Workplace
 
-    init() throws { place = try Workplace() }
+    init() throws { place = Workplace() }
 
     // MARK: Directories that cannot be a version
 

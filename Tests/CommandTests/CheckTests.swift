@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 /// `castree fsck` and `castree-fsck`, whose exit statuses are those of fsck(8).
@@ -6,7 +7,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", Release.first, "--activate")
     }
 

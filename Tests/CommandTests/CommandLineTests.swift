@@ -1,11 +1,12 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 /// What holds for every command.
 @Suite struct CommandLineTests {
     let place: Workplace
 
-    init() throws { place = try Workplace() }
+    init() throws { place = Workplace() }
 
     /// Every command of the contract that is there, with arguments that it takes.
     static let commands: [[String]] = [

@@ -1,11 +1,12 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 @Suite struct ContentTests {
     let place: Workplace
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", Release.first, "--activate")
     }
 

@@ -1,11 +1,12 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 /// `castree pull` from servers that mean no good.
 @Suite struct HostilePeerTests {
     let place: Workplace
 
-    init() throws { place = try Workplace() }
+    init() throws { place = Workplace() }
 
     private func pull(_ url: String, _ more: String...) throws -> Finished {
         try place.run(.castree, ["--store", "device", "pull", url] + more)

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 // docs/maintenance.md, "When another process has the store": nobody waits in silence, nor for ever, and nobody
@@ -46,7 +47,7 @@ import Testing
     ]
 
     private func prepared() throws -> Workplace {
-        let place = try Workplace()
+        let place = Workplace()
         chmod(place.directory.path, 0o755)
         try place.add("1", ["index.html": "one"], "--activate")
         try place.add("2", ["index.html": "two"])

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 /// The main job, as `make run` shows it: two releases through a store, published, pulled and served.
@@ -7,7 +8,7 @@ import Testing
     private static let script = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appending(path: "scripts/run").path
 
-    init() throws { place = try Workplace() }
+    init() throws { place = Workplace() }
 
     private func run(_ program: String, _ arguments: String...) throws -> Finished {
         let inherited = ProcessInfo.processInfo.environment

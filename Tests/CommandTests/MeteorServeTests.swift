@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 /// A Meteor release on its way: a server has it, `castree pull` fetches it, `castree serve --meteor` shows it.
@@ -28,7 +29,7 @@ import Testing
     ]
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         let configuration =
             #"{"meteorRelease":"METEOR@1","ROOT_URL":"https://app.example/","#
             + #""appId":"1waqgcidafgwubeqj8o","autoupdateVersionCordova":"version1"}"#

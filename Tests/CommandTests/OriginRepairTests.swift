@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 /// `fsck --from`, its plan, its parts and its lines of JSON, as a user has them.
@@ -6,7 +7,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", Release.first, "--activate")
         let published = try place.run(.castree, ["publish", "1", "site", "--no-sync"])
         #expect(published.status == 0, "\(published)")

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 /// A store of one user, and another one who is not root.
@@ -26,7 +27,7 @@ import Testing
     }
 
     private func prepared() throws -> Workplace {
-        let place = try Workplace()
+        let place = Workplace()
         try place.add("1", ["index.html": "one", "shared": "shared"])
         try place.add("2", ["index.html": "two", "shared": "shared"])
         try place.castree("activate", "1")
@@ -94,7 +95,7 @@ import Testing
         "made under any umask, can be read",
         .disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["077", "000", "027"])
     func umask(_ mask: String) throws {
-        let place = try Workplace()
+        let place = Workplace()
         try place.write(["index.html": "one"], to: "release")
         chmod(place.directory.path, 0o755)
         let made = try Running(

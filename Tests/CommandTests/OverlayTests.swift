@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 // docs/maintenance.md, "On overlayfs": a store in an image's layer, as containers and read-only systems have it.
@@ -6,7 +7,8 @@ import Testing
     /// Why none can be mounted here; nil if that works.
     private static let reason: String? = {
         if geteuid() != 0 { return "needs root, to mount overlayfs" }
-        guard let place = try? Workplace(), let layers = try? Layers(place) else {
+        let place = Workplace()
+        guard let layers = try? Layers(place) else {
             return "no directory to work in"
         }
         let finished = try? layers.run(["--version"])

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 // docs/maintenance.md, "What stays".
@@ -12,7 +13,7 @@ import Testing
 
     /// A shell, and two releases that came after it.
     private func prepared() throws -> Workplace {
-        let place = try Workplace()
+        let place = Workplace()
         try place.add("www", ["index.html": "the shell", "cordova.js": "shell()"])
         try place.add("1", ["index.html": "one"])
         try place.add("2", ["index.html": "two"])

@@ -1,11 +1,12 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 @Suite struct PublishTests {
     let place: Workplace
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", Release.first)
         try place.add("2", Release.second)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 /// `castree pull` as a user has it: two stores, an origin between them.
@@ -7,7 +8,7 @@ import Testing
     static let large = String(repeating: "0123456789abcdef", count: 100_000)
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", Release.first)
         try place.add("2", Release.second)
     }

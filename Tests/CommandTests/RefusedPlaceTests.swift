@@ -1,10 +1,11 @@
 import Foundation
+import ProgramTestSupport
 import SocketTestSupport
 import Testing
 
 @Suite("What is asked for in the wrong place or words") struct RefusedPlaceTests {
     private func prepared() throws -> Workplace {
-        let place = try Workplace()
+        let place = Workplace()
         try place.add("1", ["index.html": "one"], "--activate")
         return place
     }

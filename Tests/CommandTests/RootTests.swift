@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 // docs/maintenance.md, "Root, and other users".
@@ -28,7 +29,7 @@ import Testing
 
     /// A store with one version, all of it the owner's.
     private func prepared() throws -> Workplace {
-        let place = try Workplace()
+        let place = Workplace()
         chmod(place.directory.path, 0o755)
         for name in ["release-2", "release-3"] {
             try place.write(Release.second, to: name)

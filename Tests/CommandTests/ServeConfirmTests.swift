@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 // Who may vouch for a version at a running server.
@@ -6,7 +7,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", Release.first)
         try place.castree("activate", "1")
     }

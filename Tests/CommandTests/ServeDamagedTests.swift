@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 // A store that has lost objects, and the server as a user starts it.
@@ -6,7 +7,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", Release.first)
         try place.castree("activate", "1")
     }

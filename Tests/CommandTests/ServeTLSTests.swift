@@ -1,11 +1,12 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 @Suite struct ServeTLSTests {
     let place: Workplace
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", Release.first)
         try place.castree("activate", "1")
         try Self.makeCertificate("cert", in: place)

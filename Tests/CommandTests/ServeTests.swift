@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import SocketTestSupport
 import Testing
 
@@ -6,7 +7,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add(
             "1", Release.first.merging(["about.html": "about", "keep/a.txt": "kept"]) { $1 })
         try place.add("2", Release.second)
@@ -78,7 +79,7 @@ import Testing
 
     @Test func `a store where nothing is current is served, and what is activated appears`() throws
     {
-        let fresh = try Workplace()
+        let fresh = Workplace()
         try fresh.add("1", Release.first)
         let served = try Served(fresh)
         #expect(served.ready.contains("no version is current yet (castree activate)"))

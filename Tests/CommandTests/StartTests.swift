@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 // docs/serving.md, "What counts as a start, and the strikes", on the programs.
@@ -9,7 +10,7 @@ import Testing
 
     /// Version 1 is known good, and 2 is pending.
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", Release.first)
         try place.add("2", Release.second)
         try place.castree("activate", "1")
@@ -150,7 +151,7 @@ import Testing
     }
 
     @Test func `the first day has a way back, which nothing retires`() throws {
-        let place = try Workplace()
+        let place = Workplace()
         try place.add("1", Release.first)
         try place.add("2", Release.second)
         try place.castree("activate", "1")

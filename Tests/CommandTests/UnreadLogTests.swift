@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 // A log that nobody reads must hold up nobody: neither who asks for a page nor who ends the server.
@@ -8,7 +9,7 @@ import Testing
     let pipe = Pipe()
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", Release.first)
         try place.castree("activate", "1")
     }

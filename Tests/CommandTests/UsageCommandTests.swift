@@ -1,11 +1,12 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 @Suite struct UsageCommandTests {
     let place: Workplace
 
     init() throws {
-        place = try Workplace()
+        place = Workplace()
         try place.add("1", ["index.html": "one", "js/app.js": "shared by 1 and 2"])
         try place.add("2", ["index.html": "two", "js/app.js": "shared by 1 and 2"])
         try place.add("3", ["index.html": "three", "img/a.png": "png of 3"], "--activate")

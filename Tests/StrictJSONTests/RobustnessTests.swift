@@ -1,5 +1,6 @@
 // Texts that were damaged: whatever is left of them is either valid or refused.
 
+import StorageTestSupport
 import StrictJSON
 import Testing
 
@@ -50,7 +51,7 @@ import Testing
 
     @Test(arguments: [UInt64.random(in: 0...UInt64.max)])
     func `pieces of texts in random order are refused or valid`(seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         let pieces = [
             "{", "}", "[", "]", ",", ":", "\"a\"", "\"b\"", "\"\\u0061\"", "1", "-0.5e1", "true",
             "null", " ", "\"a\":", ",\"b\":", "\"", "\\", "é",

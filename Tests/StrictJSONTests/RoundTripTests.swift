@@ -1,5 +1,6 @@
 // What is written is read again, and the order of keys is that of RFC 8785.
 
+import StorageTestSupport
 import StrictJSON
 import Testing
 
@@ -13,7 +14,7 @@ import Testing
 
     @Test(arguments: [UInt64.random(in: 0...UInt64.max)])
     func `random values survive being written and read`(seed: UInt64) throws {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         for _ in 0..<500 {
             let value = makeValue(depth: 4, &generator)
             let text = JSONWriter.serialize(value, sortedKeys: false)
@@ -65,7 +66,7 @@ import Testing
         }
     }
 
-    private func makeValue(depth: Int, _ generator: inout SeededGenerator) -> JSONValue {
+    private func makeValue(depth: Int, _ generator: inout SeededRandom) -> JSONValue {
         switch Int.random(in: 0..<(depth > 0 ? 6 : 4), using: &generator) {
         case 0: return .null
         case 1: return .bool(Bool.random(using: &generator))
@@ -86,7 +87,7 @@ import Testing
         }
     }
 
-    private func makeText(_ generator: inout SeededGenerator) -> String {
+    private func makeText(_ generator: inout SeededRandom) -> String {
         var text = ""
         for _ in 0..<Int.random(in: 0...12, using: &generator) {
             let limits: [UInt32] = [0x80, 0x800, 0x1_0000, 0x11_0000]

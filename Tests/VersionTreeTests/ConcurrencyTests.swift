@@ -33,7 +33,7 @@ import VersionTree
             let versions = try temporary.reopened()
             bodies.append {
                 defer { running.with { $0 -= 1 } }
-                var random = SeededRandom(state: seed &+ UInt64(adder))
+                var random = SeededRandom(seed: seed &+ UInt64(adder))
                 for round in 0..<rounds {
                     let name = "v\(adder)-\(round)"
                     let files = Self.files(adder * 100 + round, &random)

@@ -131,7 +131,7 @@ private let golden = """
     }
 
     @Test func `survives being written and read, whatever it holds`() throws {
-        var random = SeededRandom(state: 77)
+        var random = SeededRandom(seed: 77)
         for _ in 0..<40 {
             let count = Int.random(in: 0...50, using: &random)
             var entries: [Manifest.Entry] = []

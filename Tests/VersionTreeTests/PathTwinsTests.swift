@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func `sees no twins among ten thousand different paths`() throws {
-        var random = SeededRandom(state: 20240607)
+        var random = SeededRandom(seed: 20240607)
         var paths: Set<String> = []
         let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789-_. éüñžабвгд漢字かな")
         while paths.count < 10_000 {

@@ -199,18 +199,6 @@ extension Tag {
     @Tag static var slow: Self
 }
 
-/// A seeded generator (SplitMix64): random tests print their seed.
-struct SeededRandom: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var word = state
-        word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
-        return word ^ (word >> 31)
-    }
-}
-
 /// A counter or list that several threads share.
 final class Shared<Value: Sendable>: Sendable {
     private let value: Mutex<Value>

@@ -249,8 +249,3 @@ final class AppHandler: RequestHandler {
         }
     }
 }
-
-extension SystemClock {
-    /// The time of a clock that only goes forward.
-    static var now: Duration { .nanoseconds(nanoseconds) }
-}

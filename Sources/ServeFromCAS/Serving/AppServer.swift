@@ -149,9 +149,9 @@ public final class AppServer: Sendable {
     private static func watch(
         _ versions: VersionStore, _ options: AppServerOptions, _ allowed: Duration
     ) -> StartWatch {
-        var rules = StartJudge.Rules(allowed: allowed)
+        var rules = options.startRules
+        rules.allowed = allowed
         rules.strikes = options.strikes
-        if let pace = options.startPace { rules.pace = pace }
         return StartWatch(versions, rules)
     }
 
@@ -252,13 +252,21 @@ public final class AppServer: Sendable {
     /// Starts serving.
     /// - Throws: `.io` when the system has no thread to give.
     public func start() throws(StoreError) {
-        try server.start()
+        try startUnattended()
         let handler = handler
         housekeeping.withLock { task in
             guard task == nil else { return }
             task = Task.detached { await Housekeeping.run(handler) }
         }
     }
+
+    /// Starts serving, and does nothing that nobody asks for: who calls it looks after starts by
+    /// ``lookAtStarts(now:)``, at times of his own.
+    package func startUnattended() throws(StoreError) { try server.start() }
+
+    /// Looks once whether the time of a start is over, and leaves its version then.
+    /// - Parameter now: as ``SystemClock`` has it, or later.
+    package func lookAtStarts(now: Duration) { Housekeeping.lookAtStarts(handler, now: now) }
 
     /// Stops: answers what is in flight, closes idle connections, and cuts what is left after
     /// `grace`.

@@ -26,8 +26,8 @@ public struct AppServerOptions: Sendable {
     /// How many starts of one content may fail before it is banned; before that it waits, and is started
     /// again by the next process.
     public var strikes = Lifecycle.usualStrikes
-    /// What ``StartJudge`` takes for late, if not the usual.
-    var startPace: Duration?
+    /// By what starts are judged, besides ``confirmation`` and ``strikes``.
+    package var startRules = StartJudge.Rules(allowed: nil)
     /// What ``confirmation`` is best set to where nothing is known of the app: 20 seconds.
     public static let usualConfirmation = Duration.seconds(20)
     /// How long a version is kept for a page after the page's last request and connection.

@@ -37,14 +37,22 @@ enum Housekeeping {
         _ handler: AppHandler, now: Duration,
         judging: (@escaping @Sendable () -> Void) -> Void = { $0() }
     ) {
-        handler.follow()
-        if isOver(handler, now) { judging { judge(handler) } }
+        lookAtStarts(handler, now: now, judging: judging)
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)
         }
         lookAtDownloads(handler, now)
         handler.shelf.pinAgain(now: now)
         letGo(handler, now)
+    }
+
+    /// Follows the lifecycle, and leaves a version whose time is over.
+    static func lookAtStarts(
+        _ handler: AppHandler, now: Duration,
+        judging: (@escaping @Sendable () -> Void) -> Void = { $0() }
+    ) {
+        handler.follow()
+        if isOver(handler, now) { judging { judge(handler) } }
     }
 
     /// Whether the time of a start is over.

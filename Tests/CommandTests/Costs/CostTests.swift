@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 #if os(Linux)
@@ -8,7 +9,7 @@ import Testing
         let counter: CallCounter
 
         init() throws {
-            place = try Workplace()
+            place = Workplace()
             counter = try CallCounter(in: place.directory)
             var files: [String: String] = [:]
             for number in 0..<Budget.files {

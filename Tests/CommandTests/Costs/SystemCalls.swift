@@ -1,4 +1,5 @@
 import Foundation
+import ProgramTestSupport
 import Testing
 
 /// What a program asks of the kernel, as `Tests/CallCounter` counts it: in the order of its `kinds.h`.

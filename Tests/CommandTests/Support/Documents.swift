@@ -1,6 +1,8 @@
 // The documents of the command line, as its contract lists them. Every member is required but those
 // that the contract allows to be null.
 
+import ProgramTestSupport
+
 struct InitDocument: Decodable {
     let store: String
     let format: Int
@@ -255,4 +257,12 @@ struct ReportDocument: Decodable {
     }
 
     let events: [Event]
+}
+
+extension Workplace {
+    /// The address of a file of a version.
+    func address(of path: String, in version: String) throws -> String {
+        let shown = try castree("show", version, "--json").document(ShownVersion.self)
+        return shown.entries.first { $0.path == path }?.address ?? ""
+    }
 }

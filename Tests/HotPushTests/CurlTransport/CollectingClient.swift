@@ -1,6 +1,7 @@
 import CASStore
 import CurlTransport
 import HotPush
+import StorageTestSupport
 import Testing
 
 /// What came of one request.
@@ -125,20 +126,6 @@ func fetch(
 
 /// Bytes without a pattern that a shift would hide.
 func sampleBytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
-    var generator = SplitMix64(seed: seed)
+    var generator = SeededRandom(seed: seed)
     return (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
-}
-
-/// A generator whose numbers depend on its seed alone (Steele, Lea, Flood: "Fast Splittable
-/// Pseudorandom Number Generators", 2014).
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-        return z ^ z >> 31
-    }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import StorageTestSupport
 import Testing
 
 @testable import CurlTransport
@@ -101,7 +102,7 @@ import Testing
             (1000, 1), (1000, 5000), (100_000, 16_384), (3, 1), (1 << 40, 1 << 30),
         ] as [(Int64, Int)])
     func rate(_ byteRate: Int64, _ chunk: Int) {
-        var generator = SplitMix64(seed: 4)
+        var generator = SeededRandom(seed: 4)
         var limit = RateLimit(byteRate: byteRate)
         var now: Int64 = 1_000_000
         limit.fill(at: now)

@@ -1,4 +1,5 @@
 import HotPush
+import StorageTestSupport
 import Testing
 
 @Suite("A retry") struct RetryTests {
@@ -38,7 +39,7 @@ import Testing
             (1, 500), (2, 1000), (3, 2000), (4, 4000), (7, 30_000), (60, 30_000), (0, 500),
         ])
     func limits(_ failureCount: Int, _ limit: Int) {
-        var generator = SplitMix64(seed: 1)
+        var generator = SeededRandom(seed: 1)
         var delays: [Duration] = []
         for _ in 0..<2000 {
             delays.append(RetryPolicy().delay(failureCount: failureCount, using: &generator))
@@ -56,7 +57,7 @@ import Testing
     @Test("waits the same for the same seed, and not for another")
     func seeded() {
         func delays(_ seed: UInt64) -> [Duration] {
-            var generator = SplitMix64(seed: seed)
+            var generator = SeededRandom(seed: seed)
             return (1..<9).map { RetryPolicy().delay(failureCount: $0, using: &generator) }
         }
         #expect(delays(1) == delays(1))
@@ -78,7 +79,7 @@ import Testing
             ("Wed, 31 Dec 2025 23:59:59 GMT", 0), ("Thursday, 01-Jan-26 00:00:30 GMT", 30),
         ])
     func asked(_ value: String, _ seconds: Int) {
-        var generator = SplitMix64(seed: 3)
+        var generator = SeededRandom(seed: 3)
         for _ in 0..<20 {
             var budget = RetryBudget()
             let decision = budget.decide(
@@ -95,7 +96,7 @@ import Testing
 
     @Test("does not mind a Retry-After that is none", arguments: ["soon", "-5", "1.5", "", "5 s"])
     func nonsense(_ value: String) {
-        var generator = SplitMix64(seed: 3)
+        var generator = SeededRandom(seed: 3)
         var budget = RetryBudget()
         let decision = budget.decide(
             1, .finished, head: Self.head(503, retryAfter: value), newByteCount: 0, now: 0,
@@ -111,7 +112,7 @@ import Testing
     private func fail(
         _ budget: inout RetryBudget, _ id: Int, _ count: Int, bringing newByteCount: Int64 = 0
     ) -> [RetryBudget.Decision] {
-        var generator = SplitMix64(seed: 5)
+        var generator = SeededRandom(seed: 5)
         return (0..<count).map { _ in
             budget.decide(
                 id, .failed(TransferFailure(.broken, "")), head: nil, newByteCount: newByteCount,
@@ -160,7 +161,7 @@ import Testing
 
     @Test("is useless where nothing will change, and costs nothing then")
     func useless() {
-        var generator = SplitMix64(seed: 5)
+        var generator = SeededRandom(seed: 5)
         var budget = RetryBudget()
         let decision = budget.decide(
             1, .finished, head: Self.head(404, retryAfter: "1"), newByteCount: 0, now: 0,

@@ -86,7 +86,7 @@ struct PowerCuts {
         var device = disk.beginning
         var saved = recording.saved ?? disk.indexes.first
         var seen: Set<Int> = []
-        var random = SplitMix(state: seed)
+        var random = SeededRandom(seed: seed)
         for point in 0...disk.steps.count {
             let isLast = point == disk.steps.count
             if point > 0 {

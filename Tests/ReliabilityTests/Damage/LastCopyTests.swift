@@ -1,5 +1,6 @@
 import CASStore
 import Foundation
+import HotPush
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -25,7 +26,16 @@ import VersionTree
         var run: @Sendable (Victim, any FileSystem) throws -> Void
     }
 
-    static let verbs: [Verb] = [
+    /// All of them, or those whose names `CASTREE_TEST_VERBS` lists, with commas.
+    static let verbs: [Verb] = {
+        guard let names = ProcessInfo.processInfo.environment["CASTREE_TEST_VERBS"] else {
+            return allVerbs
+        }
+        let wanted = Set(names.split(separator: ",").map(String.init))
+        return allVerbs.filter { wanted.contains($0.testDescription) }
+    }()
+
+    private static let allVerbs: [Verb] = [
         Verb(testDescription: "repair", repairs: true) { _ = try repair($0, $1) },
         Verb(testDescription: "a deep repair", repairs: true) {
             _ = try repair($0, $1, isDeep: true)
@@ -51,17 +61,64 @@ import VersionTree
             _ = try victim.place.open(on: disk).checkout(
                 "1", to: victim.place.beside + "/checked-out", mode: .copy)
         },
-        Verb(testDescription: "repair, collection, repair", repairs: true) { victim, disk in
+        Verb(testDescription: "a pull") { victim, disk in
+            try Self.pull("4", into: victim.place.open(on: disk))
+        },
+        Verb(testDescription: "pulling what is there again") { victim, disk in
+            try Self.pull("0", into: victim.place.open(on: disk))
+        },
+        Verb(testDescription: "a repair from an origin", repairs: true) { victim, disk in
+            let origin = try Self.origin.get().path
+            let pull = Pull(
+                into: try victim.place.open(on: disk), over: DirectoryTransport(origin))
+            let source = RepairSource { (lost) throws(StoreError) in
+                try pull.fetch(lost, from: .directory(origin))
+            }
+            _ = try victim.place.open(on: disk).repair(from: source) { _ in true }
+        },
+        Verb(testDescription: "a collection between repairs", repairs: true) { victim, disk in
             _ = try? repair(victim, disk)
             _ = try? victim.place.open(on: disk).collect()
             _ = try repair(victim, disk)
         },
-        Verb(testDescription: "collection, repair, collection") { victim, disk in
+        Verb(testDescription: "a repair between collections") { victim, disk in
             _ = try? victim.place.open(on: disk).collect()
             _ = try? repair(victim, disk)
             try victim.place.open(on: disk).collect()
         },
     ]
+
+    /// Somewhere else that has versions 0 and 4, each offered in a channel of its name.
+    private static let origin = Result { try Origin() }
+
+    private struct Origin {
+        let directory = TemporaryDirectory(inMemory: true)
+        var path: String { directory.appending("origin") }
+
+        init() throws {
+            let publishing = try VersionStore.create(
+                at: directory.appending("publisher"), options: Place.options(false)
+            ).versions
+            let contents = ["0": Place.contents["0"] ?? [:], "4": ["index.html": "four"]]
+            for (version, files) in contents {
+                try writeTree(directory.appending(version), files)
+                _ = try publishing.add(directory: directory.appending(version), version: version)
+                var options = PublisherOptions()
+                options.isDurable = false
+                try Publisher(path, options: options).publish(
+                    version, of: publishing,
+                    as: ReleaseOffer(channel: try ChannelName("v" + version)))
+            }
+        }
+    }
+
+    private static func pull(_ version: String, into versions: VersionStore) throws {
+        let origin = try origin.get().path
+        var options = PullOptions()
+        options.channel = "v" + version
+        options.destination = .kept
+        _ = try Pull(into: versions, over: DirectoryTransport(origin), options).run(origin)
+    }
 
     private static func repair(
         _ victim: Victim, _ disk: any FileSystem, isDeep: Bool = false
@@ -85,8 +142,8 @@ import VersionTree
     @Test("stays, whatever two things were done to the store, after", arguments: verbs)
     func pairs(_ verb: Verb) throws {
         let environment = ProcessInfo.processInfo.environment
-        let seed = environment["CASTREE_TEST_SEED"].flatMap { UInt64($0) } ?? 14
-        var random = SplitMix(state: seed ^ UInt64(verb.testDescription.utf8.count))
+        let seed = SeededRandom.given ?? 14
+        var random = SeededRandom(seed: seed ^ UInt64(verb.testDescription.utf8.count))
         var count = 0
         for first in TamperingTests.tamperings {
             for second in TamperingTests.tamperings {
@@ -168,13 +225,13 @@ import VersionTree
         ) { ["1", "lifecycle.json"].contains($0) },
         Blindness(
             testDescription: "a collection that empties quarantine unseen",
-            verb: "repair, collection, repair"
+            verb: "a collection between repairs"
         ) { $0.hasPrefix("quarantine/") || $0.hasPrefix("versions/") },
     ]
 
     @Test("is seen to go, under", arguments: blindnesses)
     func isSeen(_ blindness: Blindness) throws {
-        let verb = try #require(Self.verbs.first { $0.testDescription == blindness.verb })
+        let verb = try #require(Self.allVerbs.first { $0.testDescription == blindness.verb })
         let disk = BlindDisk(base: POSIXFileSystem(), hides: blindness.hides)
         let isSeen = try TamperingTests.tamperings.contains {
             try !Self.problems([$0], verb, on: disk).isEmpty

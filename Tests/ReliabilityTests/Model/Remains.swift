@@ -18,7 +18,7 @@ struct Remains: Sendable {
         _ device: Device, _ choice: Choice, seed: UInt64, saved: RecordingDisk.IndexFiles?,
         now: RecordingDisk.IndexFiles
     ) {
-        var random = SplitMix(state: seed)
+        var random = SeededRandom(seed: seed)
         self.device = device.entries(keeping: choice.names)
         for number in device.unsaved {
             let node = device[number]
@@ -173,17 +173,5 @@ struct RestoredDisk: FileSystemWrapper {
     ) throws(StoreError) -> FileStatus? {
         guard let status = try base.status(directory, path) else { return nil }
         return shown(status)
-    }
-}
-
-/// Random numbers that can be had again (SplitMix64; Steele, Lea, Flood 2014).
-struct SplitMix: RandomNumberGenerator, Sendable {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
     }
 }

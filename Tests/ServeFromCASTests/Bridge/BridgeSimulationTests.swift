@@ -1,4 +1,5 @@
 import ServeFromCAS
+import StorageTestSupport
 import Testing
 
 /// Both ends of the bridge over a network that breaks at any byte, seeded.
@@ -8,7 +9,7 @@ import Testing
 @Suite("The bridge over a bad network")
 struct BridgeSimulationTests {
     struct World {
-        var random: SplitMix
+        var random: SeededRandom
         let bridge = Bridge()
         var page = BridgeClient()
         var now = Duration.zero
@@ -20,7 +21,7 @@ struct BridgeSimulationTests {
         var appGot: [String] = []
         var openings: [Bool] = []
 
-        init(seed: UInt64) { random = SplitMix(seed: seed) }
+        init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
         mutating func chance(_ percent: Int) -> Bool {
             Int.random(in: 0..<100, using: &random) < percent

@@ -1,24 +1,13 @@
+import StorageTestSupport
 import Testing
 
 @testable import ServeFromCAS
-
-/// Random numbers that are the same in every run: SplitMix64 (Steele, Lea, Flood 2014).
-private struct Random: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
-    }
-}
 
 @Suite("A parser under random changes of requests")
 struct MutatedRequestTests {
     private let interesting: [UInt8] = [0, 9, 10, 13, 32, 34, 35, 37, 44, 47, 58, 59, 63, 127, 255]
 
-    private func mutate(_ bytes: [UInt8], _ random: inout Random) -> [UInt8] {
+    private func mutate(_ bytes: [UInt8], _ random: inout SeededRandom) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<Int.random(in: 1...4, using: &random) {
             let position = Int.random(in: 0..<max(1, bytes.count), using: &random)
@@ -37,7 +26,7 @@ struct MutatedRequestTests {
     @Test("says the same however the bytes are split, and what it accepts is in bounds")
     func requests() {
         let seeds = RequestCase.all.filter { $0.bytes.count < 400 }
-        var random = Random(state: 20_260_101)
+        var random = SeededRandom(seed: 20_260_101)
         var accepted = 0
         for round in 0..<60_000 {
             let bytes = mutate(seeds[round % seeds.count].bytes, &random)
@@ -72,7 +61,7 @@ struct MutatedRequestTests {
     @Test("and so does the decoder of chunks")
     func chunks() {
         let seed = Array("3;a=b\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: v\r\n\r\n".utf8)
-        var random = Random(state: 7)
+        var random = SeededRandom(seed: 7)
         for round in 0..<10_000 {
             let bytes = mutate(seed, &random)
             func read(_ cuts: [Int]) -> String {

@@ -1,17 +1,6 @@
 import ServeFromCAS
+import StorageTestSupport
 import Testing
-
-/// Numbers that look random and are the same in every run.
-struct SeededNumbers: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
 
 @Suite("Any request")
 struct AnyRequestTests {
@@ -30,7 +19,7 @@ struct AnyRequestTests {
         "/none.js", "/a%2Etxt", "/users/7", "/a.txt.br",
     ]
 
-    static func fields(_ numbers: inout SeededNumbers) throws -> [(String, String)] {
+    static func fields(_ numbers: inout SeededRandom) throws -> [(String, String)] {
         let tags = try [text, "brotli", "hashed", "", "x"].map { try SampleSite.tag($0) }
         let dates = ["Sun, 06 Nov 1994 08:49:37 GMT", "Mon, 07 Nov 1994 08:49:37 GMT", "x"]
         var result: [(String, String)] = []
@@ -53,7 +42,7 @@ struct AnyRequestTests {
     @Test("by HEAD gets the status and fields of GET, and no body; lengths are true")
     func headIsGet() throws {
         let sample = try Self.sample()
-        var numbers = SeededNumbers(state: 1)
+        var numbers = SeededRandom(seed: 1)
         var responder = Responder(site: sample.site, headCountMax: 16)
         for _ in 0..<3000 {
             let target = Self.targets.randomElement(using: &numbers) ?? "/"
@@ -76,7 +65,7 @@ struct AnyRequestTests {
     func ranges() throws {
         let sample = try Self.sample()
         let whole = Array(Self.text.utf8)
-        var numbers = SeededNumbers(state: 2)
+        var numbers = SeededRandom(seed: 2)
         for _ in 0..<3000 {
             let count = Int.random(in: 1...4, using: &numbers)
             let specs = (0..<count).map { _ in

@@ -25,7 +25,7 @@ final class TestApp: Sendable {
         options.notice = { notices.add($0) }
         options.accessLog = { records.add($0) }
         // Looks are as late as a test likes.
-        options.startPace = .seconds(1_000_000)
+        options.startRules.pace = .seconds(1_000_000)
         change(&options)
         server = try AppServer(versions ?? store.versions, options, connections: .patient)
         try server.start()

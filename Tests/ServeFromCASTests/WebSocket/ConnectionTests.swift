@@ -1,4 +1,5 @@
 import ServeFromCAS
+import StorageTestSupport
 import Testing
 
 @Suite("A WebSocket connection")
@@ -139,7 +140,7 @@ struct ConnectionTests {
 
     @Test("survives any bytes: the same verdict whole and in pieces, one Close at most")
     func mutations() {
-        var random = SplitMix(seed: 6455)
+        var random = SeededRandom(seed: 6455)
         let seeds: [[UInt8]] = [
             Frames.text("Hello κόσμε") + Frames.client(9, [1]) + Frames.close(1000),
             Frames.text("ab", isFinal: false) + Frames.client(0, [99]) + Frames.client(10),
@@ -165,20 +166,5 @@ struct ConnectionTests {
             let ends = whole.events.filter { if case .closed = $0 { true } else { false } }
             if ends.count > 1 { Issue.record("round \(round) ends twice: \(bytes)") }
         }
-    }
-}
-
-/// Numbers that are the same in every run (Steele, Lea and Flood 2014).
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }

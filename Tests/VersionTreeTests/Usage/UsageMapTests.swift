@@ -41,7 +41,7 @@ import VersionTree
 
     @Test("shows each version's paths, sizes and sharing, and nothing else", arguments: 0..<12)
     func agrees(_ round: Int) throws {
-        var random = SeededRandom(state: UInt64(round) + 1)
+        var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
         let map = try temporary.versions.map(of: counted.names)

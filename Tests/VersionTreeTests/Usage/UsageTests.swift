@@ -74,7 +74,7 @@ extension TemporaryStore {
 
     @Test("agrees with what the manifests say, version by version", arguments: rounds)
     func versions(_ round: Int) throws {
-        var random = SeededRandom(state: UInt64(round) + 1)
+        var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
         let survey = try temporary.versions.survey()
@@ -100,7 +100,7 @@ extension TemporaryStore {
 
     @Test("tells how the store grew and what versions have in common", arguments: rounds)
     func pairs(_ round: Int) throws {
-        var random = SeededRandom(state: UInt64(round) + 1)
+        var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
         let survey = try temporary.versions.survey()
@@ -128,7 +128,7 @@ extension TemporaryStore {
 
     @Test("knows what a set of versions would free together", arguments: rounds)
     func retirement(_ round: Int) throws {
-        var random = SeededRandom(state: UInt64(round) + 1)
+        var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
         let chosen = counted.names.filter { _ in Bool.random(using: &random) }
@@ -147,7 +147,7 @@ extension TemporaryStore {
 
     @Test("adds up directories and types", arguments: rounds)
     func groups(_ round: Int) throws {
-        var random = SeededRandom(state: UInt64(round) + 1)
+        var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
         let name = try #require(counted.names.randomElement(using: &random))

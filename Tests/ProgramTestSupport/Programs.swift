@@ -1,14 +1,14 @@
-import Foundation
+package import Foundation
 import Testing
 
 /// A program of the package, beside the tests that were built with it; and the shell.
-enum ProgramUnderTest: String {
+package enum ProgramUnderTest: String {
     case castree
     case checker = "castree-fsck"
     /// The shell that every system has; none of ours.
     case shell = "/bin/sh"
 
-    var url: URL {
+    package var url: URL {
         self == .shell ? URL(filePath: rawValue) : Self.directory.appending(path: rawValue)
     }
 
@@ -29,49 +29,51 @@ enum ProgramUnderTest: String {
 }
 
 /// What a program that has ended printed, and its exit status.
-struct Finished: Sendable, CustomTestStringConvertible {
-    let status: Int32
-    let output: Data
-    let errors: String
+package struct Finished: Sendable, CustomTestStringConvertible {
+    package let status: Int32
+    package let output: Data
+    package let errors: String
 
-    var text: String { String(decoding: output, as: UTF8.self) }
+    package var text: String { String(decoding: output, as: UTF8.self) }
 
-    var testDescription: String { "status \(status), output \(text), errors \(errors)" }
+    package var testDescription: String { "status \(status), output \(text), errors \(errors)" }
 
     /// The document on standard output, which must be one.
-    func document<Document: Decodable>(_ type: Document.Type = Document.self) throws -> Document {
+    package func document<Document: Decodable>(_ type: Document.Type = Document.self) throws
+        -> Document
+    {
         try JSONDecoder().decode(type, from: output)
     }
 
     /// The names of the document's members.
-    func members() throws -> Set<String> {
+    package func members() throws -> Set<String> {
         let object = try JSONSerialization.jsonObject(with: output) as? [String: Any]
         return Set(try #require(object).keys)
     }
 
     /// The error on standard error, which must be its only content.
-    func error() throws -> ErrorDocument.Reason {
+    package func error() throws -> ErrorDocument.Reason {
         try JSONDecoder().decode(ErrorDocument.self, from: Data(errors.utf8)).error
     }
 }
 
 /// `{"error":{"code":"…","message":"…"}}`.
-struct ErrorDocument: Decodable {
-    struct Reason: Decodable {
-        let code: String
-        let message: String
+package struct ErrorDocument: Decodable {
+    package struct Reason: Decodable {
+        package let code: String
+        package let message: String
     }
 
-    let error: Reason
+    package let error: Reason
 }
 
 /// A program that was started and may still run.
-final class Running {
+package final class Running {
     private let process = Process()
     private let outputFile: URL
     private let errorFile: URL
 
-    convenience init(
+    package convenience init(
         _ program: ProgramUnderTest, _ arguments: [String], in directory: URL,
         environment: [String: String] = [:], output: Pipe? = nil
     ) throws {
@@ -79,9 +81,10 @@ final class Running {
             program.url, arguments, in: directory, environment: environment, output: output)
     }
 
-    init(
+    package init(
         _ program: URL, _ arguments: [String], in directory: URL,
-        environment: [String: String] = [:], output: Pipe? = nil, errors: Pipe? = nil
+        environment: [String: String] = [:], input: Pipe? = nil, output: Pipe? = nil,
+        errors: Pipe? = nil
     ) throws {
         let name = UUID().uuidString
         outputFile = directory.appending(path: ".output-\(name)")
@@ -90,7 +93,7 @@ final class Running {
         process.arguments = arguments
         process.currentDirectoryURL = directory
         process.environment = environment.merging(Self.inherited) { given, _ in given }
-        process.standardInput = FileHandle.nullDevice
+        process.standardInput = input ?? FileHandle.nullDevice
         if let output {
             process.standardOutput = output.fileHandleForWriting
         } else {
@@ -130,15 +133,15 @@ final class Running {
         return try FileHandle(forWritingTo: url)
     }
 
-    var processIdentifier: Int32 { process.processIdentifier }
+    package var processIdentifier: Int32 { process.processIdentifier }
 
     /// Sends a signal.
-    func signal(_ number: Int32) {
+    package func signal(_ number: Int32) {
         kill(process.processIdentifier, number)
     }
 
     /// Waits for the end.
-    func finished() throws -> Finished {
+    package func finished() throws -> Finished {
         process.waitUntilExit()
         // With a pipe there is no file.
         let output = (try? Data(contentsOf: outputFile)) ?? Data()

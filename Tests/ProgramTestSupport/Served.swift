@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import SocketTestSupport
 import Testing
 
@@ -9,61 +9,78 @@ import Testing
 #endif
 
 /// `castree serve` as a process, ready to answer.
-final class Served {
+package final class Served {
     /// The line that says so.
-    let ready: String
+    package let ready: String
     private let running: Running
+    private let output: FileHandle
     private var hasEnded = false
 
-    /// Starts the server and waits for its ready line; a port of its own unless `arguments` name one.
+    /// Starts `castree serve` and waits for its ready line; a port of its own unless `arguments` name one.
     ///
     /// - Parameter launcher: a program and arguments of it that run what follows them.
     /// - Parameter errors: standard error, where a file is not wanted; nobody reads from it.
-    init(
+    package convenience init(
         _ place: Workplace, _ arguments: [String] = [], environment: [String: String] = [:],
         launcher: [String] = [], errors: Pipe? = nil
     ) throws {
-        let pipe = Pipe()
         let names = arguments.contains("--port") || arguments.contains("--app-id")
         // Computed ports of two tests that run at once may be the same.
         let own = names ? [] : ["--app-id", Self.newApp(), "--next-port"]
-        let command =
-            launcher + [ProgramUnderTest.castree.url.path, "serve"] + own + arguments
+        try self.init(
+            launcher + [ProgramUnderTest.castree.url.path, "serve"] + own + arguments,
+            in: place.directory, environment: environment, errors: errors)
+    }
+
+    /// Starts a server and waits for its ready line.
+    package init(
+        _ command: [String], in directory: URL, environment: [String: String] = [:],
+        input: Pipe? = nil, errors: Pipe? = nil
+    ) throws {
+        let pipe = Pipe()
         running = try Running(
-            URL(filePath: command[0]), Array(command.dropFirst()), in: place.directory,
-            environment: environment, output: pipe, errors: errors)
+            URL(filePath: command[0]), Array(command.dropFirst()), in: directory,
+            environment: environment, input: input, output: pipe, errors: errors)
         // Ours is closed, so that a server that ends at once is noticed.
         try pipe.fileHandleForWriting.close()
-        var output = Data()
-        while output.last != 10 {
-            let more = pipe.fileHandleForReading.availableData
-            if more.isEmpty { break }
-            output += more
-        }
-        ready = String(decoding: output, as: UTF8.self)
+        output = pipe.fileHandleForReading
+        ready = Self.readLine(output)
     }
+
+    private static func readLine(_ output: FileHandle) -> String {
+        var line = Data()
+        while line.last != 10 {
+            let more = output.availableData
+            if more.isEmpty { break }
+            line += more
+        }
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    /// The next line of standard output; what has come of it if the server ends before.
+    package func readLine() -> String { Self.readLine(output) }
 
     deinit {
         if !hasEnded { running.signal(SIGKILL) }
     }
 
-    var processIdentifier: Int32 { running.processIdentifier }
+    package var processIdentifier: Int32 { running.processIdentifier }
 
     /// An identifier that no other test computes a port from.
-    static func newApp() -> String { "com.example.\(UUID().uuidString)" }
+    package static func newApp() -> String { "com.example.\(UUID().uuidString)" }
 
     /// The address in the ready line, up to its end or a blank.
-    var url: String {
+    package var url: String {
         guard let start = ready.range(of: "http://") else { return "" }
         return String(ready[start.lowerBound...].prefix { !" \n\";".contains($0) })
     }
 
-    var port: UInt16 {
+    package var port: UInt16 {
         UInt16(url.dropFirst("http://localhost:".count).prefix { $0.isNumber }) ?? 0
     }
 
     /// Fetches the page until something is so; whether it became so within two minutes.
-    func get(until isSo: () throws -> Bool) throws -> Bool {
+    package func get(until isSo: () throws -> Bool) throws -> Bool {
         let end = ContinuousClock.now + .seconds(120)
         while try !isSo() {
             guard ContinuousClock.now < end else { return false }
@@ -73,25 +90,25 @@ final class Served {
     }
 
     /// Sends a signal and waits for the end.
-    func end(_ signal: Int32 = SIGTERM) throws -> Finished {
+    package func end(_ signal: Int32 = SIGTERM) throws -> Finished {
         running.signal(signal)
         return try finished()
     }
 
-    func finished() throws -> Finished {
+    package func finished() throws -> Finished {
         hasEnded = true
         return try running.finished()
     }
 
     /// Fetches a path: the status, the head, the body.
-    func get(
+    package func get(
         _ target: String = "/", _ fields: [String: String] = ["Accept": "text/html"]
     ) throws -> (status: Int, head: String, body: String) {
         try ask("GET", target, fields)
     }
 
     /// Sends a request, does something, and reads the answer.
-    func ask(
+    package func ask(
         _ method: String, _ target: String, _ fields: [String: String],
         meanwhile: () throws -> Void = {}
     ) throws -> (status: Int, head: String, body: String) {
@@ -99,22 +116,31 @@ final class Served {
         if fields["Host"] == nil { request += "Host: localhost:\(port)\r\n" }
         for (name, value) in fields { request += "\(name): \(value)\r\n" }
         if method == "POST" { request += "Content-Length: 0\r\n" }
-        return try Self.parts(Self.exchange(port, request + "\r\n", meanwhile))
+        let raw = try Self.send(port, request + "\r\n")
+        try meanwhile()
+        return try Self.answer(raw)
     }
 
     /// Posts as a script of a page does; other fields than `Origin` and `Host` stand as they are given.
-    func post(
+    package func post(
         _ target: String, _ body: String = "", _ fields: [String: String] = [:]
     ) throws -> (status: Int, head: String, body: String) {
+        try Self.answer(beginPost(target, body, fields))
+    }
+
+    /// Posts, and waits for nothing: the socket, for ``answer(_:)``.
+    package func beginPost(
+        _ target: String, _ body: String = "", _ fields: [String: String] = [:]
+    ) throws -> Int32 {
         var request = "POST \(target) HTTP/1.1\r\nConnection: close\r\nHost: localhost:\(port)\r\n"
         if fields["Origin"] == nil { request += "Origin: http://localhost:\(port)\r\n" }
         for (name, value) in fields { request += "\(name): \(value)\r\n" }
         request += "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
-        return try Self.parts(Self.exchange(port, request))
+        return try Self.send(port, request)
     }
 
     /// Begins a session of the bridge, as a page without WebSockets does; its name is the page's secret.
-    func beginSession(_ fields: [String: String] = [:]) throws -> String {
+    package func beginSession(_ fields: [String: String] = [:]) throws -> String {
         let words = try post("/_castree/bridge", "5\nH 1 -", fields).body.split(separator: " ")
         return String(try #require(words.first { $0.utf8.count == 32 }))
     }
@@ -122,45 +148,47 @@ final class Served {
     /// Confirms as the bridge's script does: the status of the answer.
     ///
     /// - Parameter fields: the page's cookie, where the server must tell pages apart.
-    func confirm(_ fields: [String: String] = [:]) throws -> Int {
+    package func confirm(_ fields: [String: String] = [:]) throws -> Int {
         try post("/_castree/confirm?session=\(beginSession(fields))", "", fields).status
     }
 
-    private static func parts(
-        _ answer: String
+    /// Sends a signal and waits for nothing.
+    package func signal(_ signal: Int32) { running.signal(signal) }
+
+    private static func send(_ port: UInt16, _ request: String) throws -> Int32 {
+        let raw = try TestSocket.connected(to: port)
+        let bytes = Array(request.utf8)
+        guard write(raw, bytes, bytes.count) == bytes.count else {
+            close(raw)
+            throw POSIXError(.EIO)
+        }
+        return raw
+    }
+
+    /// Reads an answer to its end, and closes the socket.
+    package static func answer(
+        _ raw: Int32
     ) throws -> (status: Int, head: String, body: String) {
+        defer { close(raw) }
+        var bytes = Data()
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(raw, &chunk, chunk.count)
+            guard count > 0 else { break }
+            bytes += chunk[..<count]
+        }
+        let answer = String(decoding: bytes, as: UTF8.self)
         let end = try #require(answer.range(of: "\r\n\r\n"))
         let head = String(answer[..<end.lowerBound])
         let status = try #require(Int(head.dropFirst("HTTP/1.1 ".count).prefix(3)))
         return (status, head, String(answer[end.upperBound...]))
     }
-
-    /// Sends a signal and waits for nothing.
-    func signal(_ signal: Int32) { running.signal(signal) }
-
-    private static func exchange(
-        _ port: UInt16, _ request: String, _ meanwhile: () throws -> Void = {}
-    ) throws -> String {
-        let raw = try TestSocket.connected(to: port)
-        defer { close(raw) }
-        let bytes = Array(request.utf8)
-        guard write(raw, bytes, bytes.count) == bytes.count else { throw POSIXError(.EIO) }
-        try meanwhile()
-        var answer = Data()
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = read(raw, &chunk, chunk.count)
-            guard count > 0 else { break }
-            answer += chunk[..<count]
-        }
-        return String(decoding: answer, as: UTF8.self)
-    }
 }
 
 /// The ready line of `castree serve --json`.
-struct ServeDocument: Decodable {
-    let url: String
-    let port: Int
-    let version: String?
-    let dashboard: String?
+package struct ServeDocument: Decodable {
+    package let url: String
+    package let port: Int
+    package let version: String?
+    package let dashboard: String?
 }

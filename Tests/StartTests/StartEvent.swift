@@ -8,17 +8,34 @@ import StorageTestSupport
 enum StartVisit: String, Hashable, CaseIterable {
     case navigation, head, range, notModified, notFound, preview
 
-    /// The request as it comes.
-    func head() throws -> RequestHead {
-        let line = self == .head ? "HEAD / " : self == .notFound ? "GET /none.js " : "GET / "
-        var fields = "Host: localhost:1\r\nAccept: text/html\r\n"
+    /// What is asked for, and how.
+    var request: (line: String, fields: [String: String]) {
+        let line = self == .head ? "HEAD /" : self == .notFound ? "GET /none.js" : "GET /"
+        var fields = ["Accept": "text/html"]
         switch self {
-        case .range: fields += "Range: bytes=0-3\r\n"
-        case .notModified: fields += "If-None-Match: *\r\n"
-        case .preview: fields += "Purpose: prefetch\r\n"
+        case .range: fields["Range"] = "bytes=0-0"
+        case .notModified: fields["If-None-Match"] = "*"
+        case .preview: fields["Purpose"] = "prefetch"
         case .navigation, .head, .notFound: break
         }
-        let bytes = Array("\(line)HTTP/1.1\r\n\(fields)\r\n".utf8)
+        return (line, fields)
+    }
+
+    /// How it is answered.
+    var status: Int {
+        switch self {
+        case .navigation, .head, .preview: 200
+        case .range: 206
+        case .notModified: 304
+        case .notFound: 404
+        }
+    }
+
+    /// The request as it comes.
+    func head() throws -> RequestHead {
+        let (line, fields) = request
+        let lines = fields.map { "\($0.key): \($0.value)\r\n" }.joined()
+        let bytes = Array("\(line) HTTP/1.1\r\nHost: localhost:1\r\n\(lines)\r\n".utf8)
         var parser = RequestParser()
         guard case .head = parser.parse(bytes.span) else {
             throw StoreError(.io, "the request of a test cannot be read")
@@ -87,13 +104,26 @@ struct StartModel {
 
     init(bug: PlantedBug? = nil) throws {
         self.bug = bug
-        let store = try TemporaryStore.app()
+        let store = try TemporaryStore()
+        try store.add("1", ["index.html": "one"])
         let site = Site(try store.versions.registeredManifest(of: "1"), options: SiteOptions())
         var starting: Set<StartVisit> = []
         for visit in StartVisit.allCases
         where try StartRule.start(visit.head(), site) != nil { starting.insert(visit) }
         if bug == .headStarts { starting.insert(.head) }
         self.starting = starting
+    }
+
+    /// Version 1 is known good; or it is current, and nobody has ever confirmed anything.
+    static func start(isFirstDay: Bool) throws -> StartWorld {
+        var world = StartWorld()
+        world.lifecycle.activate("1")
+        if !isFirstDay {
+            world.lifecycle.knownGood = ["1"]
+            world.confirmed = ["1"]
+        }
+        world.settle()
+        return world
     }
 
     static var rules: StartJudge.Rules {

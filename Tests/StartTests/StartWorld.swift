@@ -31,6 +31,14 @@ struct StartWorld: Hashable {
     /// What was banned by request.
     var unwanted: Set<String> = []
 
+    /// The same with the servers exchanged: what can follow is the same, too.
+    var mirrored: StartWorld {
+        var world = self
+        world.processes.reverse()
+        world.claim = claim.map { 1 - $0 }
+        return world
+    }
+
     /// A token that nobody has.
     var freshToken: String {
         var used = Set([lifecycle.boot?.token, lifecycle.confirmed?.token, app?.token])
