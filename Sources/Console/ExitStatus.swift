@@ -76,3 +76,34 @@ public struct ExitStatuses: Hashable, Sendable {
         }
     }
 }
+
+/// What help says about exit statuses.
+extension ExitStatus {
+    /// Of commands that are not checks.
+    package static let standardHelp = failures + endings
+
+    private static let failures: [(status: ExitStatus, meaning: String)] = [
+        (.done, "done"),
+        (.failed, "the operation failed; the message says why"),
+        (.usage, "the command line was wrong"),
+        (.notFound, "there is no such version, object or store"),
+    ]
+    private static let endings: [(status: ExitStatus, meaning: String)] = [
+        (.busy, "another process has had the store for longer than --wait"),
+        (.interrupted, "interrupted"),
+    ]
+
+    /// Of pulls.
+    package static let pullHelp =
+        failures + [(.olderCopy, "the origin is an older copy of what was seen before")] + endings
+
+    /// Of checks, after fsck(8).
+    package static let checkHelp: [(status: ExitStatus, meaning: String)] = [
+        (.clean, "nothing is wrong"),
+        (.repaired, "problems were found, and all were repaired"),
+        (.problemsLeft, "problems are left"),
+        (.unchecked, "the check could not be made"),
+        (.checkUsage, "the command line was wrong"),
+        (.interrupted, "interrupted"),
+    ]
+}

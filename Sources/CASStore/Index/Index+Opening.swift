@@ -20,6 +20,8 @@ extension Index {
             try opened.execute(IndexSchema.settings)
         } catch {
             guard error.saysIndexIsUnreachable else { throw error }
+            let log = try fileSystem.status(root, StoreLayout.index + "-wal")
+            guard log == nil || log?.kind == .regular else { throw Self.cutShort }
             let reading = try Connection(path: path, mode: .readOnly, options)
             connection = reading
             return reading
@@ -59,6 +61,8 @@ extension Index {
     func mayBeTorn() throws(StoreError) -> Bool {
         // In this order: who writes announces first, and settles last.
         let journal = try fileSystem.status(directories.root.raw, StoreLayout.index + "-journal")
+        // No database can be opened beside one that is a pipe, say: it is made again beside none.
+        if let journal, journal.kind != .regular { return true }
         guard let stamp = try readStamp() else { return false }
         return stamp.settled != stamp.pending || (journal?.byteCount ?? 0) > 0
     }

@@ -61,6 +61,6 @@ extension Command {
                     "force",
                     "take a version that is banned, rolled out to others, or unsuited, and an older pointer"
                 ),
-            ], run: run)
+            ], exitStatusHelp: ExitStatus.pullHelp, run: run)
     }
 }

@@ -69,4 +69,17 @@ import VersionTree
         #expect(notices.withLock { $0.count } == 1)
         #expect(try versions.versions().count == 3)
     }
+
+    @Test(
+        "goes on beside what is no journal of SQLite's",
+        arguments: ["-journal", "-wal", "-shm"], [Damage.Stranger.fifo, .directory])
+    func strangeJournal(_ suffix: String, _ kind: Damage.Stranger) throws {
+        let victim = try Victim()
+        try Damage.replace(victim.path("index.sqlite" + suffix), by: kind)
+        let versions = try victim.place.open()
+        #expect(try versions.versions().count == 3)
+        try versions.activate("2")
+        try versions.retire("0")
+        #expect(try versions.versions().count == 2)
+    }
 }
