@@ -76,9 +76,12 @@ let package = Package(
             name: "CurlTransport", dependencies: ["HotPush", "CASStore", "CCurl"],
             swiftSettings: settings),
         .target(
+            name: "WebServer", dependencies: ["Platform", "CSystem", "CTLS"],
+            swiftSettings: settings),
+        .target(
             name: "ServeFromCAS",
             dependencies: [
-                "VersionTree", "CASStore", "Platform", "StrictJSON", "CSystem", "CTLS",
+                "WebServer", "VersionTree", "CASStore", "Platform", "StrictJSON",
             ],
             swiftSettings: settings),
         .target(
@@ -118,7 +121,7 @@ let package = Package(
             name: "BridgeEcho", dependencies: ["ServeFromCAS", "VersionTree", "CASStore"],
             path: "Tests/Browser/BridgeEcho", swiftSettings: settings, linkerSettings: standalone),
         .executableTarget(
-            name: "WebSocketEcho", dependencies: ["ServeFromCAS", "CASStore"],
+            name: "WebSocketEcho", dependencies: ["WebServer", "Platform"],
             path: "Tests/Autobahn/Echo", swiftSettings: settings, linkerSettings: standalone),
         .testTarget(
             name: "StrictJSONTests", dependencies: ["StorageTestSupport", "StrictJSON"],
@@ -173,7 +176,8 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "StorageTestSupport", "ServeFromCAS", "HotPush", "CurlTransport", "VersionTree",
+                "StorageTestSupport", "WebServer", "ServeFromCAS", "HotPush", "CurlTransport",
+                "VersionTree",
                 "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(
@@ -183,9 +187,14 @@ let package = Package(
                 "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
+            name: "WebServerTests",
+            dependencies: ["StorageTestSupport", "SocketTestSupport", "WebServer", "Platform"],
+            swiftSettings: settings),
+        .testTarget(
             name: "ServeFromCASTests",
             dependencies: [
-                "StorageTestSupport", "SocketTestSupport", "ServeFromCAS", "VersionTree",
+                "StorageTestSupport", "SocketTestSupport", "WebServer", "ServeFromCAS",
+                "VersionTree",
                 "CASStore", "StrictJSON",
             ], swiftSettings: settings),
     ],

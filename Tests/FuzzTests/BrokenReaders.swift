@@ -3,6 +3,7 @@ import StrictJSON
 @testable import CASStore
 @testable import ServeFromCAS
 @testable import VersionTree
+@testable import WebServer
 
 // Readers that are wrong in one way each, behind the oracles of the targets that they stand for: what the
 // suite is tested with.

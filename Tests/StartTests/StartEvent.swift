@@ -3,6 +3,7 @@ import StorageTestSupport
 
 @testable import ServeFromCAS
 @testable import VersionTree
+@testable import WebServer
 
 /// What is asked of a server.
 enum StartVisit: String, Hashable, CaseIterable {

@@ -51,18 +51,18 @@ import Testing
         ("CXXHash", ["Sources/Platform/Identity/Fingerprint.swift"]),
         ("CCrypto", ["Sources/Platform/Identity/Digester.swift"]),
         ("CCurl", ["Sources/CurlTransport/"]),
-        ("CTLS", ["Sources/ServeFromCAS/TLS/"]),
+        ("CTLS", ["Sources/WebServer/TLS/"]),
         (
             "CSystem",
             [
-                "Sources/Platform/", "Sources/ServeFromCAS/Transport/System/",
+                "Sources/Platform/", "Sources/WebServer/Transport/System/",
             ]
         ),
         (
             "Glibc",
             [
                 "Sources/Platform/", "Sources/Console/", "Sources/castree/",
-                "Sources/ServeFromCAS/Transport/System/",
+                "Sources/WebServer/Transport/System/",
             ]
         ),
     ])
@@ -89,6 +89,9 @@ import Testing
             "CASStore": ["StrictJSON", "VersionTree", "Console"],
             "VersionTree": ["Console", "HotPush", "ServeFromCAS"],
             "HotPush": ["Console", "ServeFromCAS", "CurlTransport"],
+            "WebServer": [
+                "CASStore", "StrictJSON", "VersionTree", "HotPush", "ServeFromCAS", "Console",
+            ],
             "ServeFromCAS": ["Console", "HotPush", "UsagePage"],
             "UsagePage": ["Console", "HotPush", "ServeFromCAS"],
         ]

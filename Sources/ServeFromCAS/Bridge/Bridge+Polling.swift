@@ -1,4 +1,5 @@
 import CASStore
+package import WebServer
 
 /// A GET of the bridge that waits for something to send.
 package struct BridgePoll: Sendable, Hashable {

@@ -1,3 +1,5 @@
+package import WebServer
+
 /// What a numbered frame of the bridge carries.
 ///
 /// A slice, so that a payload stays where the WebSocket's message has it.

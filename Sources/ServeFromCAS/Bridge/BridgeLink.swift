@@ -1,4 +1,5 @@
 import CASStore
+package import WebServer
 
 /// A page's WebSocket, from the bytes of the stream to the bridge and back.
 ///

@@ -1,3 +1,5 @@
+package import WebServer
+
 /// Who may use the bridge: pages of this server, and nobody else in the same browser.
 ///
 /// The rules are docs/bridge-protocol.md, "Who may connect".

@@ -1,3 +1,5 @@
+package import WebServer
+
 /// What the pins need to know of a request.
 package struct PinRequest: Sendable, Hashable {
     /// What kind of load it is part of.

@@ -1,4 +1,5 @@
 package import VersionTree
+package import WebServer
 
 /// Which version each page was loaded from, so that every later request of the page gets that one.
 ///

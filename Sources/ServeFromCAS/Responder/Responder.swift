@@ -1,4 +1,5 @@
 import Platform
+package import WebServer
 
 /// The rules of HTTP: which response a request gets from a site (RFC 9110, 9111).
 ///

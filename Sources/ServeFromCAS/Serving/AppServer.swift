@@ -1,6 +1,7 @@
 public import CASStore
 import Synchronization
 public import VersionTree
+package import WebServer
 
 /// Serves the current version of a store over HTTP, to the browsers and web views of this machine.
 ///

@@ -1,5 +1,6 @@
 public import CASStore
 public import VersionTree
+package import WebServer
 
 /// How an app is served.
 public struct AppServerOptions: Sendable {

@@ -1,5 +1,5 @@
-import CASStore
-import ServeFromCAS
+import Platform
+import WebServer
 
 /// A host that sends every WebSocket message back as it came: what the Autobahn suite talks to.
 ///
@@ -39,7 +39,7 @@ private final class EchoStream: StreamHandler {
     private let begin = ContinuousClock.now
     private var now: Duration { begin.duration(to: .now) }
 
-    init(_ stream: ServeFromCAS.Stream) {
+    init(_ stream: WebServer.Stream) {
         var options = WebSocketConnection.Options()
         // The suite's longest messages (cases 9.*) have 16 MiB.
         options.limits.messageByteCount = 16 << 20
@@ -47,33 +47,33 @@ private final class EchoStream: StreamHandler {
         schedule(stream)
     }
 
-    func received(_ bytes: Span<UInt8>, on stream: ServeFromCAS.Stream) {
+    func received(_ bytes: Span<UInt8>, on stream: WebServer.Stream) {
         let moment = now
         let events = bytes.withUnsafeBytes { socket.receive($0, now: moment) }
         for case .message(let message) in events { socket.send(message.kind, message.bytes) }
         send(stream)
     }
 
-    func receivedEnd(on stream: ServeFromCAS.Stream) {
+    func receivedEnd(on stream: WebServer.Stream) {
         _ = socket.receiveEnd()
         stream.finish()
     }
 
-    func drained(_ stream: ServeFromCAS.Stream) { send(stream) }
+    func drained(_ stream: WebServer.Stream) { send(stream) }
 
-    func deadlineReached(on stream: ServeFromCAS.Stream) {
+    func deadlineReached(on stream: WebServer.Stream) {
         _ = socket.advance(to: now)
         send(stream)
     }
 
-    func stopping(_ stream: ServeFromCAS.Stream) {
+    func stopping(_ stream: WebServer.Stream) {
         socket.close(CloseCode(1001), now: now)
         send(stream)
     }
 
-    func closed(_ stream: ServeFromCAS.Stream, failure: Int32?) {}
+    func closed(_ stream: WebServer.Stream, failure: Int32?) {}
 
-    private func send(_ stream: ServeFromCAS.Stream) {
+    private func send(_ stream: WebServer.Stream) {
         while socket.outputCount > 0, !stream.isEnding {
             socket.withOutput { bytes in
                 stream.send(Array(bytes))
@@ -83,7 +83,7 @@ private final class EchoStream: StreamHandler {
         if socket.isFinished { stream.finish() } else { schedule(stream) }
     }
 
-    private func schedule(_ stream: ServeFromCAS.Stream) {
+    private func schedule(_ stream: WebServer.Stream) {
         guard !stream.isEnding else { return }
         let left = socket.nextDeadline.map { $0 - now }
         stream.setDeadline(left.map { max(0, $0.components.seconds * 1000 + 1000) })
@@ -93,8 +93,6 @@ private final class EchoStream: StreamHandler {
 /// No object is ever served.
 private struct NoObjects: ObjectSource {
     func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent {
-        throw StoreError(.missingObject, "this host serves no objects", object: object)
+        throw StoreError(.notFound, "this host serves no objects", object: object)
     }
-
-    func verify(_ object: OpenObject, then: @escaping @Sendable () -> Void) { then() }
 }

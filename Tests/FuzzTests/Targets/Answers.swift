@@ -1,4 +1,5 @@
 @testable import ServeFromCAS
+@testable import WebServer
 
 // What a proxied server answers: heads. The first byte of an input says how the rest is cut; the verdict
 // must be the same as for the whole, and nothing may be passed on that a client could read otherwise.

@@ -1,4 +1,5 @@
 @testable import ServeFromCAS
+@testable import WebServer
 
 // What a page sends over the bridge, as the body of a request: a batch of frames.
 

@@ -1,6 +1,7 @@
 @testable import CASStore
 @testable import HotPush
 @testable import ServeFromCAS
+@testable import WebServer
 
 // Values of header fields, of requests and of responses.
 

@@ -1,4 +1,5 @@
 @testable import ServeFromCAS
+@testable import WebServer
 
 // What a WebSocket receives. The first byte of an input says how the rest is cut; the verdict must be
 // the same as for the whole, and the output one Close at most.

@@ -2,6 +2,7 @@
 @testable import HotPush
 @testable import ServeFromCAS
 @testable import VersionTree
+@testable import WebServer
 
 // Lists of channels at an origin, and what servers and checks remember in a store.
 

@@ -1,4 +1,5 @@
 @testable import ServeFromCAS
+@testable import WebServer
 
 // What a connection receives: heads of requests and their bodies. The first byte of an input says how
 // the rest is cut; the verdict must be the same as for the whole, and everything a head names must lie

@@ -5,6 +5,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 /// A server over a store, and the browsers that visit it.
 final class VisitedSite: Sendable {

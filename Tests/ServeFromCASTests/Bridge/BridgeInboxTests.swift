@@ -1,6 +1,7 @@
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 // docs/bridge-protocol.md, "Limits": what waits for the app is bounded, whoever sent it.
 @Suite("The bridge's inbox")

@@ -2,6 +2,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A page's label")
 struct PageLabelTests {

@@ -2,6 +2,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 // docs/serving.md, "No mixed page": after a restart of the server the cookie alone says what was open.
 @Suite("Pins after a restart of the server")

@@ -2,6 +2,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A page with a session of the bridge")
 struct PinSessionTests {

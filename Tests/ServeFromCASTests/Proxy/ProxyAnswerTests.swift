@@ -1,6 +1,7 @@
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("An answer that is passed back")
 struct ProxyAnswerTests {

@@ -2,6 +2,7 @@ import Synchronization
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("Bodies that flow through the proxy")
 struct ProxyFlowTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 // docs/serving.md, "Options": a line of the access log has the bytes with the head, and the time until the
 // answer's last byte.

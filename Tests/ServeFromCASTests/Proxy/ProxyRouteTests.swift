@@ -1,7 +1,8 @@
-import CASStore
+import Platform
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A proxy route")
 struct ProxyRouteTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A tunnel through the proxy")
 struct ProxyTunnelTests {

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 #if canImport(Glibc)
     import Glibc

@@ -5,6 +5,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A new version")
 struct ConfirmingTests {

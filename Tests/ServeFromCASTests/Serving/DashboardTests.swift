@@ -5,6 +5,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 // Who may see the dashboard, and how it is sent. What it shows is the program's.
 

@@ -5,6 +5,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 // docs/bridge-protocol.md, "Events": progress.
 @Suite("What pages are told of a download by another process")

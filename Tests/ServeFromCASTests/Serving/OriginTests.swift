@@ -6,6 +6,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 // The web origin owns the app's local storage: the port must not change between runs.
 

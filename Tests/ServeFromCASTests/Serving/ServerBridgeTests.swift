@@ -4,6 +4,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("The bridge of a server")
 struct ServerBridgeTests {

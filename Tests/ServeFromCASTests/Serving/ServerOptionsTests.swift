@@ -4,6 +4,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("Options of a server")
 struct ServerOptionsTests {

@@ -6,6 +6,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A page of an app that is pushed to")
 struct SwitchingTests {

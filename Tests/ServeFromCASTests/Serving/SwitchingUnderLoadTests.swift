@@ -6,6 +6,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("Pages that load while versions are switched")
 struct SwitchingUnderLoadTests {

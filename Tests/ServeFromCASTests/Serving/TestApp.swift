@@ -5,6 +5,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 /// The assembled server on a port of its own, over a store.
 final class TestApp: Sendable {

@@ -5,6 +5,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 // docs/serving.md, "When the store is damaged".
 @Suite("Where an object cannot be opened")

@@ -4,6 +4,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 // docs/serving.md, "Starting a new version, and going back": one server of a store starts versions.
 

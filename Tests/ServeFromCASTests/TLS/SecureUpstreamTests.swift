@@ -2,6 +2,7 @@ import CASStore
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A proxy before https")
 struct SecureUpstreamTests {

@@ -5,6 +5,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 #if canImport(Glibc)
     import Glibc
@@ -62,12 +63,12 @@ struct CollectedObjectTests {
         limits.verifiedAtOnce = 10
         let object = try stored(store, Self.bytes)
         let cache = ContentCache(store.versions.store, limits: limits)
-        guard case .unverified(let open) = try cache.content(of: object, size: 100_000) else {
+        guard case .unverified(let verify) = try cache.content(of: object, size: 100_000) else {
             Issue.record("it was verified in passing")
             return
         }
         let calls = Sink<Int>()
-        cache.verify(open) { calls.add(1) }
+        verify { calls.add(1) }
         while calls.all.isEmpty { sched_yield() }
         cache.close { _ in false }
         #expect(cache.openCount == 0)

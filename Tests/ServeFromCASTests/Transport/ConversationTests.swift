@@ -1,7 +1,9 @@
 import CASStore
+import SocketTestSupport
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A connection")
 struct ConversationTests {

@@ -1,8 +1,9 @@
-import CASStore
+import Platform
 import SocketTestSupport
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 #if canImport(Glibc)
     import Glibc

@@ -4,6 +4,7 @@ import Testing
 import VersionTree
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 #if canImport(Glibc)
     import Glibc
@@ -101,12 +102,12 @@ struct LargeObjectTests {
         let bytes = [UInt8](repeating: 7, count: 3 << 20)
         let id = try store.versions.store.put(bytes, protectedBy: lease)
         let cache = ContentCache(store.versions.store)
-        guard case .unverified(let open) = try cache.content(of: id, size: 3 << 20) else {
+        guard case .unverified(let verify) = try cache.content(of: id, size: 3 << 20) else {
             Issue.record("it was verified in passing")
             return
         }
         let calls = Sink<Int>()
-        for number in 0..<10 { cache.verify(open) { calls.add(number) } }
+        for number in 0..<10 { verify { calls.add(number) } }
         while calls.all.count < 10 { sched_yield() }
         guard case .file = try cache.content(of: id, size: 3 << 20) else {
             Issue.record("it is not known as verified")

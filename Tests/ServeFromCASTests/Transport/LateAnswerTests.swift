@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 #if canImport(Glibc)
     import Glibc

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("What the log has of a request") struct LogLineTests {
     @Test("is printable, without spaces and bounded, whatever was sent")

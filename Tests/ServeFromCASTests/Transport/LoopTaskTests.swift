@@ -1,6 +1,7 @@
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A task on a loop")
 struct LoopTaskTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A request with a body")
 struct RequestBodyTests {

@@ -3,6 +3,7 @@ import StorageTestSupport
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("A server among slow clients")
 struct SlowClientTests {

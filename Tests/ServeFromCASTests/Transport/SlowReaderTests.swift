@@ -1,7 +1,8 @@
-import CASStore
+import Platform
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 /// Answers every request with the same bytes.
 private struct LongAnswers: RequestHandler {
@@ -13,9 +14,8 @@ private struct LongAnswers: RequestHandler {
 
 private struct NoObjects: ObjectSource {
     func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent {
-        throw StoreError(.missingObject, "there are none")
+        throw StoreError(.notFound, "there are none")
     }
-    func verify(_ object: OpenObject, then: @escaping @Sendable () -> Void) {}
 }
 
 private final class Silent: StreamHandler {

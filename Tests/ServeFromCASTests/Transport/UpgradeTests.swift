@@ -2,6 +2,7 @@ import CASStore
 import Testing
 
 @testable import ServeFromCAS
+@testable import WebServer
 
 /// Sends everything back, upper case; `.` ends it.
 private final class Shouter: StreamHandler {

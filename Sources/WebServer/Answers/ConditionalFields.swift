@@ -1,0 +1,91 @@
+/// Where in a request the fields stand that choose the answer; found in one pass.
+package struct ConditionalFields {
+    // Positions in the request's fields; -1: not there.
+    private(set) var ifMatch = -1
+    package private(set) var ifNoneMatch = -1
+    private(set) var ifModifiedSince = -1
+    private(set) var ifUnmodifiedSince = -1
+    package private(set) var range = -1
+    private(set) var ifRange = -1
+    package private(set) var acceptEncoding = -1
+
+    /// Whether a request has none that can make the answer other than the whole representation.
+    package private(set) var isPlain = true
+    /// Whether If-None-Match is the only one of them.
+    package var isOnlyIfNoneMatch: Bool { conditions == 1 && ifNoneMatch >= 0 }
+
+    private var conditions = 0
+    /// Whether any of them was sent in more than one line.
+    private var isRepeated = false
+
+    package init(_ request: borrowing RequestHead) {
+        var repeated = false
+        func note(_ field: inout Int, _ position: Int) {
+            if field < 0 { field = position } else { repeated = true }
+        }
+        for position in request.fields.indices {
+            let name = request.fields[position].name
+            switch name.count {
+            case 5 where request.matches(name, "range"): note(&range, position)
+            case 8 where request.matches(name, "if-match"): note(&ifMatch, position)
+            case 8 where request.matches(name, "if-range"): note(&ifRange, position)
+            case 13 where request.matches(name, "if-none-match"):
+                note(&ifNoneMatch, position)
+            case 15 where request.matches(name, "accept-encoding"):
+                note(&acceptEncoding, position)
+                continue
+            case 17 where request.matches(name, "if-modified-since"):
+                note(&ifModifiedSince, position)
+            case 19 where request.matches(name, "if-unmodified-since"):
+                note(&ifUnmodifiedSince, position)
+            default: continue
+            }
+            isPlain = false
+            conditions += 1
+        }
+        isRepeated = repeated
+    }
+
+    /// The value of a field; all its lines as one list if it was sent in several
+    /// (RFC 9110, section 5.3); `nil` if it was not sent.
+    package func list(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
+        guard position >= 0 else { return nil }
+        let first = request.fields[position]
+        guard isRepeated else { return request.bytes[first.value] }
+        var joined: [UInt8]?
+        for other in request.fields.indices.dropFirst(position + 1)
+        where Self.sameName(request, request.fields[other].name, first.name) {
+            var value = joined ?? Array(request.bytes[first.value])
+            value.append(44)
+            value.append(contentsOf: request.bytes[request.fields[other].value])
+            joined = value
+        }
+        if let joined { return joined[...] }
+        return request.bytes[first.value]
+    }
+
+    /// The value of a field that has one value; `nil` if it was not sent, or more than once.
+    package func single(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
+        guard position >= 0 else { return nil }
+        let first = request.fields[position]
+        guard isRepeated else { return request.bytes[first.value] }
+        for other in request.fields.indices.dropFirst(position + 1)
+        where Self.sameName(request, request.fields[other].name, first.name) {
+            return nil
+        }
+        return request.bytes[first.value]
+    }
+
+    private static func sameName(
+        _ request: borrowing RequestHead, _ left: Range<Int>, _ right: Range<Int>
+    ) -> Bool {
+        guard left.count == right.count else { return false }
+        for (first, second) in zip(left, right)
+        where FieldText.lowercased(request.bytes[first])
+            != FieldText.lowercased(request.bytes[second])
+        {
+            return false
+        }
+        return true
+    }
+}

@@ -1,0 +1,56 @@
+/// Answers that the server makes itself: a sentence as plain text.
+package enum PlainAnswer {
+    /// Makes an answer that no cache keeps.
+    ///
+    /// - Parameter method: HEAD gets the same fields and no body.
+    package static func response(
+        _ status: Int, _ sentence: String, method: Method,
+        fields: [(name: String, value: String)] = []
+    ) -> Response {
+        var head = ResponseHead(status)
+        for field in fields { head.add(field.name, field.value) }
+        return head.explained(sentence, method: method)
+    }
+
+    static let allow = "GET, HEAD, OPTIONS"
+
+    package static func notFound(_ method: Method) -> Response {
+        method == .get ? missing : response(404, nothing, method: method)
+    }
+
+    private static let nothing = "There is nothing at this address."
+    // The one that scanners ask for by the thousand.
+    private static let missing = response(404, nothing, method: .get)
+
+    package static func malformedPath(_ method: Method) -> Response {
+        response(400, "The path has a percent sign without two digits, or a NUL.", method: method)
+    }
+
+    package static func methodNotAllowed(_ method: Method) -> Response {
+        response(
+            405, "Only \(allow) are possible here.", method: method, fields: [("Allow", allow)])
+    }
+
+    package static func notImplemented(_ method: Method) -> Response {
+        response(501, "The server does not know this method.", method: method)
+    }
+
+    package static func options() -> Response {
+        var head = ResponseHead(204)
+        head.add("Allow", allow)
+        return Response(head: head)
+    }
+}
+
+extension ResponseHead {
+    /// The response with this head and a sentence as its body.
+    package func explained(_ sentence: String, method: Method = .get) -> Response {
+        let body = Array((sentence + "\n").utf8)
+        var head = self
+        head.add("Content-Type", "text/plain; charset=utf-8")
+        head.add("Content-Length", String(body.count))
+        head.add("Cache-Control", "no-store")
+        head.add("X-Content-Type-Options", "nosniff")
+        return Response(head: head, body: method == .head ? .none : .piece(.bytes(body)))
+    }
+}

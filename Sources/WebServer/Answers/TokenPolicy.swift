@@ -1,0 +1,94 @@
+/// The secret that a request must carry, so that other programs and users of the machine read nothing.
+///
+/// The page's address brings it once, as a query parameter; the answer sets a cookie, which then
+/// carries it. The cookie has an age, so it survives a web process that the system has killed.
+package struct TokenPolicy: Sendable {
+    /// What a request's token says.
+    package enum Verdict: Sendable {
+        /// The cookie is right.
+        case granted
+        /// The parameter is right: add this as Set-Cookie.
+        case grantedWithCookie(String)
+        /// Neither is: send this.
+        case refused(Response)
+    }
+
+    private let token: [UInt8]
+    private let name: [UInt8]
+    private let cookie: String
+
+    /// - Parameters:
+    ///   - token: letters and digits; made by the caller from enough randomness.
+    ///   - name: of the parameter and the cookie. Cookies do not know ports: two servers on one host
+    ///     need two names.
+    ///   - isSecure: whether the cookie is for https alone.
+    ///   - path: of the URLs that the cookie is sent to.
+    ///   - seconds: how long the browser keeps the cookie; `nil` for as long as it runs.
+    package init(
+        token: String, name: String, isSecure: Bool = false, path: String = "/",
+        seconds: Int? = 31_536_000
+    ) {
+        precondition(!token.isEmpty && token.utf8.allSatisfy(CookieText.isPlain))
+        precondition(!name.isEmpty && name.utf8.allSatisfy(CookieText.isPlain))
+        self.token = Array(token.utf8)
+        self.name = Array(name.utf8)
+        cookie =
+            "\(name)=\(token); Path=\(path)" + (seconds.map { "; Max-Age=\($0)" } ?? "")
+            + "; HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : "")
+    }
+
+    /// Looks at a request's cookie, then at its query.
+    package func verdict(on request: borrowing RequestHead) -> Verdict {
+        for value in CookieText.values(of: name, in: request) where isToken(value) {
+            return .granted
+        }
+        if let query = request.query {
+            for parameter in request.bytes[query].split(separator: 38) {
+                guard let equals = parameter.firstIndex(of: 61),
+                    parameter[..<equals].elementsEqual(name)
+                else { continue }
+                if isToken(parameter[(equals + 1)...]) { return .grantedWithCookie(cookie) }
+            }
+        }
+        return .refused(
+            PlainAnswer.response(
+                403, "This server answers only to the app that it belongs to.",
+                method: request.method))
+    }
+
+    /// Compares in a time that depends on the length only.
+    private func isToken(_ text: ArraySlice<UInt8>) -> Bool {
+        guard text.count == token.count else { return false }
+        var difference: UInt8 = 0
+        for (left, right) in zip(text, token) { difference |= left ^ right }
+        return difference == 0
+    }
+}
+
+/// The Cookie field (RFC 6265, section 4.2.1).
+package enum CookieText {
+    /// The values of all cookies of a name, as sent.
+    package static func values(
+        of name: [UInt8], in request: borrowing RequestHead
+    ) -> [ArraySlice<UInt8>] {
+        var result: [ArraySlice<UInt8>] = []
+        for field in request.values(of: "cookie") {
+            for pair in request.bytes[field].split(separator: 59) {
+                let pair = pair.trimmed()
+                guard pair.count > name.count, pair[pair.startIndex + name.count] == 61,
+                    pair.starts(with: name)
+                else { continue }
+                result.append(pair.dropFirst(name.count + 1))
+            }
+        }
+        return result
+    }
+
+    /// Whether a byte may stand in a name or value without quotes: letters, digits and `- . _ ~ + @`.
+    package static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 48...57, 65...90, 97...122, 43, 45, 46, 64, 95, 126: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,84 @@
+/// What a Range field asks of a representation (RFC 9110, section 14).
+package enum ByteRanges: Equatable {
+    /// The field says nothing that counts: another unit, malformed, or more than is reasonable.
+    ///
+    /// The whole representation is sent.
+    case ignored
+    /// It is well-formed, and no byte of the representation is in it: 416.
+    case unsatisfiable
+    /// What to send, in the order asked for; never empty.
+    case ranges([Range<Int64>])
+
+    /// The most ranges that are answered one by one.
+    static let countMax = 16
+
+    /// Reads the field's value for a representation of `size` bytes.
+    ///
+    /// A request for more than ``countMax`` ranges, or for ranges that together are longer than the
+    /// representation, which only overlapping ones are, gets the whole instead (section 14.2 allows
+    /// it): so no request makes the answer larger than the representation and 16 part heads. A last
+    /// position before the first makes the field malformed; `-0` is well-formed and unsatisfiable;
+    /// positions beyond 64 bits count as the largest number. An empty representation satisfies no
+    /// range.
+    package init(_ value: FieldText, size: Int64) {
+        guard let equals = value.firstIndex(of: 61), value[..<equals].isWord("bytes") else {
+            self = .ignored
+            return
+        }
+        var found: [Range<Int64>] = []
+        var total: Int64 = 0
+        var count = 0
+        for element in value[(equals + 1)...].split(separator: 44) {
+            let element = element.trimmed()
+            if element.isEmpty { continue }
+            count += 1
+            guard count <= Self.countMax, let range = Self.range(element, size) else {
+                self = .ignored
+                return
+            }
+            if range.isEmpty { continue }
+            found.append(range)
+            let (sum, isTooLarge) = total.addingReportingOverflow(
+                range.upperBound - range.lowerBound)
+            total = isTooLarge ? .max : sum
+        }
+        if count == 0 {
+            self = .ignored
+        } else if found.isEmpty {
+            self = .unsatisfiable
+        } else if found.count > 1, total > size {
+            self = .ignored
+        } else {
+            self = .ranges(found)
+        }
+    }
+
+    /// One range; empty if it is unsatisfiable, `nil` if it is malformed.
+    private static func range(_ text: FieldText, _ size: Int64) -> Range<Int64>? {
+        guard let dash = text.firstIndex(of: 45) else { return nil }
+        let (left, right) = (text[..<dash], text[(dash + 1)...])
+        if left.isEmpty {
+            guard let length = number(right) else { return nil }
+            return max(0, size - length)..<size
+        }
+        guard let first = number(left) else { return nil }
+        var last = Int64.max
+        if !right.isEmpty {
+            guard let number = number(right), number >= first else { return nil }
+            last = number
+        }
+        return first < size ? first..<min(last, size - 1) + 1 : size..<size
+    }
+
+    private static func number(_ digits: FieldText) -> Int64? {
+        if digits.isEmpty { return nil }
+        var result: Int64 = 0
+        for byte in digits {
+            guard byte >= 48, byte <= 57 else { return nil }
+            let (product, isTooLarge) = result.multipliedReportingOverflow(by: 10)
+            let (sum, isStillTooLarge) = product.addingReportingOverflow(Int64(byte - 48))
+            result = isTooLarge || isStillTooLarge ? .max : sum
+        }
+        return result
+    }
+}

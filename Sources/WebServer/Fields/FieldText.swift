@@ -1,0 +1,63 @@
+/// The value of a field as received, or a part of it.
+package typealias FieldText = ArraySlice<UInt8>
+
+extension ArraySlice<UInt8> {
+    /// Whether the text is `word`, which is ASCII in lower case, whatever the case of the text.
+    @inline(__always)
+    package func isWord(_ word: StaticString) -> Bool {
+        guard count == word.utf8CodeUnitCount else { return false }
+        let expected = word.utf8Start
+        var position = startIndex
+        for offset in 0..<word.utf8CodeUnitCount {
+            if Self.lowercased(self[position]) != expected[offset] { return false }
+            position += 1
+        }
+        return true
+    }
+
+    /// Whether the text has these bytes.
+    @inline(__always)
+    package func isEqual(to other: [UInt8]) -> Bool {
+        withUnsafeBufferPointer { left in
+            other.withUnsafeBufferPointer { areEqual(left, $0) }
+        }
+    }
+
+    /// The text without the white space around it (RFC 9110, section 5.6.3).
+    func trimmed() -> FieldText {
+        var text = self
+        while let first = text.first, first == 32 || first == 9 { text.removeFirst() }
+        while let last = text.last, last == 32 || last == 9 { text.removeLast() }
+        return text
+    }
+
+    /// The elements of a list, without the empty ones, which a recipient ignores (section 5.6.1).
+    ///
+    /// For lists whose elements have no quoted commas.
+    func listElements() -> [FieldText] {
+        var result: [FieldText] = []
+        for element in split(separator: 44) {
+            let element = element.trimmed()
+            if !element.isEmpty { result.append(element) }
+        }
+        return result
+    }
+
+    /// An ASCII letter in lower case; anything else as it is.
+    @inline(__always)
+    package static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte >= 65 && byte <= 90 ? byte | 0x20 : byte
+    }
+}
+
+/// Whether two texts are the same; without an early exit, so that the processor compares many bytes
+/// at once.
+@inline(__always)
+package func areEqual(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>)
+    -> Bool
+{
+    guard left.count == right.count else { return false }
+    var difference: UInt8 = 0
+    for position in 0..<left.count { difference |= left[position] ^ right[position] }
+    return difference == 0
+}

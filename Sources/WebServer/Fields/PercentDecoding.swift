@@ -1,0 +1,43 @@
+import Platform
+
+/// A path of a request, its percent-escapes decoded once (RFC 3986, section 2.1).
+package enum DecodedPath: Equatable {
+    /// What is looked up, byte by byte.
+    ///
+    /// It may be no UTF-8; then it is the path of nothing, since paths of trees are UTF-8.
+    case bytes([UInt8])
+    /// An escaped slash is a character of a name, not a separator, and no name in a tree has one.
+    case nothing
+    /// A `%` without two hexadecimal digits, or NUL: 400.
+    case malformed
+
+    /// Decodes once; what the result looks like decides nothing: `%252e` is the text `%2e`.
+    package init(_ path: FieldText) {
+        var result: [UInt8] = []
+        result.reserveCapacity(path.count)
+        var hasSlash = false
+        var position = path.startIndex
+        while position < path.endIndex {
+            var byte = path[position]
+            position += 1
+            if byte == 37 {
+                guard position + 1 < path.endIndex,
+                    let high = Hex.value(ofEitherCase: path[position]),
+                    let low = Hex.value(ofEitherCase: path[position + 1])
+                else {
+                    self = .malformed
+                    return
+                }
+                byte = high << 4 | low
+                position += 2
+                if byte == 47 { hasSlash = true }
+            }
+            if byte == 0 {
+                self = .malformed
+                return
+            }
+            result.append(byte)
+        }
+        self = hasSlash ? .nothing : .bytes(result)
+    }
+}

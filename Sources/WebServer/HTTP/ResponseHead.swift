@@ -1,0 +1,158 @@
+/// The status line and fields of a response, kept as the bytes that are sent.
+///
+/// Without `Date` and `Connection`, which the transport adds, and without the empty line at the end.
+/// Heads that repeat are made once and shared.
+public struct ResponseHead: Sendable, Hashable {
+    /// The status code (RFC 9110, section 15).
+    public let status: Int
+    /// The bytes, but for what `object` adds.
+    private(set) var written: [UInt8]
+    /// Fields that stand at the end, and are only written when the head is sent.
+    package var object = ObjectFields.none
+
+    /// `HTTP/1.1 200 OK\r\n` and each field with its line end.
+    public var bytes: [UInt8] {
+        guard !object.isEmpty else { return written }
+        var bytes = written
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: ObjectFields.byteCountMax) {
+            guard let start = $0.baseAddress else { return }
+            let count = object.write(to: start)
+            bytes.append(contentsOf: $0[..<count])
+        }
+        return bytes
+    }
+
+    /// Whether a cache that many share may keep the response (RFC 9111, section 5.2.2.9).
+    package var isPublic: Bool { written.contains(Array("\r\nCache-Control: public".utf8)) }
+
+    /// Whether the body is a page.
+    package var isHTML: Bool { bytes.contains(Array("\r\nContent-Type: text/html".utf8)) }
+
+    /// Heads are the same when their bytes are.
+    public static func == (left: ResponseHead, right: ResponseHead) -> Bool {
+        left.status == right.status && left.bytes == right.bytes
+    }
+
+    /// Hashes the bytes.
+    public func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
+
+    /// A head without fields.
+    public init(_ status: Int) {
+        self.status = status
+        written = Array("HTTP/1.1 \(status) \(Self.reason(status))\r\n".utf8)
+    }
+
+    /// A head whose status line and fields the caller has written, and checked.
+    init(_ status: Int, written bytes: [UInt8]) {
+        self.status = status
+        written = bytes
+    }
+
+    /// Adds a field.
+    ///
+    /// Name and value MUST be free of CR, LF and NUL: callers check what comes from outside.
+    public mutating func add(_ name: String, _ value: String) {
+        precondition(!value.utf8.contains { $0 == 10 || $0 == 13 || $0 == 0 })
+        written.append(contentsOf: name.utf8)
+        written.append(contentsOf: [58, 32])
+        written.append(contentsOf: value.utf8)
+        written.append(contentsOf: [13, 10])
+    }
+
+    /// Adds a field whose value is bytes; the same holds for them.
+    package mutating func add(_ name: StaticString, _ value: [UInt8]) {
+        append(name)
+        written.append(contentsOf: value)
+        written.append(13)
+        written.append(10)
+    }
+
+    /// Adds a field whose value is a number, not negative.
+    package mutating func add(_ name: StaticString, _ value: Int64) {
+        append(name)
+        let start = written.count
+        var rest = UInt64(max(0, value))
+        repeat {
+            written.append(48 + UInt8(rest % 10))
+            rest /= 10
+        } while rest > 0
+        written[start...].reverse()
+        written.append(13)
+        written.append(10)
+    }
+
+    private mutating func append(_ name: StaticString) {
+        name.withUTF8Buffer { written.append(contentsOf: $0) }
+        written.append(58)
+        written.append(32)
+    }
+
+    /// Makes room for fields that are about to be added.
+    package mutating func reserve(_ byteCount: Int) {
+        written.reserveCapacity(written.count + byteCount)
+    }
+
+    /// The values of a field, in order; for callers that are not sockets, and for tests.
+    public func values(_ name: String) -> [String] {
+        fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
+    }
+
+    /// All fields, in order.
+    public var fields: [(name: String, value: String)] {
+        var result: [(name: String, value: String)] = []
+        for line in bytes.split(separator: 10).dropFirst() {
+            let text = line.last == 13 ? line.dropLast() : line
+            guard let colon = text.firstIndex(of: 58) else { continue }
+            let value = text[text.index(after: colon)...].drop { $0 == 32 }
+            result.append(
+                (
+                    String(decoding: text[..<colon], as: UTF8.self),
+                    String(decoding: value, as: UTF8.self)
+                ))
+        }
+        return result
+    }
+
+    /// The phrase beside a status code.
+    static func reason(_ status: Int) -> String {
+        switch status {
+        case 100: "Continue"
+        case 101: "Switching Protocols"
+        case 200: "OK"
+        case 204: "No Content"
+        case 206: "Partial Content"
+        case 301: "Moved Permanently"
+        case 302: "Found"
+        case 303: "See Other"
+        case 304: "Not Modified"
+        case 307: "Temporary Redirect"
+        case 308: "Permanent Redirect"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 406: "Not Acceptable"
+        case 408: "Request Timeout"
+        case 409: "Conflict"
+        case 411: "Length Required"
+        case 412: "Precondition Failed"
+        case 413: "Content Too Large"
+        case 414: "URI Too Long"
+        case 415: "Unsupported Media Type"
+        case 416: "Range Not Satisfiable"
+        case 417: "Expectation Failed"
+        case 421: "Misdirected Request"
+        case 426: "Upgrade Required"
+        case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
+        case 500: "Internal Server Error"
+        case 501: "Not Implemented"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        case 505: "HTTP Version Not Supported"
+        default: "Status"
+        }
+    }
+}

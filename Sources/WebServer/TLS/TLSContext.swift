@@ -1,0 +1,90 @@
+import CTLS
+package import Platform
+
+/// What all TLS connections of one kind share: trust on the asking side, a certificate on the serving.
+///
+/// Not changed once it is made, and libssl counts its references by itself: hence `@unchecked`.
+package final class TLSContext: @unchecked Sendable {
+    let raw: OpaquePointer
+
+    private init(isServer: Bool) throws(StoreError) {
+        guard let raw = castree_tls_context(isServer ? 1 : 0) else {
+            throw StoreError(.io, "unable to set up TLS; is there enough memory?")
+        }
+        self.raw = raw
+    }
+
+    deinit { SSL_CTX_free(raw) }
+
+    /// For connections to servers, whose certificates must lead to an authority of this system or of
+    /// `authorities`, a file of certificates (PEM).
+    /// - Throws: `.badCertificate`.
+    package static func client(authorities: String?) throws(StoreError) -> TLSContext {
+        let context = try TLSContext(isServer: false)
+        guard castree_tls_verify_peers(context.raw) == 1 else {
+            throw StoreError(.io, "unable to set up TLS; is there enough memory?")
+        }
+        let hasSystem = AuthorityFiles.load(into: context.raw)
+        if let authorities {
+            try CertificateFile.check(authorities, "the authorities' file")
+            guard SSL_CTX_load_verify_file(context.raw, authorities) == 1 else {
+                throw StoreError(
+                    .badCertificate,
+                    "\(printable(authorities)) holds no certificate in PEM; give the authority's "
+                        + "certificate, which begins with -----BEGIN CERTIFICATE-----")
+            }
+        } else if !hasSystem {
+            throw StoreError(
+                .badCertificate,
+                "this system has no list of certificate authorities, so that no https server can be "
+                    + "trusted; install ca-certificates, or name a file with --proxy-ca")
+        }
+        return context
+    }
+
+    /// For connections that are accepted.
+    /// - Throws: `.badCertificate` with a sentence that names the file.
+    package static func server(_ certificate: ServerCertificate) throws(StoreError) -> TLSContext {
+        let context = try TLSContext(isServer: true)
+        castree_tls_server_protocols(context.raw)
+        let (chain, key) = (certificate.certificateFile, certificate.keyFile)
+        try CertificateFile.check(chain, "the certificate")
+        try CertificateFile.check(key, "the key")
+        guard SSL_CTX_use_certificate_chain_file(context.raw, chain) == 1 else {
+            throw StoreError(
+                .badCertificate,
+                "\(printable(chain)) holds no certificate in PEM; it should begin with "
+                    + "-----BEGIN CERTIFICATE-----, the server's own first, then its authorities'")
+        }
+        switch castree_tls_use_key(context.raw, key) {
+        case 0: return context
+        case 1:
+            throw StoreError(
+                .badCertificate,
+                "the key \(printable(key)) is encrypted; decrypt it (openssl pkey -in KEY -out NEW) "
+                    + "and protect the file by its mode")
+        case 2:
+            throw StoreError(
+                .badCertificate,
+                "\(printable(key)) holds no private key in PEM; it should have a line "
+                    + "-----BEGIN PRIVATE KEY-----")
+        default:
+            throw StoreError(
+                .badCertificate,
+                "the key \(printable(key)) does not belong to the certificate \(printable(chain)); "
+                    + "give the pair that was made together")
+        }
+    }
+
+    /// Whether the certificate names a host.
+    package func names(_ host: String) -> Bool { castree_tls_names(raw, host) == 1 }
+
+    /// What is wrong with the certificate's time; `nil` if nothing is.
+    package var objection: String? {
+        switch castree_tls_certificate_time(raw) {
+        case 0: nil
+        case 1: "the certificate is not valid yet; browsers refuse it"
+        default: "the certificate has expired; browsers refuse it"
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import Platform
+
+// Responses, as bytes.
+extension HTTPConnection {
+    static let connectionClose = Array("Connection: close\r\n\r\n".utf8)
+    static let connectionKeepAlive = Array("Connection: keep-alive\r\n\r\n".utf8)
+    static let connectionUpgrade = Array("Connection: Upgrade\r\n\r\n".utf8)
+    static let continueHead = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+    static let lineEnd: [UInt8] = [13, 10]
+    /// Parts of up to so many bytes are copied together: measured, a larger copy costs more than the
+    /// system's look at two parts.
+    private static let copiedByteCount = 4 << 10
+
+    /// A piece of a body whose bytes are at hand.
+    private enum Ready {
+        case bytes([UInt8])
+        case memory([UInt8], Range<Int>)
+        case file(any ContentFile, Range<Int64>)
+        /// It must be read first; another thread does that.
+        case unverified(ObjectContent.Verification)
+    }
+
+    /// Writes a response.
+    ///
+    /// The objects come first: if one fails, nothing of the response is sent.
+    /// - Returns: what has to be verified first; then nothing was done.
+    func write(_ response: Response, isHead: Bool) -> ObjectContent.Verification? {
+        do throws(StoreError) {
+            switch response.body {
+            case .none:
+                writeHead(response.head)
+            case .piece(let piece):
+                let ready = try ready(piece)
+                if case .unverified(let verify) = ready { return verify }
+                writeHead(response.head)
+                write(ready)
+            case .pieces(let pieces):
+                var all: [Ready] = []
+                for piece in pieces {
+                    let ready = try ready(piece)
+                    if case .unverified(let verify) = ready { return verify }
+                    all.append(ready)
+                }
+                writeHead(response.head)
+                for ready in all { write(ready) }
+            }
+            finishRecord(response.head.status)
+        } catch {
+            loop.reportDamage(error)
+            refuse(
+                RequestFailure(500, "the content is not sound in the store; it is not served"),
+                isHead: isHead)
+            return nil
+        }
+        if !keepsAlive { finishAfterOutput() }
+        return nil
+    }
+
+    private func ready(_ piece: Response.Piece) throws(StoreError) -> Ready {
+        switch piece {
+        case .bytes(let bytes): return .bytes(bytes)
+        case .object(let object, let range, let size):
+            switch try context.objects.content(of: object, size: size) {
+            case .memory(let bytes):
+                return .memory(bytes, Int(range.lowerBound)..<Int(range.upperBound))
+            case .file(let open): return .file(open, range)
+            case .unverified(let verify): return .unverified(verify)
+            }
+        }
+    }
+
+    private func write(_ ready: Ready) {
+        switch ready {
+        case .bytes(let bytes): append(bytes)
+        case .memory(let bytes, let range): append(bytes, range)
+        case .file(let object, let range):
+            log?.byteCount += range.upperBound - range.lowerBound
+            flush(more: true)
+            stream.send(object, range)
+        case .unverified: break  // Never gets here: nothing is written before all is verified.
+        }
+    }
+
+    func writeHead(_ head: ResponseHead, hasDate: Bool = false) {
+        append(head.written)
+        if !head.object.isEmpty { append(head.object) }
+        if !hasDate { append(loop.dateField) }
+        if !keepsAlive {
+            append(Self.connectionClose)
+        } else if isHTTP10 {
+            append(Self.connectionKeepAlive)
+        } else {
+            append(Self.lineEnd)
+        }
+    }
+
+    /// Answers with an error of the transport's own, and ends the connection.
+    func refuse(_ failure: RequestFailure, isHead: Bool = false) {
+        keepsAlive = false
+        if log == nil, context.log != nil { log = PendingRecord() }
+        var head = ResponseHead(failure.status)
+        let text = Array("\(failure.status) \(failure.sentence)\n".utf8)
+        head.add("Content-Type", "text/plain; charset=utf-8")
+        head.add("Content-Length", "\(text.count)")
+        head.add("Cache-Control", "no-store")
+        writeHead(head)
+        if !isHead { append(text) }
+        finishRecord(failure.status)
+        finishAfterOutput()
+    }
+
+    func finishAfterOutput() {
+        phase = .ending
+        flush()
+        stream.finish()
+    }
+
+    // MARK: Gathering
+
+    func append(_ bytes: [UInt8]) { append(bytes, 0..<bytes.count) }
+
+    func append(_ bytes: [UInt8], _ range: Range<Int>) {
+        bytes.withUnsafeBytes { append(UnsafeRawBufferPointer(rebasing: $0[range])) }
+    }
+
+    private func append(_ fields: ObjectFields) {
+        if loop.sendBuffer.room < ObjectFields.byteCountMax { flush() }
+        let before = loop.sendBuffer.count
+        loop.sendBuffer.append(fields)
+        log?.byteCount += Int64(loop.sendBuffer.count - before)
+    }
+
+    func append(_ part: UnsafeRawBufferPointer) {
+        log?.byteCount += Int64(part.count)
+        // A large part is not worth a copy: it goes out with what was gathered before it.
+        if part.count > Self.copiedByteCount {
+            stream.send(loop.sendBuffer.bytes, part)
+            loop.sendBuffer.clear()
+        } else {
+            if part.count > loop.sendBuffer.room { flush() }
+            loop.sendBuffer.append(part)
+        }
+    }
+
+    /// Sends what was gathered.
+    func flush(more: Bool = false) {
+        guard !loop.sendBuffer.isEmpty else { return }
+        stream.send(loop.sendBuffer.bytes, more: more)
+        loop.sendBuffer.clear()
+    }
+
+    // MARK: Log
+
+    /// A request that is being answered.
+    struct PendingRecord {
+        var method: String
+        var target: String
+        var began = SystemClock.nanoseconds
+        var byteCount: Int64 = 0
+        /// Of an answer that comes piece by piece, once its head has been sent.
+        var status: Int?
+
+        /// A request whose head could not be read.
+        init() {
+            method = "-"
+            target = "-"
+        }
+
+        init(_ head: RequestHead) {
+            target = head.text(head.target)
+            let end = head.bytes.firstIndex(of: 32) ?? 0
+            method = head.text(0..<end)
+        }
+    }
+
+    /// The client is gone: what it was sent until then is all there will be.
+    func finishRecordOfGone() { finishRecord(log?.status ?? Self.clientGoneStatus) }
+
+    /// What the log says of a client that left before it had an answer; no client ever gets it.
+    private static let clientGoneStatus = 499
+
+    func finishRecord(_ status: Int) {
+        guard let report = context.log, let record = log else { return }
+        log = nil
+        report(
+            AccessRecord(
+                method: record.method, target: record.target, status: status,
+                byteCount: record.byteCount,
+                nanoseconds: SystemClock.nanoseconds - record.began))
+    }
+}

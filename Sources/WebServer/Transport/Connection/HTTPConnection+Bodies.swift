@@ -1,0 +1,184 @@
+// Requests with bodies, and what becomes of a request.
+extension HTTPConnection {
+    var exchange: Exchange {
+        Exchange(loop: loop, stream: stream.token, number: requestNumber)
+    }
+
+    /// Does what the handler decided; `framing` is the body that has not been read.
+    func perform(_ answer: consuming Answer, _ head: RequestHead, _ framing: BodyFraming) {
+        switch consume answer {
+        case .response(let response): respond(response, head, framing)
+        case .collectBody(let limit, let then):
+            collect(framing, limit, Collecting(head, then))
+        case .later(let within, let otherwise, let gone):
+            phase = .waiting(
+                Waiting(head: head, framing: framing, otherwise: otherwise, gone: gone))
+            stream.setDeadline(within)
+        case .soon(let within, let otherwise):
+            phase = .waiting(
+                Waiting(
+                    head: head, framing: framing, otherwise: otherwise, gone: nil,
+                    isUnderWay: true))
+            stream.setDeadline(within)
+        case .upgrade(let response, let make):
+            append(response.bytes)
+            append(loop.dateField)
+            append(Self.connectionUpgrade)
+            finishRecord(response.status)
+            // Before the new handler is made, which may set a deadline of its own.
+            stream.setDeadline(nil)
+            handOver(make(stream))
+        case .streaming(let make):
+            let exchange = ExchangeStream(self, head, framing)
+            phase = .streaming(exchange)
+            exchange.begin(make(exchange))
+        }
+    }
+
+    /// Gives the stream to `handler`, with what has come for it.
+    func handOver(_ handler: any StreamHandler) {
+        flush()
+        phase = .ending
+        stream.handler = handler
+        let (told, connection) = (context.handler, ConnectionID(stream.token, on: loop))
+        stream.onEnd = { told.ended(connection) }
+        // The bytes after the head are given on when the current call is over; none may overtake.
+        stream.pauseReading()
+        let (token, loop) = (stream.token, loop)
+        loop.afterCall { [self] in
+            guard let stream = loop.stream(token) else { return }
+            stream.resumeReading()
+            guard !input.isEmpty else { return }
+            let bytes = input
+            input = []
+            stream.handler?.received(bytes.span, on: stream)
+        }
+    }
+
+    private func respond(_ response: Response, _ head: RequestHead, _ framing: BodyFraming) {
+        var dropping: BodyReader?
+        if framing != .none {
+            // Whoever waits for a 100 may or may not send the body now: the end is in doubt.
+            if !head.expectsContinue {
+                // Too large to read for nothing: the connection is closed instead.
+                dropping = try? BodyReader(framing, limit: options.droppedBodyLimit)
+            }
+            if dropping == nil { keepsAlive = false }
+        }
+        if let verify = write(response, isHead: head.method == .head) {
+            wait(for: verify, response, head, framing)
+            return
+        }
+        guard keepsAlive else { return }
+        if let dropping {
+            phase = .dropping(Intake(dropping))
+            beginProgress()
+        } else {
+            phase = .head
+        }
+    }
+
+    /// Gives the response when another thread has read the object: others are served meanwhile.
+    private func wait(
+        for verify: ObjectContent.Verification, _ response: Response, _ head: RequestHead,
+        _ framing: BodyFraming
+    ) {
+        phase = .waiting(
+            Waiting(
+                head: head, framing: framing,
+                otherwise: {
+                    PlainAnswer.response(
+                        503, "The content is still being read from a slow disk.",
+                        method: head.method, fields: [("Retry-After", "30")])
+                }, gone: nil, isUnderWay: true))
+        stream.setDeadline(options.verifyingDeadline)
+        let exchange = exchange
+        verify { exchange.answer(response) }
+    }
+
+    private func collect(_ framing: BodyFraming, _ limit: Int, _ collecting: Collecting) {
+        guard framing != .none else {
+            perform(collecting.then(collecting.head, [], exchange), collecting.head, .none)
+            return
+        }
+        do throws(RequestFailure) {
+            phase = .collecting(Intake(try BodyReader(framing, limit: limit)), collecting)
+            beginProgress()
+            if collecting.head.expectsContinue {
+                append(Self.continueHead)
+                flush()
+            }
+        } catch {
+            refuse(error, isHead: collecting.head.method == .head)
+        }
+    }
+
+    private func beginProgress() {
+        progressMark = receivedByteCount
+        stream.setDeadline(options.progressWindow)
+    }
+
+    /// - Returns: how many bytes belong to the body.
+    func readBody(_ bytes: Span<UInt8>) -> Int {
+        var isUnwanted = false
+        do throws(RequestFailure) {
+            switch phase {
+            case .collecting(let intake, let collecting):
+                let used = try intake.reader.read(bytes)
+                guard intake.reader.isComplete else { return used }
+                phase = .ending
+                perform(
+                    collecting.then(collecting.head, intake.reader.content, exchange),
+                    collecting.head, .none)
+                return used
+            case .dropping(let intake):
+                isUnwanted = true
+                let used = try intake.reader.read(bytes)
+                if intake.reader.isComplete { phase = .head }
+                return used
+            default: return 0
+            }
+        } catch {
+            // A body that nobody asked for has had its answer.
+            phase = .ending
+            if isUnwanted { finishAfterOutput() } else { refuse(error) }
+            return bytes.count
+        }
+    }
+
+    /// An answer that comes from another thread, or from a deadline.
+    func answerLate(_ number: UInt32, _ answer: Answer) {
+        guard number == requestNumber, case .waiting(let waiting) = phase, !stream.isEnding
+        else { return }
+        perform(answer, waiting.head, waiting.framing)
+        processInput()
+        flush()
+        rest()
+    }
+}
+
+// What a streamed exchange asks of its connection.
+extension HTTPConnection {
+    /// The response is complete: the next request, or the end.
+    func endStreaming() {
+        flush()
+        guard !stream.isEnding, stream.handler === self else { return }
+        guard keepsAlive else {
+            finishAfterOutput()
+            return
+        }
+        phase = .head
+        continueReading()
+    }
+
+    /// Goes on with what has come, when the current call is over.
+    func continueReading() {
+        let (token, loop) = (stream.token, loop)
+        loop.afterCall { [self] in
+            guard loop.stream(token) != nil, stream.handler === self else { return }
+            processInput()
+            flush()
+            rest()
+        }
+    }
+}

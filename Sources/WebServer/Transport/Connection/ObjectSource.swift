@@ -1,0 +1,31 @@
+package import Platform
+
+/// Where the bytes of objects come from; called on loops' threads, several at once.
+package protocol ObjectSource: Sendable {
+    /// The content of an object that has `size` bytes.
+    ///
+    /// - Throws: `.missingObject`, `.damagedObject`, `.io`. Nothing of the object may be sent then.
+    func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent
+}
+
+/// The content of an object, ready to be sent.
+package enum ObjectContent: Sendable {
+    /// Reads a file on another thread, and calls `then` there.
+    package typealias Verification = @Sendable (_ then: @escaping @Sendable () -> Void) -> Void
+
+    /// All of it, verified against its address.
+    case memory([UInt8])
+    /// Its file, unchanged since it was verified.
+    case file(any ContentFile)
+    /// Its file, which nobody has verified as it is now, and which is too large to do so in passing: what
+    /// the source says of the object after that is the outcome.
+    case unverified(Verification)
+}
+
+/// An open file, shared by all that send from it.
+package protocol ContentFile: AnyObject, Sendable {
+    /// Its descriptor, good as long as the file is held.
+    var raw: Int32 { get }
+    /// The error to report where it ended before its size.
+    func shortened() -> StoreError
+}

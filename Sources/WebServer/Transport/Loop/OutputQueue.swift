@@ -1,0 +1,103 @@
+/// What a stream has still to send, in order.
+struct OutputQueue {
+    enum Segment {
+        case bytes([UInt8], from: Int)
+        case file(any ContentFile, range: Range<Int64>)
+    }
+
+    private var segments: [Segment] = []
+    private var first = 0
+    /// Bytes in memory that wait; ranges of files are not counted.
+    private(set) var byteCount = 0
+
+    var isEmpty: Bool { first == segments.count }
+    var head: Segment? { isEmpty ? nil : segments[first] }
+    /// Whether more follows the first segment.
+    var hasMore: Bool { segments.count - first > 1 }
+
+    mutating func append(_ segment: Segment) {
+        switch segment {
+        case .bytes(let bytes, let from):
+            guard bytes.count > from else { return }
+            byteCount += bytes.count - from
+        case .file(_, let range):
+            guard !range.isEmpty else { return }
+        }
+        segments.append(segment)
+    }
+
+    /// Counts `count` bytes of the first segment as sent.
+    mutating func advance(_ count: Int) {
+        switch segments[first] {
+        case .bytes(let bytes, let from):
+            byteCount -= count
+            if from + count < bytes.count {
+                segments[first] = .bytes(bytes, from: from + count)
+                return
+            }
+        case .file(let object, let range):
+            let start = range.lowerBound + Int64(count)
+            if start < range.upperBound {
+                segments[first] = .file(object, range: start..<range.upperBound)
+                return
+            }
+        }
+        segments[first] = .bytes([], from: 0)
+        first += 1
+        if isEmpty {
+            segments.removeAll()
+            first = 0
+        }
+    }
+
+    /// Counts `count` bytes as sent that may reach over several segments.
+    mutating func advance(across count: Int) {
+        var rest = count
+        while rest > 0, let head {
+            let length: Int
+            switch head {
+            case .bytes(let bytes, let from): length = bytes.count - from
+            case .file(_, let range): length = range.count
+            }
+            advance(min(rest, length))
+            rest -= min(rest, length)
+        }
+    }
+
+    /// Copies what comes next, as much as there is room for.
+    /// - Returns: how many bytes, or the object whose file has become shorter.
+    func gather(into buffer: UnsafeMutableRawBufferPointer) -> Gathered {
+        var count = 0
+        for segment in segments[first...] {
+            let room = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+            guard !room.isEmpty else { break }
+            switch segment {
+            case .bytes(let bytes, let from):
+                let length = min(bytes.count - from, room.count)
+                bytes.withUnsafeBytes {
+                    room.copyMemory(
+                        from: UnsafeRawBufferPointer(rebasing: $0[from..<from + length]))
+                }
+                count += length
+            case .file(let object, let range):
+                let wanted = UnsafeMutableRawBufferPointer(rebasing: room.prefix(range.count))
+                guard Socket.readFile(object.raw, at: range.lowerBound, into: wanted) else {
+                    return .shortened(object)
+                }
+                count += wanted.count
+            }
+        }
+        return .bytes(count)
+    }
+
+    enum Gathered {
+        case bytes(Int)
+        case shortened(any ContentFile)
+    }
+
+    mutating func removeAll() {
+        segments.removeAll()
+        first = 0
+        byteCount = 0
+    }
+}

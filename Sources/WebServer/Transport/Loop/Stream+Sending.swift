@@ -1,0 +1,162 @@
+extension Stream {
+    /// Whether bytes can still be sent, or are dropped.
+    private var takesBytes: Bool { !isEnding && halfClosing == .no && sendFailure == nil }
+
+    /// Sends bytes, or queues what the system does not take.
+    package func send(_ bytes: [UInt8]) {
+        guard takesBytes else { return }
+        if output.isEmpty, isDirect, !isBlocked {
+            let sent = bytes.withUnsafeBytes { push($0, more: false) }
+            guard sent < bytes.count else { return }
+            output.append(.bytes(bytes, from: sent))
+            owesDrained = true
+        } else {
+            queue(.bytes(bytes, from: 0))
+        }
+    }
+
+    /// As `send(_:)`, for bytes that are only borrowed.
+    ///
+    /// - Parameter more: more follows at once; the system may wait for it to fill a packet.
+    package func send(_ bytes: UnsafeRawBufferPointer, more: Bool) {
+        guard takesBytes else { return }
+        var sent = 0
+        if output.isEmpty, isDirect, !isBlocked { sent = push(bytes, more: more) }
+        guard sent < bytes.count, !isClosed else { return }
+        queue(.bytes(Array(bytes[sent...]), from: 0), more: more)
+    }
+
+    /// Puts a piece behind what waits; seals and sends it where that is to be done.
+    private func queue(_ segment: OutputQueue.Segment, more: Bool = false) {
+        let owed = owesDrained
+        output.append(segment)
+        owesDrained = true
+        guard tls != nil, !more, !isBlocked, !isConnecting else { return }
+        flushSealed()
+        // Nobody has seen it wait.
+        if output.isEmpty { owesDrained = owed }
+    }
+
+    /// As `send(_:more:)`, for two stretches of memory with one call.
+    func send(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) {
+        guard takesBytes else { return }
+        var sent = 0
+        if output.isEmpty, isDirect, !isBlocked {
+            switch Socket.send(socket, first, second) {
+            case .bytes(let count):
+                sent = count
+                sentByteCount += Int64(count)
+            case .blocked, .end: isBlocked = true
+            case .failed(let number):
+                loop.failLater(self, number)
+                isBlocked = true
+            }
+        }
+        if sent < first.count {
+            send(UnsafeRawBufferPointer(rebasing: first[sent...]), more: tls != nil)
+            send(second, more: false)
+        } else if sent < first.count + second.count {
+            send(UnsafeRawBufferPointer(rebasing: second[(sent - first.count)...]), more: false)
+        }
+    }
+
+    /// Sends a range of an object's bytes from its file.
+    ///
+    /// When the file has become shorter meanwhile, the stream is cut: nothing is made up.
+    package func send(_ object: any ContentFile, _ range: Range<Int64>) {
+        guard takesBytes, !range.isEmpty || tls != nil else { return }
+        var start = range.lowerBound
+        // Most often the system takes all of it, and nothing is queued.
+        if output.isEmpty, !isBlocked, isDirect {
+            let count = min(Int64(loop.options.sliceByteCount), Int64(range.count))
+            let sent = Socket.sendFile(socket, object.raw, at: start, count: Int(count))
+            if case .bytes(let sent) = sent {
+                sentByteCount += Int64(sent)
+                start += Int64(sent)
+            } else if case .blocked = sent {
+                isBlocked = true
+            }
+        }
+        guard start < range.upperBound || tls != nil else { return }
+        queue(.file(object, range: start..<range.upperBound))
+        if !isBlocked, isDirect { flush() }
+    }
+
+    /// - Returns: how many bytes the system took.
+    private func push(_ bytes: UnsafeRawBufferPointer, more: Bool) -> Int {
+        var sent = 0
+        while sent < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[sent...])
+            switch Socket.send(socket, rest, more: more) {
+            case .bytes(let count):
+                sent += count
+                sentByteCount += Int64(count)
+            case .blocked, .end:
+                isBlocked = true
+                return sent
+            case .failed(let number):
+                loop.failLater(self, number)
+                isBlocked = true
+                return sent
+            }
+        }
+        return sent
+    }
+
+    /// Sends what is queued until it is empty, the system would have to wait, or others should have
+    /// their turn.
+    func flush() {
+        guard tls == nil else {
+            flushSealed()
+            return
+        }
+        var budget = loop.options.turnByteCount
+        while let segment = output.head {
+            guard budget > 0 else {
+                loop.queueTurn(self)
+                return
+            }
+            let transfer: Socket.Transfer
+            switch segment {
+            case .bytes(let bytes, let from):
+                let more = output.hasMore
+                transfer = bytes.withUnsafeBytes {
+                    Socket.send(socket, UnsafeRawBufferPointer(rebasing: $0[from...]), more: more)
+                }
+            case .file(let object, let range):
+                let count = min(Int64(loop.options.sliceByteCount), Int64(range.count))
+                transfer = Socket.sendFile(
+                    socket, object.raw, at: range.lowerBound, count: Int(count))
+                if case .end = transfer {
+                    loop.reportDamage(object.shortened())
+                    end(failure: nil)
+                    return
+                }
+            }
+            switch transfer {
+            case .bytes(let count):
+                sentByteCount += Int64(count)
+                budget -= count
+                output.advance(count)
+            case .blocked, .end:
+                isBlocked = true
+                return
+            case .failed(let number):
+                sendFailed(number)
+                return
+            }
+        }
+    }
+
+    /// After a flush: tells the handler that there is room, or goes on ending.
+    func settle() {
+        guard !isClosed, output.isEmpty else { return }
+        if halfClosing == .afterOutput { halfClose() }
+        if finishing == .afterOutput {
+            finishIfSent()
+        } else if owesDrained {
+            owesDrained = false
+            handler?.drained(self)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import SocketTestSupport
+import Testing
+
+@testable import WebServer
+
+@Suite("A request parser")
+struct RequestParserTests {
+    private func status(_ outcome: RequestParser.Outcome) -> Int? {
+        switch outcome {
+        case .needMore: nil
+        case .head: 200
+        case .failure(let failure): failure.status
+        }
+    }
+
+    @Test("judges each request as the RFC says", arguments: RequestCase.all)
+    func battery(_ request: RequestCase) {
+        var parser = RequestParser()
+        #expect(status(parser.parse(request.bytes.span)) == request.status)
+    }
+
+    @Test("judges alike however the bytes are split", arguments: RequestCase.all)
+    func splitting(_ request: RequestCase) {
+        var parser = RequestParser()
+        let whole = parser.parse(request.bytes.span)
+        let head = parser.head
+        // Every position of small requests, some of the large ones.
+        let stride = max(1, request.bytes.count / 400)
+        for cut in Swift.stride(from: 0, to: request.bytes.count, by: stride) {
+            parser.reset()
+            let first = parser.parse(request.bytes.span.extracting(..<cut))
+            let outcome = first == .needMore ? parser.parse(request.bytes.span) : first
+            #expect(outcome == whole, "cut at \(cut)")
+            if case .head = whole { #expect(parser.head.bytes == head.bytes) }
+        }
+        parser.reset()
+        var outcome = RequestParser.Outcome.needMore
+        for count in 1...request.bytes.count where outcome == .needMore {
+            outcome = parser.parse(request.bytes.span.extracting(..<count))
+        }
+        #expect(outcome == whole, "byte by byte")
+    }
+
+    @Test("finds the parts of a request, and where the next one begins")
+    func parts() throws {
+        let text =
+            "\r\nPOST /a%20b?c=d&e HTTP/1.1\r\nhost: x:80\r\nX-Many:  1 2 \r\nx-many:\r\n"
+            + "Content-Length: 5\r\n\r\nhelloGET"
+        var parser = RequestParser()
+        let outcome = parser.parse(Array(text.utf8).span)
+        #expect(outcome == .head(consumed: text.utf8.count - 8, framing: .length(5)))
+        let head = parser.head
+        #expect(head.method == .post)
+        #expect(head.text(head.path) == "/a%20b")
+        #expect(head.query.map(head.text) == "c=d&e")
+        #expect(head.text(head.target) == "/a%20b?c=d&e")
+        #expect(head.authority == nil)
+        #expect(head.minorVersion == 1)
+        #expect(head.text(of: "HOST") == "x:80")
+        #expect(head.values(of: "X-Many").map(head.text) == ["1 2", ""])
+        #expect(head.value(of: "absent") == nil)
+        #expect(head.bytes == Array(text.utf8.dropFirst(2).dropLast(8)))
+    }
+
+    @Test("lets the authority of an absolute target stand beside the path")
+    func absoluteForm() throws {
+        let head = try RequestHead(method: "GET", target: "http://a:1/b?c")
+        #expect(head.authority.map(head.text) == "a:1")
+        #expect(head.text(head.path) == "/b")
+        let root = try RequestHead(method: "GET", target: "http://a?c")
+        #expect(root.text(root.path) == "/")
+        #expect(root.query.map(root.text) == "c")
+        #expect(root.authority.map(root.text) == "a")
+    }
+
+    @Test(
+        "knows whether the connection stays",
+        arguments: [
+            ("1.1", "A: b", true), ("1.1", "Connection: close", false),
+            ("1.1", "Connection: x, Close", false), ("1.1", "Connection: closed", true),
+            ("1.0", "A: b", false), ("1.0", "Connection: Keep-Alive", true),
+            ("1.0", "Connection: keep-alive, close", false),
+        ])
+    func keepAlive(_ version: String, _ field: String, _ stays: Bool) {
+        var parser = RequestParser()
+        let text = "GET / HTTP/\(version)\r\nHost: x\r\n\(field)\r\n\r\n"
+        _ = parser.parse(Array(text.utf8).span)
+        #expect(parser.head.isKeepAlive == stays)
+    }
+
+    @Test("is as good as new after a reset")
+    func reset() {
+        var parser = RequestParser()
+        for request in RequestCase.all {
+            _ = parser.parse(request.bytes.span)
+            parser.reset()
+        }
+        let plain = Array("GET / HTTP/1.0\r\n\r\n".utf8)
+        #expect(parser.parse(plain.span) == .head(consumed: plain.count, framing: .none))
+        #expect(parser.head.fields.isEmpty)
+    }
+
+    @Test("refuses a field that would begin another when a head is made by hand")
+    func byHand() throws {
+        #expect(throws: (any Error).self) {
+            _ = try RequestHead(method: "GET", target: "/", fields: [("A", "1\r\nB: 2")])
+        }
+        #expect(throws: (any Error).self) {
+            _ = try RequestHead(method: "GET", target: "/ HTTP/1.1\r\nA: b")
+        }
+        let head = try RequestHead(method: "HEAD", target: "/", fields: [("Range", "bytes=0-1")])
+        #expect(head.text(of: "range") == "bytes=0-1")
+    }
+}

@@ -1,0 +1,17 @@
+import Testing
+import WebServer
+
+@Suite("A response head")
+struct ResponseHeadTests {
+    @Test("keeps its fields in order, and finds them whatever their case")
+    func fields() {
+        var head = ResponseHead(304)
+        head.add("ETag", "\"a\"")
+        head.add("Vary", "Accept-Encoding")
+        #expect(head.status == 304)
+        #expect(head.values("etag") == ["\"a\""])
+        #expect(head.fields.map(\.name) == ["ETag", "Vary"])
+        let text = String(decoding: head.bytes, as: UTF8.self)
+        #expect(text == "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nVary: Accept-Encoding\r\n")
+    }
+}

@@ -1,0 +1,46 @@
+import Testing
+
+@testable import WebServer
+
+@Suite("What a proxy passes on")
+struct OwnSecretsTests {
+    private func sent(_ target: String, _ fields: [(String, String)]) throws -> String {
+        let head = try RequestHead(
+            method: "GET", target: target, fields: [("Host", "localhost:20000")] + fields)
+        let request = UpstreamRequest(
+            head, .none, route: try ProxyRoute("/api=http://127.0.0.1:3000"), peer: nil,
+            options: ProxyOptions())
+        return String(decoding: request.bytes, as: UTF8.self)
+    }
+
+    @Test(
+        "keeps the app's cookies and not the server's",
+        arguments: [
+            ("castree_token_20000=s; a=1", "Cookie: a=1\r\n"),
+            ("a=1; castree_page_20000=b.2; c=castree_", "Cookie: a=1; c=castree_\r\n"),
+            ("a=1;castree_token_20000=s;b=2", "Cookie: a=1; b=2\r\n"),
+            ("xcastree_token=1", "Cookie: xcastree_token=1\r\n"),
+        ])
+    func cookies(value: String, expected: String) throws {
+        let text = try sent("/api/x", [("Cookie", value)])
+        #expect(text.contains(expected))
+        #expect(!text.contains("castree_token_20000"))
+    }
+
+    @Test("leaves a Cookie field out that held nothing else")
+    func nothingElse() throws {
+        let text = try sent("/api/x", [("Cookie", "castree_token_20000=s; castree_page_20000=b.2")])
+        #expect(!text.contains("Cookie"))
+    }
+
+    @Test("takes the token out of the query and the Referer")
+    func queries() throws {
+        let text = try sent(
+            "/api/x?a=1&castree_token_20000=s&b=2",
+            [("Referer", "http://localhost:20000/?castree_token_20000=s")])
+        #expect(text.hasPrefix("GET /api/x?a=1&b=2 HTTP/1.1\r\n"))
+        #expect(text.contains("Referer: http://localhost:20000/\r\n"))
+        #expect(try sent("/api/x?castree_token_20000=s", []).hasPrefix("GET /api/x HTTP/1.1\r\n"))
+        #expect(try sent("/api/x?", []).hasPrefix("GET /api/x? HTTP/1.1\r\n"))
+    }
+}

@@ -1,0 +1,109 @@
+import Testing
+
+@testable import WebServer
+
+@Suite("A WebSocket's opening handshake")
+struct HandshakeTests {
+    /// The example of RFC 6455, section 1.3.
+    static let good: [(String, String)] = [
+        ("Host", "localhost:8000"), ("Upgrade", "websocket"), ("Connection", "Upgrade"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="), ("Sec-WebSocket-Version", "13"),
+    ]
+
+    static func with(_ name: String, _ value: String?) -> [(String, String)] {
+        good.filter { $0.0 != name } + (value.map { [(name, $0)] } ?? [])
+    }
+
+    func head(
+        _ fields: [(String, String)], _ method: String = "GET", version: Int = 1,
+        subprotocols: [String] = [], isAllowed: Bool = true
+    ) throws -> ResponseHead {
+        var request = try RequestHead(
+            method: method, target: "/_castree/bridge", fields: fields)
+        request.minorVersion = version
+        switch try WebSocketHandshake.answer(
+            to: request, subprotocols: subprotocols, isAllowedOrigin: isAllowed)
+        {
+        case .accepted(let head, _): return head
+        case .refused(let response): return response.head
+        }
+    }
+
+    @Test("answers the RFC's example with the RFC's proof")
+    func example() throws {
+        let head = try head(Self.good)
+        #expect(head.status == 101)
+        #expect(head.values("Upgrade") == ["websocket"])
+        // The transport's to add.
+        #expect(head.values("Connection") == [])
+        #expect(head.values("Sec-WebSocket-Accept") == ["s3pPLMBiTxaQ9kYGzzhZRbK+xOo="])
+        #expect(head.values("Sec-WebSocket-Extensions").isEmpty)
+        #expect(head.values("Sec-WebSocket-Protocol").isEmpty)
+    }
+
+    static let accepted: [[(String, String)]] = [
+        with("Upgrade", "WebSocket"), with("Upgrade", "h2c, websocket"),
+        with("Connection", "keep-alive, Upgrade"), with("Connection", "UPGRADE"),
+        good + [("Sec-WebSocket-Extensions", "permessage-deflate; client_max_window_bits")],
+        good + [("Content-Length", "0")],
+    ]
+
+    @Test("accepts what browsers and proxies write", arguments: accepted.indices)
+    func accepts(_ row: Int) throws {
+        let head = try head(Self.accepted[row])
+        #expect(head.status == 101)
+        #expect(head.values("Sec-WebSocket-Extensions").isEmpty)
+    }
+
+    static let refused: [(String, Int, [(String, String)])] = [
+        ("no Upgrade", 426, with("Upgrade", nil)),
+        ("another Upgrade", 426, with("Upgrade", "h2c")),
+        ("no Connection", 400, with("Connection", nil)),
+        ("Connection without Upgrade", 400, with("Connection", "keep-alive")),
+        ("no version", 426, with("Sec-WebSocket-Version", nil)),
+        ("version 8", 426, with("Sec-WebSocket-Version", "8")),
+        ("two versions", 426, good + [("Sec-WebSocket-Version", "8")]),
+        ("no key", 400, with("Sec-WebSocket-Key", nil)),
+        ("two keys", 400, good + [("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")]),
+        ("a short key", 400, with("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25j")),
+        ("a key of 17 bytes", 400, with("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQA=")),
+        ("a key that is not Base64", 400, with("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25j!!==")),
+        ("a key without padding", 400, with("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ")),
+        ("a body", 400, good + [("Content-Length", "5")]),
+        ("a chunked body", 400, good + [("Transfer-Encoding", "chunked")]),
+    ]
+
+    @Test("refuses what is not one, and says why", arguments: refused.indices)
+    func refuses(_ row: Int) throws {
+        let (name, status, fields) = Self.refused[row]
+        let head = try head(fields)
+        #expect(head.status == status, "\(name)")
+        #expect(head.values("Sec-WebSocket-Accept").isEmpty)
+        if status == 426 {
+            #expect(head.values("Sec-WebSocket-Version") == ["13"])
+            #expect(head.values("Upgrade") == ["websocket"])
+        }
+    }
+
+    @Test("refuses other methods, HTTP/1.0 and other sites")
+    func refusesOthers() throws {
+        for method in ["POST", "HEAD", "get"] {
+            let head = try head(Self.good, method)
+            #expect(head.status == 405 && head.values("Allow") == ["GET"])
+        }
+        #expect(try head(Self.good, version: 0).status == 400)
+        #expect(try head(Self.good, isAllowed: false).status == 403)
+    }
+
+    @Test("chooses the client's first subprotocol that the server has, or none")
+    func subprotocols() throws {
+        let fields =
+            Self.good + [("Sec-WebSocket-Protocol", "z, b"), ("Sec-WebSocket-Protocol", "a")]
+        func chosen(_ have: [String]) throws -> [String] {
+            try head(fields, subprotocols: have).values("Sec-WebSocket-Protocol")
+        }
+        #expect(try chosen(["a", "b"]) == ["b"])
+        #expect(try chosen(["a"]) == ["a"])
+        #expect(try chosen(["c", "B"]) == [])
+    }
+}
