@@ -98,4 +98,21 @@ import Testing
         #expect(sources.test("refuses", of: suite) == nil)
         #expect(sources.test("case", of: suite) == nil)
     }
+
+    @Test("finds cases in the file that is named like the type of their list")
+    func lists() {
+        var sources = TestSources(
+            """
+            @Suite struct ReaderTests {
+                @Test("refuses", arguments: ReaderCase.all) func first(_ one: ReaderCase) {}
+            }
+            """, at: "SomeTests/ReaderTests.swift")
+        sources.add(
+            #"struct ReaderCase { static let all = ["noise"] }"#, "Support/ReaderCase.swift")
+        sources.add(
+            #"struct OtherCase { static let all = ["silence"] }"#, "Support/OtherCase.swift")
+        let suite = sources.suite("ReaderTests")
+        #expect(sources.test("noise", of: suite)?.name == "refuses")
+        #expect(sources.test("silence", of: suite) == nil)
+    }
 }

@@ -19,10 +19,12 @@ struct TestSources {
         /// Whether it runs only where something is so.
         var isConditional: Bool
         var hasCases: Bool
+        /// The type that lists its cases, as in `arguments: RequestCase.all`.
+        var casesType: String?
     }
 
     private(set) var suites: [Suite] = []
-    /// The texts of files: the cases of a test are literals in its file.
+    /// The texts of files: the cases of a test are literals in its file, or in the one that is named like their type.
     private var texts: [String: String] = [:]
 
     /// - Parameter root: the directory `Tests`.
@@ -35,7 +37,7 @@ struct TestSources {
 
     init(_ text: String, at path: String) { add(text, path) }
 
-    private mutating func add(_ text: String, _ path: String) {
+    mutating func add(_ text: String, _ path: String) {
         texts[path] = text
         let types = text.matches(
             of:
@@ -70,7 +72,9 @@ struct TestSources {
             let name = literal(at: traits) ?? String(function.1 ?? function.2 ?? "")
             return Test(
                 name: name, isConditional: areConditional || isConditional(String(traits)),
-                hasCases: traits.contains("arguments:"))
+                hasCases: traits.contains("arguments:"),
+                casesType: traits.firstMatch(of: #/arguments:\s*([A-Z]\w*)\./#).map { String($0.1) }
+            )
         }
     }
 
@@ -128,8 +132,14 @@ struct TestSources {
         for part in suite {
             if let test = part.tests.first(where: { $0.name == name }) { return test }
         }
-        guard let test = suite.flatMap(\.tests).first(where: \.hasCases) else { return nil }
-        let isCase = suite.contains { texts[$0.file]?.contains("\"\(name)\"") ?? false }
-        return isCase ? test : nil
+        let files = Set(suite.map(\.file))
+        return suite.flatMap(\.tests).first { test in
+            guard test.hasCases else { return false }
+            let list = test.casesType.map { "/\($0).swift" }
+            return texts.contains { file, text in
+                (files.contains(file) || list.map(file.hasSuffix) ?? false)
+                    && text.contains("\"\(name)\"")
+            }
+        }
     }
 }
