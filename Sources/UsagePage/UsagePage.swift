@@ -1,12 +1,12 @@
-public import CASStore
+package import CASStore
 import StrictJSON
-public import VersionTree
+package import VersionTree
 
 /// The page that shows who uses how much: one file that loads nothing.
 ///
 /// Its markup, style and script stand in `Page/`, as people write them; the figures are a JSON
 /// document inside it. The page's own policy lets no other script run and no request leave.
-public enum UsagePage {
+package enum UsagePage {
     /// Makes the page of a survey, whole.
     ///
     /// - Parameters:
@@ -14,7 +14,7 @@ public enum UsagePage {
     ///   - isLive: the page is served: above the rest it shows how things are, for which it asks
     ///     `status.json` and `usage.json` beside itself.
     /// - Throws: what the digest of its policy throws; never for what the survey holds.
-    public static func html(
+    package static func html(
         _ survey: UsageSurvey, isLive: Bool = false
     ) throws(StoreError) -> [UInt8] {
         let policy = try policy(isLive: isLive)
@@ -38,7 +38,7 @@ public enum UsagePage {
     ///
     /// A page that is served gives a newer document of this form to `castreeUsage.show` of its
     /// window.
-    public static func json(_ survey: UsageSurvey) -> [UInt8] {
+    package static func json(_ survey: UsageSurvey) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         survey.writeMembers(to: &writer)
@@ -52,7 +52,7 @@ public enum UsagePage {
     /// the page's own style and script are known by their digests (CSP 3, section 6.7.2.3).
     ///
     /// - Parameter isLive: whether the page may ask its own server for newer figures.
-    public static func policy(isLive: Bool = false) throws(StoreError) -> String {
+    package static func policy(isLive: Bool = false) throws(StoreError) -> String {
         // Widths and colours of bars are set by the script, as properties: no attribute is needed.
         "default-src 'none'; script-src 'sha256-\(try digest(script(isLive: isLive)))'; "
             + "style-src 'sha256-\(try digest(style))'; connect-src \(isLive ? "'self'" : "'none'"); "

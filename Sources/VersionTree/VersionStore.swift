@@ -7,7 +7,7 @@ public final class VersionStore: Sendable {
     /// The objects beneath.
     public let store: Store
     /// Who is told what the verbs do.
-    public let observer: (any VersionObserver)?
+    package let observer: (any VersionObserver)?
     /// What manifests it writes.
     let limits: Manifest.Limits
 
@@ -81,7 +81,7 @@ public final class VersionStore: Sendable {
     /// Whether the version's tree stands in `versions/`.
     ///
     /// - Throws: `.badName` for what cannot be a version's name.
-    public func isMaterialized(_ name: String) throws(StoreError) -> Bool {
+    package func isMaterialized(_ name: String) throws(StoreError) -> Bool {
         let version = try VersionName(name).description
         return try fileSystem.status(directories.versions.raw, version)?.kind == .directory
     }

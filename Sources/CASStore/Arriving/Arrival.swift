@@ -9,7 +9,7 @@ public struct Arrival: ~Copyable {
     private var staged: StagedContent?
     private var isEnded = false
     /// Where the bytes come from, as ``note(source:)`` was told, now or by an earlier attempt.
-    public private(set) var source: String?
+    package private(set) var source: String?
 
     init(
         _ arrivals: Arrivals, _ expected: ExpectedContent, _ staged: StagedContent?,
@@ -70,7 +70,7 @@ public struct Arrival: ~Copyable {
     /// killed process's part if it is of the same source.
     /// - Parameter source: one line; `nil` if nothing names the source, so that parts of two sources
     ///   could be mixed up.
-    public mutating func note(source: String?) throws(StoreError) {
+    package mutating func note(source: String?) throws(StoreError) {
         guard expected.isUnvouched, source != self.source else { return }
         self.source = source
         if let staged { try arrivals.note(source, of: staged, expected) }

@@ -29,9 +29,9 @@ public final class Arrivals {
     private var staged: Set<ObjectID>?
 
     /// How many contents are finished and not settled.
-    public var unsettledCount: Int { finished.count }
+    package var unsettledCount: Int { finished.count }
     /// How many bytes they have.
-    public private(set) var unsettledByteCount: Int64 = 0
+    package private(set) var unsettledByteCount: Int64 = 0
 
     /// Content is kept in memory up to here, then in a file: one write for a small file.
     static let memoryByteCount = 256 * 1024

@@ -99,5 +99,5 @@ public struct CheckReport: Sendable {
     public var findings: [Finding] = []
 
     /// An empty report.
-    public init() {}
+    package init() {}
 }

@@ -76,7 +76,7 @@ public struct Finding: Sendable, Hashable {
     public var isRepaired: Bool
 
     /// Makes a finding.
-    public init(
+    package init(
         _ kind: Kind, object: ObjectID? = nil, version: String? = nil, path: String? = nil,
         _ message: String, isRepaired: Bool = false
     ) {

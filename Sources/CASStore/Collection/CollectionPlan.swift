@@ -1,7 +1,7 @@
 /// What a collection would delete, and why: decided without changing anything.
 public struct CollectionPlan: Sendable {
     /// Why a file goes.
-    public enum Reason: Sendable, Hashable {
+    package enum Reason: Sendable, Hashable {
         /// No version names it since this one was retired.
         case retired(RetiredVersion)
         /// No version would name it once this one is retired.
@@ -16,21 +16,21 @@ public struct CollectionPlan: Sendable {
     }
 
     /// A file that goes.
-    public struct Garbage: Sendable, Hashable {
+    package struct Garbage: Sendable, Hashable {
         /// The object.
-        public let address: ObjectID
+        package let address: ObjectID
         /// Its size in bytes.
-        public let byteCount: Int64
+        package let byteCount: Int64
         /// Why it goes.
-        public let reason: Reason
+        package let reason: Reason
     }
 
     /// The objects that no version and no running writer references.
-    public internal(set) var objects: [Garbage] = []
+    package internal(set) var objects: [Garbage] = []
     /// Damaged objects in quarantine.
-    public internal(set) var quarantined: [Garbage] = []
+    package internal(set) var quarantined: [Garbage] = []
     /// Partial objects that no version waits for.
-    public internal(set) var staged: [Garbage] = []
+    package internal(set) var staged: [Garbage] = []
 
     /// How many files go.
     public var objectCount: Int { objects.count + quarantined.count + staged.count }
@@ -43,11 +43,11 @@ public struct CollectionPlan: Sendable {
 }
 
 /// A version that is no more, as its garbage remembers it.
-public struct RetiredVersion: Sendable, Hashable {
+package struct RetiredVersion: Sendable, Hashable {
     /// Its name.
-    public let name: String
+    package let name: String
     /// When it was retired, in seconds since 1970; for people.
-    public let retiredAt: Int64
+    package let retiredAt: Int64
 }
 
 /// What a collection has deleted.

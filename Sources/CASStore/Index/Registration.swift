@@ -5,7 +5,7 @@ public struct Reference: Hashable, Sendable, Comparable {
     /// Its size in bytes, as the manifest promises it.
     public let byteCount: Int64
     /// Makes a reference.
-    public init(address: ObjectID, byteCount: Int64) {
+    package init(address: ObjectID, byteCount: Int64) {
         self.address = address
         self.byteCount = byteCount
     }

@@ -4,9 +4,9 @@
 /// that the writer relies on. The kernel lets go of the lock when the process ends, however it ends,
 /// so a lease cannot outlive its writer; whoever comes next finds the file unlocked and cleans up
 /// after it. It needs no sync: a power cut ends every lease.
-public struct Lease: ~Copyable, Sendable {
+package struct Lease: ~Copyable, Sendable {
     /// The lease's name: the process id and a random token.
-    public let name: String
+    package let name: String
     private let store: Store
     let file: Descriptor
 
@@ -25,7 +25,7 @@ public struct Lease: ~Copyable, Sendable {
 extension Store {
     /// Takes a lease, after cleaning up behind writers that died.
     /// - Throws: `.writesRefused` after a failed sync, `.readOnly`, `.outOfSpace`, `.permission`.
-    public func makeLease() throws(StoreError) -> Lease {
+    package func makeLease() throws(StoreError) -> Lease {
         try checkWritable()
         try recoverDeadLeases()
         let leases = directories.leases.raw

@@ -5,7 +5,7 @@ public struct StoredObject: Sendable, Hashable {
     /// The size in bytes.
     public let byteCount: Int64
     /// The XXH3-128 of the bytes; `nil` if it was not computed.
-    public let fingerprint: Fingerprint?
+    package let fingerprint: Fingerprint?
 
     package init(address: ObjectID, byteCount: Int64, fingerprint: Fingerprint?) {
         self.address = address

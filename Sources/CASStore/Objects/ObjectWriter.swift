@@ -3,15 +3,15 @@
 /// The bytes stand in `staging/<address>` until they are complete and verified, locked by their
 /// writer. Suspended, they wait there for any process to go on; dropped, they are deleted; after a
 /// crash they are as good as suspended.
-public struct ObjectWriter: ~Copyable {
+package struct ObjectWriter: ~Copyable {
     /// The address that the bytes must have in the end.
-    public let address: ObjectID
+    package let address: ObjectID
     /// How many bytes they must be.
-    public let byteCount: Int64
+    package let byteCount: Int64
     /// How many bytes are staged: where to go on.
     ///
     /// More than 0 when an earlier attempt is continued.
-    public var offset: Int64 { staged.offset }
+    package var offset: Int64 { staged.offset }
 
     private let store: Store
     private let labels: [Label]
@@ -42,7 +42,7 @@ public struct ObjectWriter: ~Copyable {
 
     /// Adds bytes at ``offset``.
     /// - Throws: `.mismatch` beyond ``byteCount``: nothing is written then; `.outOfSpace`, `.io`.
-    public mutating func append(_ bytes: RawSpan) throws(StoreError) {
+    package mutating func append(_ bytes: RawSpan) throws(StoreError) {
         guard offset + Int64(bytes.byteCount) <= byteCount else {
             throw StoreError(
                 .mismatch,
@@ -53,14 +53,14 @@ public struct ObjectWriter: ~Copyable {
     }
 
     /// Starts over: forgets what is staged (a server answered 200 instead of 206).
-    public mutating func restart() throws(StoreError) { try staged.restart() }
+    package mutating func restart() throws(StoreError) { try staged.restart() }
 
     /// Verifies the bytes, makes them durable and publishes them: the object is readable from here.
     ///
     /// - Returns: the names of versions that have become complete by it.
     /// - Throws: `.mismatch` when size, address or a label differ: the staged bytes are deleted, as
     ///   going on with them could never succeed; `.outOfSpace`, `.io`, `.writesRefused`.
-    public consuming func commit() throws(StoreError) -> [String] {
+    package consuming func commit() throws(StoreError) -> [String] {
         guard offset == byteCount else {
             throw StoreError(
                 .mismatch, "\(offset) of \(byteCount) bytes came for object \(address)",
@@ -94,7 +94,7 @@ public struct ObjectWriter: ~Copyable {
     }
 
     /// Keeps the staged bytes for a later writer, in this process or another.
-    public consuming func suspend() throws(StoreError) {
+    package consuming func suspend() throws(StoreError) {
         try store.sync(staged.file.raw)
         isKept = true
     }
@@ -107,7 +107,7 @@ extension Store {
     ///   - labels: what the bytes must match besides the address.
     ///   - lease: protects the object while it lasts; a version must name it before it ends.
     /// - Throws: `.busy` while another writer has it open; `.outOfSpace`, `.writesRefused`.
-    public func makeWriter(
+    package func makeWriter(
         for address: ObjectID, byteCount: Int64, labels: [Label] = [],
         protectedBy lease: borrowing Lease
     ) throws(StoreError) -> ObjectWriter {
@@ -126,7 +126,7 @@ extension Store {
     /// Stores bytes that are in memory.
     /// - Returns: their address. The lease protects the object; a version must name it before the
     ///   lease ends, or the next collection takes it.
-    public func put(
+    package func put(
         _ bytes: [UInt8], protectedBy lease: borrowing Lease
     ) throws(StoreError) -> ObjectID {
         var hasher = try ObjectHasher()

@@ -2,7 +2,7 @@
 
 extension Store {
     /// The format that this castree writes, and the newest it reads.
-    public static let formatVersion = 1
+    package static let formatVersion = 1
 
     /// Makes a store, or opens the one that is there.
     ///

@@ -3,9 +3,9 @@
 /// The sum of the parts is what `du -s` says of the directory: with `-B1` ``Figures/diskBytes``, with
 /// `--apparent-size -B1` ``Figures/apparentBytes``. As there, directories have blocks and no size of
 /// their own (GNU coreutils 9.2 and later).
-public struct DiskUsage: Sendable, Hashable {
+package struct DiskUsage: Sendable, Hashable {
     /// A part of a store.
-    public enum Part: String, Sendable, CaseIterable {
+    package enum Part: String, Sendable, CaseIterable {
         /// Content, once.
         case objects
         /// The same content again with the executable bit: one inode has one mode.
@@ -25,28 +25,28 @@ public struct DiskUsage: Sendable, Hashable {
     }
 
     /// The figures of one part.
-    public struct Figures: Sendable, Hashable {
+    package struct Figures: Sendable, Hashable {
         /// How many files, each inode once.
-        public var files = 0
+        package var files = 0
         /// The sum of their sizes, in bytes.
-        public var apparentBytes: Int64 = 0
+        package var apparentBytes: Int64 = 0
         /// What they and the directories take, in bytes: blocks.
-        public var diskBytes: Int64 = 0
+        package var diskBytes: Int64 = 0
     }
 
     private var figures = [Figures](repeating: Figures(), count: Part.allCases.count)
 
     /// Nothing.
-    public init() {}
+    package init() {}
 
     /// The figures of a part.
-    public internal(set) subscript(part: Part) -> Figures {
+    package internal(set) subscript(part: Part) -> Figures {
         get { figures[Self.place(of: part)] }
         set { figures[Self.place(of: part)] = newValue }
     }
 
     /// All parts together.
-    public var total: Figures {
+    package var total: Figures {
         figures.reduce(into: Figures()) { sum, part in
             sum.files += part.files
             sum.apparentBytes += part.apparentBytes
@@ -63,7 +63,7 @@ extension Store {
     /// Looks at every file of the store once.
     ///
     /// A link in a tree costs its directory entry and no look of its own, since its inode is known.
-    public func diskUsage() throws(StoreError) -> DiskUsage {
+    package func diskUsage() throws(StoreError) -> DiskUsage {
         var walk = DiskWalk(fileSystem) { () throws(StoreError) in try self.checkInterruption() }
         return try walk.usage(of: directories.root.raw)
     }

@@ -13,12 +13,12 @@ public struct StoreUsage: Sendable, Hashable {
     /// What all versions together show: what plain copies would hold.
     public var apparentBytes: Int64 = 0
     /// The same as it lies on disk, part by part; the sums above are from here.
-    public var disk = DiskUsage()
+    package var disk = DiskUsage()
     /// `apparentBytes` divided by `objectBytes`; 1 when nothing is stored.
     public var ratio: Double { objectBytes > 0 ? Double(apparentBytes) / Double(objectBytes) : 1 }
 
     /// Nothing is stored.
-    public init() {}
+    package init() {}
 
     /// Takes the figures of the disk.
     mutating func add(_ disk: DiskUsage) {
@@ -29,13 +29,13 @@ public struct StoreUsage: Sendable, Hashable {
 }
 
 /// One of the largest objects.
-public struct LargeObject: Sendable, Hashable {
+package struct LargeObject: Sendable, Hashable {
     /// The object.
-    public let address: ObjectID
+    package let address: ObjectID
     /// Its size in bytes.
-    public let byteCount: Int64
+    package let byteCount: Int64
     /// How many versions reference it.
-    public let references: Int
+    package let references: Int
 }
 
 extension Store {
@@ -59,7 +59,7 @@ extension Store {
     }
 
     /// The largest objects, largest first.
-    public func largestObjects(limit: Int) throws(StoreError) -> [LargeObject] {
+    package func largestObjects(limit: Int) throws(StoreError) -> [LargeObject] {
         try reading { (index, connection) throws(StoreError) in
             try index.largest(limit, connection)
         }

@@ -1,23 +1,23 @@
-public import StrictJSON
-public import VersionTree
+package import StrictJSON
+package import VersionTree
 
 /// What a release asks and where it stands among its publisher's releases, kept with the version.
 ///
 /// A member `terms` of the version's manifest: `{"order":7,"scope":"stable","requirements":
 /// [{"kind":"compatibility","value":"…"}]}`. An app update reads it: what the new app cannot run is
 /// not gone back to.
-public struct ReleaseTerms: Sendable, Hashable {
+package struct ReleaseTerms: Sendable, Hashable {
     /// Orders releases of one origin: a larger one is newer.
-    public var order: Int64?
+    package var order: Int64?
     /// Within what ``order`` means something: the channel of a castree origin; nil if it is not known.
-    public var scope: String?
+    package var scope: String?
     /// The format that the version came in, if it is not castree's own: its orders are of another kind.
     var family: String?
     /// What an app must fulfil to run it.
-    public var requirements: [Requirement]
+    package var requirements: [Requirement]
 
     /// Makes terms.
-    public init(
+    package init(
         order: Int64? = nil, scope: String? = nil, requirements: [Requirement] = []
     ) {
         self.order = order
@@ -26,13 +26,13 @@ public struct ReleaseTerms: Sendable, Hashable {
     }
 
     /// The terms of a release.
-    public init(of release: Release) {
+    package init(of release: Release) {
         self.init(
             order: release.order, scope: release.scope, requirements: release.requirements)
     }
 
     /// The terms that a version came with; none for one that was added by hand.
-    public init(of manifest: Manifest) {
+    package init(of manifest: Manifest) {
         let terms = manifest.foreign.first { $0.key == Self.key }?.value
         self.init(
             order: terms?["order"]?.asInt64, scope: terms?["scope"]?.asString,
@@ -50,7 +50,7 @@ public struct ReleaseTerms: Sendable, Hashable {
     static let key = "terms"
 
     /// The member of a manifest that keeps them; `nil` if there is nothing to keep.
-    public var member: JSONValue.Member? {
+    package var member: JSONValue.Member? {
         guard order != nil || scope != nil || !requirements.isEmpty else { return nil }
         var members: [JSONValue.Member] = []
         if let order { members.append(.init(key: "order", value: .integer(order))) }

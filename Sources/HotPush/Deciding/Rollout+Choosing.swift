@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 
 extension Rollout {
     /// Whether a device gets the release.
@@ -10,7 +10,7 @@ extension Rollout {
     /// - Parameters:
     ///   - salt: what makes the choice differ from release to release.
     ///   - device: what names the device, for ever; no secret, no number that means a person.
-    public static func place(salt: String, device: String) throws(StoreError) -> Int {
+    package static func place(salt: String, device: String) throws(StoreError) -> Int {
         var digester = try Digester(.sha256)
         let bytes = Array(salt.utf8) + [0] + Array(device.utf8)
         bytes.withUnsafeBytes { digester.update($0) }

@@ -2,25 +2,25 @@
 ///
 /// Build metadata is checked and forgotten: it has no precedence (semver.org, section 10), so two
 /// versions are equal if neither precedes the other.
-public struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
+package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// Incompatible changes.
-    public var major: UInt64
+    package var major: UInt64
     /// Additions.
-    public var minor: UInt64
+    package var minor: UInt64
     /// Corrections.
-    public var patch: UInt64
+    package var patch: UInt64
     /// What stands behind the hyphen; none for a release.
-    public var prerelease: [Identifier] = []
+    package var prerelease: [Identifier] = []
 
     /// A part of a pre-release.
-    public enum Identifier: Sendable, Hashable, Comparable {
+    package enum Identifier: Sendable, Hashable, Comparable {
         /// Digits without leading zeros, of any length.
         case number(String)
         /// Letters, digits and hyphens.
         case text(String)
 
         /// Numbers by value and before texts; texts by ASCII (semver.org, section 11.4).
-        public static func < (left: Identifier, right: Identifier) -> Bool {
+        package static func < (left: Identifier, right: Identifier) -> Bool {
             switch (left, right) {
             case (.number(let left), .number(let right)):
                 let (count, other) = (left.utf8.count, right.utf8.count)
@@ -35,19 +35,19 @@ public struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConve
     }
 
     /// Makes a release.
-    public init(_ major: UInt64, _ minor: UInt64, _ patch: UInt64) {
+    package init(_ major: UInt64, _ minor: UInt64, _ patch: UInt64) {
         self.major = major
         self.minor = minor
         self.patch = patch
     }
 
     /// Reads `1.2.3`, `1.2.3-beta.1`, `1.2.3+5`; `nil` for anything else.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         self.init(text, padding: false)
     }
 
     /// Reads a version as app stores spell it, too: `1` and `1.2` mean `1.0.0` and `1.2.0`.
-    public init?(padding text: String) {
+    package init?(padding text: String) {
         self.init(text, padding: true)
     }
 
@@ -108,7 +108,7 @@ public struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConve
     }
 
     /// By precedence (semver.org, section 11).
-    public static func < (left: SemanticVersion, right: SemanticVersion) -> Bool {
+    package static func < (left: SemanticVersion, right: SemanticVersion) -> Bool {
         let numbers = (left.major, left.minor, left.patch)
         let others = (right.major, right.minor, right.patch)
         guard numbers == others else { return numbers < others }
@@ -119,7 +119,7 @@ public struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConve
     }
 
     /// The version as it is spelled.
-    public var description: String {
+    package var description: String {
         let tail = prerelease.map { identifier in
             switch identifier {
             case .number(let text), .text(let text): text

@@ -9,7 +9,7 @@ public enum SwitchPolicy: String, Sendable, Hashable, CaseIterable {
 }
 
 /// When the question of switching is asked.
-public enum SwitchMoment: String, Sendable, Hashable, CaseIterable {
+package enum SwitchMoment: String, Sendable, Hashable, CaseIterable {
     /// The version has become ready, or something it had to wait for is over.
     case ready
     /// A page is about to be loaded.
@@ -19,7 +19,7 @@ public enum SwitchMoment: String, Sendable, Hashable, CaseIterable {
 }
 
 /// Whether to switch to a version that is ready.
-public enum SwitchDecision: Sendable, Hashable {
+package enum SwitchDecision: Sendable, Hashable {
     /// Now.
     case switchNow
     /// Not yet; what for, as people say it.
@@ -31,7 +31,7 @@ public enum SwitchDecision: Sendable, Hashable {
     ///   - isForced: whether the publisher says that the app must not go on without it.
     ///   - isSettled: whether the start of the current version is confirmed, or needs no confirmation.
     ///     Otherwise nobody could tell afterwards whether that version was good.
-    public static func decide(
+    package static func decide(
         _ policy: SwitchPolicy, isForced: Bool, at moment: SwitchMoment, isSettled: Bool
     ) -> SwitchDecision {
         if moment == .start || isForced { return .switchNow }

@@ -1,29 +1,29 @@
-public import CASStore
-public import VersionTree
+package import CASStore
+package import VersionTree
 
 /// What an origin offers, as far as it matters for deciding.
-public struct UpdateOffer: Sendable, Hashable {
+package struct UpdateOffer: Sendable, Hashable {
     /// The name of the version.
-    public var version: String
+    package var version: String
     /// The address of its content, if the format says it before a byte is fetched.
-    public var content: ObjectID?
+    package var content: ObjectID?
     /// Orders releases of the origin.
-    public var order: Int64?
+    package var order: Int64?
     /// What an app must fulfil.
-    public var requirements: [Requirement] = []
+    package var requirements: [Requirement] = []
     /// Which devices may have it.
-    public var audience = Audience()
+    package var audience = Audience()
     /// Whether the app must not go on without it.
-    public var isMandatory = false
+    package var isMandatory = false
 
     /// Makes an offer that anybody may take.
-    public init(version: String, content: ObjectID? = nil) {
+    package init(version: String, content: ObjectID? = nil) {
         self.version = version
         self.content = content
     }
 
     /// What a release offers.
-    public init(_ release: Release) throws(StoreError) {
+    package init(_ release: Release) throws(StoreError) {
         version = release.version.description
         content = try release.contentAddress()
         order = release.order
@@ -34,41 +34,41 @@ public struct UpdateOffer: Sendable, Hashable {
 }
 
 /// What a store has and an app is, as far as it matters for deciding.
-public struct UpdateStanding: Sendable {
+package struct UpdateStanding: Sendable {
     /// A version in the store.
-    public struct Known: Sendable, Hashable {
+    package struct Known: Sendable, Hashable {
         /// The address of its content.
-        public var content: ObjectID
+        package var content: ObjectID
         /// Whether none of its objects is missing.
-        public var isComplete: Bool
+        package var isComplete: Bool
 
         /// Makes a known version.
-        public init(content: ObjectID, isComplete: Bool) {
+        package init(content: ObjectID, isComplete: Bool) {
             self.content = content
             self.isComplete = isComplete
         }
     }
 
     /// Where things stand.
-    public var lifecycle: Lifecycle
+    package var lifecycle: Lifecycle
     /// The registered versions by name.
-    public var versions: [String: Known]
+    package var versions: [String: Known]
     /// The app.
-    public var app = AppTraits()
+    package var app = AppTraits()
     /// What names the device in staged roll-outs.
-    public var device: String?
+    package var device: String?
     /// The place of the embedded version among the origin's releases, if the app says it.
-    public var embeddedOrder: Int64?
+    package var embeddedOrder: Int64?
 
     /// Makes a standing.
-    public init(lifecycle: Lifecycle, versions: [String: Known]) {
+    package init(lifecycle: Lifecycle, versions: [String: Known]) {
         self.lifecycle = lifecycle
         self.versions = versions
     }
 }
 
 /// What to do about an offer, and why.
-public enum UpdateDecision: Sendable, Hashable {
+package enum UpdateDecision: Sendable, Hashable {
     /// Nothing: the app shows it, and why that is so.
     case nothing(String)
     /// This version is it, complete, and waits for its turn.
@@ -88,7 +88,7 @@ public enum UpdateDecision: Sendable, Hashable {
     /// The origin has the last word on which version is right: an older one than the current is taken
     /// too, for that is how publishers take a release back. Only what the app itself was shipped with
     /// is not undercut.
-    public static func decide(
+    package static func decide(
         _ offer: UpdateOffer, _ standing: UpdateStanding
     ) throws(StoreError) -> UpdateDecision {
         let lifecycle = standing.lifecycle
@@ -112,7 +112,7 @@ public enum UpdateDecision: Sendable, Hashable {
     ///
     /// - Parameter owed: whether an earlier release, which never came to be shown, had to be: what
     ///   replaces it inherits that.
-    public static func isForced(_ offer: UpdateOffer, owed: Bool) -> Bool {
+    package static func isForced(_ offer: UpdateOffer, owed: Bool) -> Bool {
         offer.isMandatory || owed
     }
 }
@@ -156,7 +156,7 @@ extension UpdateOffer {
 extension Release {
     /// The address of the content that the release will be, as bans are kept by; `nil` if the format
     /// does not say the address and size of every file.
-    public func contentAddress() throws(StoreError) -> ObjectID? {
+    package func contentAddress() throws(StoreError) -> ObjectID? {
         var entries: [Manifest.Entry] = []
         for file in files {
             guard let address = file.address, let byteCount = file.byteCount else { return nil }

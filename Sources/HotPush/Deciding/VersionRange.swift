@@ -4,13 +4,13 @@
 /// `1.2.x`, `*`, `~1.2.3`, `^1.2.3`, `1.2.3 - 1.4`. A pre-release fulfils a range only if the range
 /// names a pre-release of the same three numbers (github.com/npm/node-semver, README, "Prerelease
 /// Tags").
-public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
+package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
     /// The range as it was spelled.
-    public let description: String
+    package let description: String
     private let alternatives: [[Bound]]
 
     /// Reads a range; `nil` if it is none.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         var alternatives: [[Bound]] = []
         for part in Self.alternatives(of: text) {
             guard let bounds = Self.bounds(of: part) else { return nil }
@@ -21,7 +21,7 @@ public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether a version is in the range.
-    public func contains(_ version: SemanticVersion) -> Bool {
+    package func contains(_ version: SemanticVersion) -> Bool {
         alternatives.contains { bounds in
             guard bounds.allSatisfy({ $0.admits(version) }) else { return false }
             guard !version.prerelease.isEmpty else { return true }

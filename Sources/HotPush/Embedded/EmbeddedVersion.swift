@@ -33,9 +33,9 @@ public struct EmbeddedReport: Sendable, Hashable {
     /// Whether it is current now and was not before.
     public var becameCurrent: Bool
     /// Objects that the store did not have before.
-    public var newObjects: Int
+    package var newObjects: Int
     /// Their bytes.
-    public var newBytes: Int64
+    package var newBytes: Int64
     /// Why it is shown, or why not, as people say it.
     public var reason: String
 }

@@ -88,7 +88,7 @@ extension Release {
     static let publisherVersionKey = "publisherVersion"
 
     /// What the publisher calls the version.
-    public var publisherVersion: String {
+    package var publisherVersion: String {
         let kept = foreign.first { $0.key.utf8.elementsEqual(Self.publisherVersionKey.utf8) }
         return kept?.value.asString ?? version.description
     }

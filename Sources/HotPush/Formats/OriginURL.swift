@@ -1,22 +1,22 @@
-public import CASStore
+package import CASStore
 
 /// The URL of an origin: where releases come from, always ending in a slash.
 ///
 /// `https://host/app` and `https://host/app/` are one origin here, so what is relative to it never
 /// replaces its last component.
-public struct OriginURL: Sendable, Hashable, CustomStringConvertible {
+package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
     /// In lower case: `https`, `http` or `file`.
-    public let scheme: String
+    package let scheme: String
     /// Host and port, and whatever stands before an `@`.
-    public let authority: String
+    package let authority: String
     /// Begins and ends with a slash; percent-encoded.
-    public let path: String
+    package let path: String
 
     /// Reads an absolute URL.
     ///
     /// Characters of the path that cannot stand in a URL are encoded; escapes stay as they are.
     /// - Throws: `.badOrigin` for another scheme, no host, a query or fragment.
-    public init(_ text: String) throws(StoreError) {
+    package init(_ text: String) throws(StoreError) {
         func refuse(_ problem: String) -> StoreError {
             StoreError(
                 .badOrigin, "\"\(printable(text))\" cannot be the URL of an origin: \(problem)")
@@ -47,10 +47,10 @@ public struct OriginURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The URL as text.
-    public var description: String { "\(scheme)://\(authority)\(path)" }
+    package var description: String { "\(scheme)://\(authority)\(path)" }
 
     /// The host in lower case, without user and port; an IPv6 address in brackets.
-    public var host: String {
+    package var host: String {
         let name = authority.utf8.split(separator: 64, omittingEmptySubsequences: false).last
         var host = Array(name ?? authority.utf8[...])
         if host.first == 91 {
@@ -65,7 +65,7 @@ public struct OriginURL: Sendable, Hashable, CustomStringConvertible {
     ///
     /// Appended as it is: `x:y.png` is a name here and not a scheme, and a leading slash means the
     /// origin too. A source must have no `.` and `..` components; formats refuse those.
-    public func url(of source: String) -> String {
+    package func url(of source: String) -> String {
         if Self.isAbsolute(source) { return source }
         if source.utf8.first == 47 { return description + String(source.dropFirst()) }
         return description + source

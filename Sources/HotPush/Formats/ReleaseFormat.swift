@@ -128,7 +128,7 @@ public struct ReleaseDocument: Sendable, Hashable {
     ///
     /// A server whose router catches everything answers with a page, and that is better said than
     /// found out by the parser.
-    public func accepts(contentType: String?) -> Bool {
+    package func accepts(contentType: String?) -> Bool {
         guard let contentType else { return true }
         let essence = contentType.utf8.prefix { $0 != 59 }.filter { $0 != 32 && $0 != 9 }
         let type = String(decoding: essence, as: UTF8.self).lowercased()
@@ -139,7 +139,9 @@ public struct ReleaseDocument: Sendable, Hashable {
 /// What a format must know about the origin and the app.
 public struct ReleaseContext: Sendable {
     /// Where the document came from, for messages; nil for a directory.
-    public var origin: OriginURL?
+    package var origin: OriginURL?
+    /// Where the release is asked for, without secrets; nil if it is a directory.
+    public var originURL: String? { origin?.description }
     /// How the origin is laid out.
     public var layout: DocumentLayout
     /// The platform of the app, such as `ios` or `android`; nil for any.
@@ -154,9 +156,16 @@ public struct ReleaseContext: Sendable {
     /// The most files that a document may list; a format refuses more while it reads them.
     public var entryCountMax = Manifest.countMax
 
-    /// Makes a context.
+    /// Makes a context, as a test of a format of your own needs it.
     public init(
-        origin: OriginURL? = nil, layout: DocumentLayout = .server, platform: String? = nil,
+        layout: DocumentLayout = .server, platform: String? = nil, app: AppIdentity = AppIdentity()
+    ) {
+        self.init(origin: nil, layout: layout, platform: platform, app: app)
+    }
+
+    /// Makes a context.
+    package init(
+        origin: OriginURL?, layout: DocumentLayout = .server, platform: String? = nil,
         app: AppIdentity = AppIdentity()
     ) {
         self.origin = origin

@@ -1,29 +1,29 @@
 import StrictJSON
 
 /// The formats that castree reads.
-public enum ReleaseFormats {
+package enum ReleaseFormats {
     /// All of them; what is known by a key of its own comes first.
-    public static let all: [any ReleaseFormat] = [
+    package static let all: [any ReleaseFormat] = [
         CastreeFormat(), MeteorFormat(), EightFitFormat(),
     ]
 
     /// The names for `--format`, besides `auto`.
-    public static var names: [String] { all.map(\.name) }
+    package static var names: [String] { all.map(\.name) }
 
     /// The format with a name, as `--format` takes it; nil for an unknown one.
-    public static func named(_ name: String) -> (any ReleaseFormat)? {
+    package static func named(_ name: String) -> (any ReleaseFormat)? {
         all.first { $0.name == name }
     }
 
     /// The format that a version was read from; nil for an unknown one.
-    public static func family(_ family: String) -> (any ReleaseFormat)? {
+    package static func family(_ family: String) -> (any ReleaseFormat)? {
         all.first { $0.family == family }
     }
 
     /// The format of a document, by its content; nil if it looks like none.
     ///
     /// - Parameter bytes: the document, or enough of its beginning.
-    public static func recognize(_ bytes: [UInt8]) -> (any ReleaseFormat)? {
+    package static func recognize(_ bytes: [UInt8]) -> (any ReleaseFormat)? {
         all.first { $0.recognizes(bytes) }
     }
 }

@@ -3,7 +3,7 @@ public import VersionTree
 
 extension Journal: VersionObserver {
     /// Notes what a verb of the store has done.
-    public func note(_ event: VersionEvent) {
+    package func note(_ event: VersionEvent) {
         for event in JournalEvent.events(of: event) { record(event) }
     }
 }

@@ -42,7 +42,7 @@ public final class Journal: Sendable {
     private static let patience: Duration = .seconds(5)
 
     /// Notes an event; waits for other processes that do, a few seconds, and for nothing else.
-    public func record(_ event: JournalEvent) {
+    package func record(_ event: JournalEvent) {
         do throws(StoreError) {
             try append(event)
         } catch {
@@ -51,7 +51,7 @@ public final class Journal: Sendable {
     }
 
     /// Notes an error by its code and sentence.
-    public func record(_ error: StoreError, during deed: String) {
+    package func record(_ error: StoreError, during deed: String) {
         record(.failed(deed: deed, code: error.code.description, message: error.message))
     }
 

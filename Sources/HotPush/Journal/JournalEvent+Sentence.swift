@@ -3,7 +3,7 @@ internal import StrictJSON
 
 extension JournalEvent {
     /// What happened, as a sentence for people; sizes exactly.
-    public var sentence: String {
+    package var sentence: String {
         switch self {
         case .checked(let origin, let outcome, let version, let reason):
             "asked \(origin): " + Self.answer(outcome, version) + Self.because(reason)

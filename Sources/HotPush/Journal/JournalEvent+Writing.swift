@@ -1,9 +1,9 @@
 internal import CASStore
-public import StrictJSON
+package import StrictJSON
 
 extension JournalEvent {
     /// The event's name in the log.
-    public var name: String {
+    package var name: String {
         switch self {
         case .checked: "check"
         case .planned: "plan"
@@ -29,7 +29,7 @@ extension JournalEvent {
     }
 
     /// The event's fields in the log, without its name; absent ones are left out.
-    public var members: [JSONValue.Member] {
+    package var members: [JSONValue.Member] {
         var fields = FieldList()
         switch self {
         case .checked(let origin, let outcome, let version, let reason):

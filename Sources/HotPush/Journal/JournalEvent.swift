@@ -1,10 +1,10 @@
-public import CASStore
-public import StrictJSON
+package import CASStore
+package import StrictJSON
 
 /// Something that happened to a store, as its event log remembers it.
 ///
 /// No content, no paths of content, no secrets: the log is made to be sent to somebody.
-public enum JournalEvent: Sendable, Hashable {
+package enum JournalEvent: Sendable, Hashable {
     /// An origin was asked for news.
     case checked(origin: String, outcome: CheckOutcome, version: String?, reason: String?)
     /// What a download would cost was computed.
@@ -49,7 +49,7 @@ public enum JournalEvent: Sendable, Hashable {
 }
 
 /// What came of asking an origin.
-public enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
+package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
     /// There is nothing that this store lacks.
     case nothingNew
     /// There is a release to download, or to switch to.
@@ -61,7 +61,7 @@ public enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
 }
 
 /// How a download ended.
-public enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
+package enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
     /// The version is complete.
     case finished
     /// It stopped for a reason; what has come is kept.
@@ -111,10 +111,13 @@ public struct JournalEntry: Sendable, Hashable {
     /// When, in seconds since 1970, by the clock of the machine.
     public var at: Int64
     /// What happened.
-    public var event: JournalEvent
+    package var event: JournalEvent
+
+    /// What happened, as a sentence for people; sizes exactly.
+    public var sentence: String { event.sentence }
 
     /// Makes an entry.
-    public init(sequence: Int64, at: Int64, event: JournalEvent) {
+    package init(sequence: Int64, at: Int64, event: JournalEvent) {
         self.sequence = sequence
         self.at = at
         self.event = event

@@ -6,7 +6,7 @@ public import CASStore
 /// some web servers tell names apart by case and some file systems do not.
 public struct ChannelName: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The longest name in bytes.
-    public static let byteCountMax = 64
+    package static let byteCountMax = 64
     /// The channel of those who name none: `stable`.
     public static let stable = ChannelName(unchecked: "stable")
 

@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 import StrictJSON
 import VersionTree
 
@@ -6,7 +6,7 @@ import VersionTree
 
 extension ChannelPointer {
     /// The bytes of the file.
-    public func serialized() -> [UInt8] {
+    package func serialized() -> [UInt8] {
         let members: [JSONValue.Member] = [
             .init(key: "castreeChannel", value: .integer(Self.formatVersion)),
             .init(key: "channel", value: .string(channel.description)),
@@ -22,7 +22,7 @@ extension ChannelPointer {
     /// - Parameter channel: the channel that was asked for; a pointer of another one is refused.
     /// - Throws: `.badPointer` with what is wrong; `.unsupportedFormat` if it is newer than this
     ///   castree; `.tooLarge` beyond ``byteCountMax``.
-    public init(parsing bytes: [UInt8], of channel: ChannelName) throws(StoreError) {
+    package init(parsing bytes: [UInt8], of channel: ChannelName) throws(StoreError) {
         do throws(PointerProblem) {
             self = try Self.parse(bytes, channel)
         } catch {

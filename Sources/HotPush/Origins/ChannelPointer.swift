@@ -1,5 +1,5 @@
 public import CASStore
-public import StrictJSON
+package import StrictJSON
 public import VersionTree
 
 /// What a channel offers: the one file of a channel that changes.
@@ -9,27 +9,27 @@ public import VersionTree
 /// old copy from a cache.
 public struct ChannelPointer: Sendable, Hashable {
     /// The version of the format.
-    public static let formatVersion: Int64 = 1
+    package static let formatVersion: Int64 = 1
     /// The largest pointer that is read, in bytes.
-    public static let byteCountMax = 256 * 1024
+    package static let byteCountMax = 256 * 1024
     /// The largest sequence and time: every JSON reader keeps it exact (RFC 8259, section 6).
-    public static let sequenceMax: Int64 = (1 << 53) - 1
+    package static let sequenceMax: Int64 = (1 << 53) - 1
     /// The most releases that a pointer lists.
-    public static let releaseCountMax = 64
+    package static let releaseCountMax = 64
 
     /// The channel.
     public var channel: ChannelName
     /// Grows with every change of the pointer and never goes back.
     public var sequence: Int64
     /// When the pointer was written, in seconds since 1970; for people.
-    public var createdAt: Int64
+    package var createdAt: Int64
     /// What is offered, newest first.
     public var releases: [OfferedRelease]
     /// Fields that castree does not know, kept as they came.
-    public var foreign: [JSONValue.Member]
+    package var foreign: [JSONValue.Member]
 
     /// Makes a pointer.
-    public init(
+    package init(
         channel: ChannelName, sequence: Int64, createdAt: Int64, releases: [OfferedRelease],
         foreign: [JSONValue.Member] = []
     ) {
@@ -46,19 +46,19 @@ public struct OfferedRelease: Sendable, Hashable {
     /// What a device is to run.
     public var target: Target
     /// The pointer's sequence when the release was offered: larger than that of every older one.
-    public var sequence: Int64
+    package var sequence: Int64
     /// When it was offered, in seconds since 1970; for people.
-    public var createdAt: Int64
+    package var createdAt: Int64
     /// Which part of the devices may have it; `nil` for all.
     public var rollout: Rollout?
     /// What an app must fulfil to run it; all of them.
     ///
     /// A kind that the client does not know is not fulfilled. Sorted by kind.
-    public var requirements: [Requirement]
+    package var requirements: [Requirement]
     /// Whether an app must have it before it goes on.
-    public var isMandatory: Bool
+    package var isMandatory: Bool
     /// Fields that castree does not know, kept as they came.
-    public var foreign: [JSONValue.Member]
+    package var foreign: [JSONValue.Member]
 
     /// What a device is to run.
     public enum Target: Sendable, Hashable {
@@ -69,7 +69,7 @@ public struct OfferedRelease: Sendable, Hashable {
     }
 
     /// Makes a release.
-    public init(
+    package init(
         _ target: Target, sequence: Int64, createdAt: Int64, rollout: Rollout? = nil,
         requirements: [Requirement] = [], isMandatory: Bool = false,
         foreign: [JSONValue.Member] = []
@@ -108,13 +108,13 @@ public struct PublishedVersion: Sendable, Hashable {
     /// The SHA-256 of the manifest's bytes: where it stands.
     public var manifest: ObjectID
     /// The number of the manifest's bytes.
-    public var manifestByteCount: Int64
+    package var manifestByteCount: Int64
     /// The address of what it contains (``VersionTree/Manifest/contentAddress()``): the same content
     /// needs no manifest, and bans are kept by it.
     public var content: ObjectID
 
     /// Makes a reference.
-    public init(
+    package init(
         name: VersionName, manifest: ObjectID, manifestByteCount: Int64, content: ObjectID
     ) {
         self.name = name

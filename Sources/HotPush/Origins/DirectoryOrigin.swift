@@ -1,20 +1,20 @@
-public import CASStore
-public import VersionTree
+package import CASStore
+package import VersionTree
 
 /// An origin in a directory of this machine: pointers, manifests, objects.
 ///
 /// Every byte that it hands out was held against its address. Reading takes no lock: whoever reads
 /// beside a publisher sees the old release or the new one. Several threads may use it at once.
-public final class DirectoryOrigin: Sendable {
+package final class DirectoryOrigin: Sendable {
     /// The directory, as it was given.
-    public let path: String
+    package let path: String
     let fileSystem: any FileSystem
     private let root: Descriptor
 
     /// Opens the origin in a directory.
     /// - Throws: `.noOrigin` if there is none; `.unsupportedFormat` if it is newer than this castree;
     ///   `.permission`, `.io`.
-    public convenience init(_ path: String) throws(StoreError) {
+    package convenience init(_ path: String) throws(StoreError) {
         try self.init(path, fileSystem: POSIXFileSystem())
     }
 
@@ -42,7 +42,7 @@ public final class DirectoryOrigin: Sendable {
     }
 
     /// The channels, sorted.
-    public func channels() throws(StoreError) -> [ChannelName] {
+    package func channels() throws(StoreError) -> [ChannelName] {
         guard
             let directory = try fileSystem.openIfPresent(
                 root.raw, OriginLayout.channels, .directory)
@@ -52,7 +52,7 @@ public final class DirectoryOrigin: Sendable {
 
     /// What a channel offers; `nil` if there is no such channel.
     /// - Throws: `.badPointer`, `.unsupportedFormat`, `.tooLarge`.
-    public func pointer(_ channel: ChannelName) throws(StoreError) -> ChannelPointer? {
+    package func pointer(_ channel: ChannelName) throws(StoreError) -> ChannelPointer? {
         guard
             let directory = try fileSystem.openIfPresent(
                 root.raw, OriginLayout.channels, .directory)
@@ -62,7 +62,7 @@ public final class DirectoryOrigin: Sendable {
 
     /// The manifest's bytes; `nil` if the origin does not hold it.
     /// - Throws: `.damagedOrigin` if they do not match the address; `.tooLarge`.
-    public func manifestBytes(_ address: ObjectID) throws(StoreError) -> [UInt8]? {
+    package func manifestBytes(_ address: ObjectID) throws(StoreError) -> [UInt8]? {
         try read(
             OriginLayout.manifest(address), address, limit: OriginLayout.manifestByteCountMax)
     }
@@ -70,7 +70,7 @@ public final class DirectoryOrigin: Sendable {
     /// The manifest of a release; `nil` if the origin does not hold it.
     /// - Throws: `.damagedOrigin` if the bytes do not match the address, or are the manifest of
     ///   another version; `.badManifest`.
-    public func manifest(
+    package func manifest(
         of version: PublishedVersion
     ) throws(StoreError) -> (manifest: Manifest, received: [UInt8])? {
         guard let bytes = try manifestBytes(version.manifest) else { return nil }
@@ -86,7 +86,7 @@ public final class DirectoryOrigin: Sendable {
 
     /// The whole content of an object, verified; `nil` if the origin does not hold it.
     /// - Throws: `.tooLarge` beyond `limit` bytes; `.damagedOrigin` if the bytes do not match.
-    public func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]? {
+    package func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]? {
         try read(OriginLayout.object(address), address, limit: limit)
     }
 
@@ -96,7 +96,7 @@ public final class DirectoryOrigin: Sendable {
     /// - Returns: `false` if the origin does not hold it.
     /// - Throws: `.damagedOrigin` when the bytes do not match, after the last piece was handed out;
     ///   what `body` throws.
-    public func forEachPiece(
+    package func forEachPiece(
         of address: ObjectID, from offset: Int64 = 0,
         _ body: (RawSpan) throws(StoreError) -> Void
     ) throws(StoreError) -> Bool {
@@ -119,7 +119,7 @@ public final class DirectoryOrigin: Sendable {
     }
 
     /// The size of an object; `nil` if the origin does not hold it.
-    public func byteCount(of address: ObjectID) throws(StoreError) -> Int64? {
+    package func byteCount(of address: ObjectID) throws(StoreError) -> Int64? {
         guard let file = try open(OriginLayout.object(address), limit: .max) else { return nil }
         return Int64(file.byteCount)
     }

@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 import VersionTree
 
 /// Every path inside an origin, relative to it; the same for directories and URLs.
@@ -15,11 +15,11 @@ import VersionTree
 ///   channels.json              their names
 ///   .publish/                  the publisher's own: lock, staging, what waits to be collected
 /// ```
-public enum OriginLayout {
+package enum OriginLayout {
     /// The version of the layout.
-    public static let formatVersion: Int64 = 1
+    package static let formatVersion: Int64 = 1
     /// The largest manifest that is read, in bytes.
-    public static let manifestByteCountMax = Manifest.byteCountMax
+    package static let manifestByteCountMax = Manifest.byteCountMax
 
     static let marker = "origin.json"
     static let objects = "objects"
@@ -34,12 +34,12 @@ public enum OriginLayout {
     static let unreferenced = "unreferenced.json"
 
     /// Where an object stands: `objects/ab/cdef…`.
-    public static func object(_ address: ObjectID) -> String {
+    package static func object(_ address: ObjectID) -> String {
         "\(objects)/\(StoreLayout.objectPath(address))"
     }
 
     /// Where a manifest stands: `manifests/<address>.json`.
-    public static func manifest(_ address: ObjectID) -> String {
+    package static func manifest(_ address: ObjectID) -> String {
         "\(manifests)/\(manifestFile(address))"
     }
 
@@ -51,12 +51,12 @@ public enum OriginLayout {
     }
 
     /// Where the delta to a manifest from an older one stands: `manifests/<address>.from.<base>.json`.
-    public static func delta(to address: ObjectID, from base: ObjectID) -> String {
+    package static func delta(to address: ObjectID, from base: ObjectID) -> String {
         "\(manifests)/\(deltaFile(address, from: base))"
     }
 
     /// Where the pointer of a channel stands: `channels/<name>.json`.
-    public static func pointer(_ channel: ChannelName) -> String {
+    package static func pointer(_ channel: ChannelName) -> String {
         "\(channels)/\(pointerFile(channel))"
     }
 

@@ -1,14 +1,14 @@
-public import CASStore
+package import CASStore
 
 /// Where an origin is.
-public enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
+package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
     /// A directory of this machine, by its path.
     case directory(String)
     /// A web server: an absolute `http` or `https` URL without a slash at its end.
     case web(String)
 
     /// The URL or path of something inside, by its path from ``OriginLayout``.
-    public func appending(_ path: String) -> String {
+    package func appending(_ path: String) -> String {
         switch self {
         case .directory(let directory):
             directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
@@ -17,7 +17,7 @@ public enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The path, or the URL without user and password: for messages.
-    public var description: String {
+    package var description: String {
         switch self {
         case .directory(let directory): return directory
         case .web(let base):
@@ -30,17 +30,17 @@ public enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// What a user wrote to name an origin: where it is, and the channel if the text says one.
-public struct OriginReference: Sendable, Hashable {
+package struct OriginReference: Sendable, Hashable {
     /// Where the origin is.
-    public var location: OriginLocation
+    package var location: OriginLocation
     /// The channel, if the text is that of a pointer (`…/channels/beta.json`).
-    public var channel: ChannelName?
+    package var channel: ChannelName?
 
     /// Reads a path, a `file:` URL (RFC 8089) or an `http` or `https` URL.
     ///
     /// - Throws: `.badOrigin` with what is wrong; `.badChannelName` for the pointer of a channel that
     ///   cannot be.
-    public init(parsing text: String) throws(StoreError) {
+    package init(parsing text: String) throws(StoreError) {
         let (path, channel) = try Self.splitPointer(text)
         self.channel = channel
         for byte in path.utf8 where byte < 0x20 || byte == 0x7F {

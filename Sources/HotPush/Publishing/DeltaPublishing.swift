@@ -1,15 +1,15 @@
-public import CASStore
+package import CASStore
 import VersionTree
 
 /// A delta in `manifests/`: which manifest it leads to, and from which.
-public struct PublishedDelta: Sendable, Hashable {
+package struct PublishedDelta: Sendable, Hashable {
     /// The address of the manifest that it leads to.
-    public var manifest: ObjectID
+    package var manifest: ObjectID
     /// The address of the manifest that the client has.
-    public var base: ObjectID
+    package var base: ObjectID
 
     /// Makes the name of a delta.
-    public init(manifest: ObjectID, base: ObjectID) {
+    package init(manifest: ObjectID, base: ObjectID) {
         self.manifest = manifest
         self.base = base
     }

@@ -18,20 +18,20 @@ public struct OriginRetention: Sendable, Hashable {
 /// What collecting an origin deletes: made before anything is deleted, obeyed as it is.
 public struct OriginCollectionPlan: Sendable, Hashable {
     /// The pointers that lose releases, as they will be.
-    public var pointers: [ChannelPointer] = []
+    package var pointers: [ChannelPointer] = []
     /// How many releases no channel offers afterwards.
     public var releaseCount = 0
     /// The manifests to be deleted.
-    public var manifests: [ObjectID] = []
+    package var manifests: [ObjectID] = []
     /// The deltas to be deleted, that lead to or from a manifest that no channel names.
-    public var deltas: [PublishedDelta] = []
+    package var deltas: [PublishedDelta] = []
     /// The objects to be deleted, that no manifest left names; sorted by address.
     public var objects: [Reference] = []
     /// The manifests that no channel names and that are kept for their time of grace.
-    public var waiting: [ObjectID] = []
+    package var waiting: [ObjectID] = []
 
     /// Makes a plan that deletes nothing.
-    public init() {}
+    package init() {}
 
     /// The bytes of the objects to be deleted.
     public var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }

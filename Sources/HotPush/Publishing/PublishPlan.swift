@@ -50,19 +50,19 @@ public struct PublishPlan: Sendable, Hashable {
     /// Their bytes.
     public var reusedByteCount: Int64
     /// Whether the manifest is to be written.
-    public var writesManifest: Bool
+    package var writesManifest: Bool
     /// The older manifests from which a delta to this one is to be written, if it is small.
-    public var deltaBases: [ObjectID]
+    package var deltaBases: [ObjectID]
     /// What the channel offers afterwards.
-    public var pointer: ChannelPointer
+    package var pointer: ChannelPointer
     /// Whether the pointer is to be written; otherwise it offers exactly this already.
-    public var writesPointer: Bool
+    package var writesPointer: Bool
 
     /// The bytes of the objects to be written.
     public var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
 
     /// Free space that the writing takes, in bytes: whole blocks, and some for directories.
-    public var spaceNeeded: Int64 {
+    package var spaceNeeded: Int64 {
         let block: Int64 = 4096
         var bytes: Int64 = 256 * block
         for object in objects { bytes += (object.byteCount + block - 1) / block * block }

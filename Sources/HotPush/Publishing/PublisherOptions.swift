@@ -26,7 +26,7 @@ public struct PublishProgress: Sendable, Hashable {
     public var bytesTotal: Int64
 
     /// Makes a report.
-    public init(bytes: Int64, bytesTotal: Int64) {
+    package init(bytes: Int64, bytesTotal: Int64) {
         self.bytes = bytes
         self.bytesTotal = bytesTotal
     }

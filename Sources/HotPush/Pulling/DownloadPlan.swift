@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 import VersionTree
 
 /// What a pull would fetch, before a byte is fetched.
@@ -6,25 +6,25 @@ import VersionTree
 /// A value: ``Pull`` obeys it, `--dry-run` prints it.
 public struct DownloadPlan: Sendable {
     /// One content to fetch, for one or more files.
-    public struct Content: Sendable, Hashable {
+    package struct Content: Sendable, Hashable {
         /// Its address, or the name that stands for it until it has come.
-        public var name: ObjectID
+        package var name: ObjectID
         /// Whether ``name`` is only a name.
-        public var isProvisional: Bool
+        package var isProvisional: Bool
         /// Its size, if the release says it.
-        public var byteCount: Int64?
+        package var byteCount: Int64?
         /// The position, in the release, of the file that it is fetched for; others may share it.
-        public var file: Int
+        package var file: Int
         /// Fetched before the others.
-        public var isFirst: Bool
+        package var isFirst: Bool
     }
 
     /// The release that is wanted.
     public var release: Release
     /// What is to be fetched, in the order it is asked for.
-    public var contents: [Content] = []
+    package var contents: [Content] = []
     /// For each file of the release, the address or name of its content.
-    public var names: [ObjectID] = []
+    package var names: [ObjectID] = []
     /// Sizes of content that the release does not tell of every file: the store or another file does.
     private(set) var knownSizes: [ObjectID: Int64]
     /// What files that are in the store already say about the app.

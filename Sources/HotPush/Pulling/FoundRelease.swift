@@ -7,9 +7,9 @@ public struct FoundRelease: Sendable {
     /// How it is written.
     public var format: any ReleaseFormat
     /// Where it was found.
-    public var location: OriginLocation
+    package var location: OriginLocation
     /// What the sources of its files are relative to.
-    public var origin: OriginURL
+    package var origin: OriginURL
     /// The address of its content, as bans are kept by; `nil` if the format does not say it.
     let content: ObjectID?
     /// The channel's pointer that offers it; `nil` for other formats.

@@ -1,7 +1,7 @@
-public import CASStore
+package import CASStore
 
 /// What the channels of an origin offer; nothing is fetched but their pointers.
-public struct OriginChannels {
+package struct OriginChannels {
     private let transport: any Transport
     private let isInterrupted: () -> Bool
     private let retries: RetryPolicy
@@ -9,7 +9,7 @@ public struct OriginChannels {
     /// Makes a reader.
     ///
     /// - Parameter transport: carries the requests; a directory needs none.
-    public init(
+    package init(
         over transport: any Transport, retries: RetryPolicy = RetryPolicy(),
         isInterrupted: @escaping () -> Bool = { false }
     ) {
@@ -24,7 +24,7 @@ public struct OriginChannels {
     /// that was last published to by a castree that wrote none has the channel `stable`, if any.
     /// - Parameter text: a directory, the URL of an origin, or that of one pointer.
     /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.network`; `.notFound` if there is no channel.
-    public func pointers(of text: String) throws(StoreError) -> [ChannelPointer] {
+    package func pointers(of text: String) throws(StoreError) -> [ChannelPointer] {
         let reference = try OriginReference(parsing: text)
         var pointers: [ChannelPointer] = []
         switch reference.location {

@@ -1,5 +1,5 @@
-public import CASStore
-public import VersionTree
+package import CASStore
+package import VersionTree
 
 // Whole versions, by their names: what a repair needs where a manifest is lost.
 
@@ -13,7 +13,7 @@ extension Pull {
     /// - Returns: the names of those that came. What no channel offers, or with other content, is left out.
     /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. What has come is
     ///   kept.
-    public func fetch(
+    package func fetch(
         _ lost: [LostManifest], from origin: String
     ) throws(StoreError) -> Set<String> {
         guard !lost.isEmpty else { return [] }

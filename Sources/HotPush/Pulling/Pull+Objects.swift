@@ -1,5 +1,5 @@
-public import CASStore
-public import VersionTree
+package import CASStore
+package import VersionTree
 
 // Single objects, by their addresses: what a repair needs.
 
@@ -11,7 +11,7 @@ extension Pull {
     ///   bytes, is left out.
     /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`.
     ///   What has come is kept.
-    public func fetch(
+    package func fetch(
         _ lost: [LostObject], from location: OriginLocation
     ) throws(StoreError) -> Set<ObjectID> {
         guard !lost.isEmpty else { return [] }

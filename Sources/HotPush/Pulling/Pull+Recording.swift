@@ -80,7 +80,7 @@ extension Pull {
 
 extension UpdateCost {
     /// What obeying a plan costs.
-    public init(_ plan: DownloadPlan) {
+    package init(_ plan: DownloadPlan) {
         self.init()
         files = plan.contents.count
         bytes = plan.byteCount

@@ -20,13 +20,13 @@ public final class Pull {
     public let options: PullOptions
     private let network: any Transport
     /// How many requests have been sent.
-    public internal(set) var requestCount = 0
+    package internal(set) var requestCount = 0
 
     /// Why the origin's releases are not for this device, as far as they are not.
-    public internal(set) var refusals: [String] = []
+    package internal(set) var refusals: [String] = []
 
     /// What the channel's pointer says of the release that was chosen; if none was, of the newest.
-    public internal(set) var offered: OfferedRelease?
+    package internal(set) var offered: OfferedRelease?
 
     /// What the answer ``OriginAnswer/known(version:)`` stands for, if its document was read.
     var knownRelease: Release?
@@ -35,7 +35,7 @@ public final class Pull {
     var leavesJudgement = false
 
     /// Whether the last answer was an older copy of the channel's pointer: a cache or mirror is behind.
-    public internal(set) var isOlderCopy = false
+    package internal(set) var isOlderCopy = false
 
     /// The pointer that the last answer stands on; nil for other formats and for an older copy.
     var sighting: SeenSequences.Sighting?
@@ -47,7 +47,7 @@ public final class Pull {
     var isInsistedOn = false
 
     /// How far the last download came, also if it failed.
-    public internal(set) var figures = DownloadFigures()
+    package internal(set) var figures = DownloadFigures()
 
     /// Makes a pull into a store.
     public init(
@@ -97,7 +97,7 @@ public final class Pull {
     }
 
     /// Does what ``run(_:)`` does, with an answer that has come already.
-    public func carryOut(_ answer: OriginAnswer) throws(StoreError) -> PullReport? {
+    package func carryOut(_ answer: OriginAnswer) throws(StoreError) -> PullReport? {
         switch answer {
         case .known(let version):
             let report = try showKnown(version)
@@ -173,7 +173,7 @@ public final class Pull {
 
     /// Puts a complete version where ``PullOptions/destination`` says.
     /// - Throws: `.bannedVersion`, `.incompleteVersion`.
-    public func show(_ version: String) throws(StoreError) {
+    package func show(_ version: String) throws(StoreError) {
         if options.isForced { try forgive(version) }
         let lifecycle = try versions.lifecycle()
         switch options.destination {

@@ -26,7 +26,7 @@ public struct PullOptions: Sendable {
     /// What this app says of itself.
     public var app = AppTraits()
     /// Trying again: how often, how fast.
-    public var retries = RetryPolicy()
+    package var retries = RetryPolicy()
     /// The largest file that is fetched if the release does not tell its size, in bytes.
     public var fileByteCountMax: Int64 = 1 << 30
     /// The largest manifest that is read, in bytes.
@@ -111,5 +111,5 @@ public struct PullReport: Sendable, Hashable {
     public var skipped: [String] = []
 
     /// Makes a report of nothing.
-    public init(version: String) { self.version = version }
+    package init(version: String) { self.version = version }
 }

@@ -20,7 +20,7 @@ public struct ContentSource: Sendable, Hashable {
     public init(_ reference: String) { self.reference = reference }
 
     /// Whether the body is the content.
-    public var isPlain: Bool { steps.isEmpty }
+    package var isPlain: Bool { steps.isEmpty }
 
     /// Something that is done with the bytes of a body.
     public enum Step: Sendable, Hashable {
@@ -34,7 +34,7 @@ public struct ContentSource: Sendable, Hashable {
         case patch(String, of: Base)
 
         /// What the body is, in one word, for messages.
-        public var name: String {
+        package var name: String {
             switch self {
             case .extract(let name, _), .decompress(let name), .decrypt(let name),
                 .patch(let name, _):

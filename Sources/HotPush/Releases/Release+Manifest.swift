@@ -1,16 +1,16 @@
-public import CASStore
+package import CASStore
 import StrictJSON
-public import VersionTree
+package import VersionTree
 
 /// Where the content of a file is in the store.
-public struct ArrivedContent: Sendable, Hashable {
+package struct ArrivedContent: Sendable, Hashable {
     /// The address of its bytes.
-    public var address: ObjectID
+    package var address: ObjectID
     /// Their number.
-    public var byteCount: Int64
+    package var byteCount: Int64
 
     /// Makes a place.
-    public init(address: ObjectID, byteCount: Int64) {
+    package init(address: ObjectID, byteCount: Int64) {
         self.address = address
         self.byteCount = byteCount
     }
@@ -30,7 +30,7 @@ extension Release {
     ///   - createdAt: seconds since 1970.
     ///   - content: asked for each position of ``files``; nil for an optional file that is not there.
     /// - Throws: `.missingObject` for a file that is not optional; `.badManifest`.
-    public func manifest(
+    package func manifest(
         ordinal: Int64, createdAt: Int64, content: (Int) throws(StoreError) -> ArrivedContent?
     ) throws(StoreError) -> Manifest {
         var entries: [Manifest.Entry] = []

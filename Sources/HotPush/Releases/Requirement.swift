@@ -15,7 +15,7 @@ public struct Requirement: Sendable, Hashable {
     }
 
     /// Whether the condition is one on apps of a platform.
-    public func concerns(platform other: String?) -> Bool {
+    package func concerns(platform other: String?) -> Bool {
         guard let platform, let other else { return true }
         return platform.utf8.elementsEqual(other.utf8)
     }

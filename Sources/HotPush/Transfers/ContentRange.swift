@@ -1,12 +1,12 @@
 /// Which bytes of the whole a response holds (RFC 9110, section 14.4).
-public struct ContentRange: Sendable, Hashable {
+package struct ContentRange: Sendable, Hashable {
     /// The bytes, from the first to behind the last; nil in a 416: none of those that were asked for.
-    public var bytes: Range<Int64>?
+    package var bytes: Range<Int64>?
     /// How many the whole has; nil if the server does not know.
-    public var total: Int64?
+    package var total: Int64?
 
     /// Reads the field's value; nil if it is not valid, or counts something else than bytes.
-    public init?(_ value: String) {
+    package init?(_ value: String) {
         var reader = Reader(Array(value.utf8)[...])
         guard reader.unit() else { return nil }
         if reader.take(42) {

@@ -1,20 +1,20 @@
-public import CASStore
+package import CASStore
 
 /// Carries requests to a directory of this machine: `file:///path` is a path inside of it.
 ///
 /// An origin on a disk or a shared drive, or the version that an app brings along, is fetched from
 /// like any other: one seam, one client.
-public final class DirectoryTransport: Transport {
+package final class DirectoryTransport: Transport {
     private let directory: String
     private let fileSystem: any FileSystem
     private static let pieceByteCount = 256 * 1024
     private var rate: RateLimit
     private let began = ContinuousClock.now
     /// Bytes a second that are read; nil for as many as the disk gives.
-    public let byteRateMax: Int64?
+    package let byteRateMax: Int64?
 
     /// Makes a transport; the directory is looked at by the first request.
-    public convenience init(_ directory: String, byteRateMax: Int64? = nil) {
+    package convenience init(_ directory: String, byteRateMax: Int64? = nil) {
         self.init(directory, byteRateMax: byteRateMax, POSIXFileSystem())
     }
 
@@ -30,7 +30,7 @@ public final class DirectoryTransport: Transport {
     /// Carries what the client asks for, one after the other; see ``Transport/run(_:)``.
     ///
     /// - Throws: nothing; what fails is the outcome of a transfer.
-    public func run(_ client: some TransferClient) throws(StoreError) {
+    package func run(_ client: some TransferClient) throws(StoreError) {
         while client.tick() {
             switch client.next() {
             case .nothing: return

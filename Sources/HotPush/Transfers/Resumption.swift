@@ -1,16 +1,16 @@
 /// A file of which a part may be staged.
-public struct StagedPart: Sendable, Hashable {
+package struct StagedPart: Sendable, Hashable {
     /// How many bytes are staged.
-    public var byteCount: Int64
+    package var byteCount: Int64
     /// How many the whole has, if the release says it.
-    public var wholeByteCount: Int64?
+    package var wholeByteCount: Int64?
     /// The validator of the response that the bytes came from.
-    public var validator: Validator?
+    package var validator: Validator?
     /// Whether a digest of the whole will be checked: parts that do not fit are found out.
-    public var isProvable: Bool
+    package var isProvable: Bool
 
     /// Makes a part.
-    public init(
+    package init(
         byteCount: Int64 = 0, wholeByteCount: Int64? = nil, validator: Validator? = nil,
         isProvable: Bool
     ) {
@@ -21,7 +21,7 @@ public struct StagedPart: Sendable, Hashable {
     }
 
     /// What to ask for.
-    public enum Question: Sendable, Hashable {
+    package enum Question: Sendable, Hashable {
         /// Nothing: all bytes are staged.
         case nothing
         /// The whole; what is staged is of no use.
@@ -31,7 +31,7 @@ public struct StagedPart: Sendable, Hashable {
     }
 
     /// What to ask for: the rest if the parts are sure to fit, or will be proved to.
-    public var question: Question {
+    package var question: Question {
         guard byteCount > 0 else { return wholeByteCount == 0 ? .nothing : .whole }
         if let wholeByteCount {
             if byteCount == wholeByteCount { return .nothing }
@@ -43,7 +43,7 @@ public struct StagedPart: Sendable, Hashable {
 }
 
 /// What a response is good for.
-public enum ResponseUse: Sendable, Hashable {
+package enum ResponseUse: Sendable, Hashable {
     /// Its bytes belong behind those that are staged.
     case append
     /// Its bytes are the whole: what is staged goes.
@@ -64,7 +64,7 @@ public enum ResponseUse: Sendable, Hashable {
 ///
 /// Pure rules of RFC 9110, sections 13 to 15. What ``ResponseUse/askForWhole(_:)`` leads to has no
 /// range and so cannot lead there again.
-public enum Resumption {
+package enum Resumption {
     /// What the response is good for.
     ///
     /// - Parameters:
@@ -72,7 +72,7 @@ public enum Resumption {
     ///   - part: what is staged.
     ///   - question: what was asked; `whole` for a request that knows of no part.
     ///   - isConditional: whether `If-None-Match` was sent.
-    public static func use(
+    package static func use(
         of head: TransferHead, for part: StagedPart, asked question: StagedPart.Question,
         isConditional: Bool = false
     ) -> ResponseUse {

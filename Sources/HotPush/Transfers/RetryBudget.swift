@@ -1,18 +1,18 @@
 /// Counts the failures of a pull and decides about each whether to try again.
 ///
 /// A value without a clock or a generator of its own: what it says depends on what it was told.
-public struct RetryBudget: Sendable {
+package struct RetryBudget: Sendable {
     /// The limits.
-    public let policy: RetryPolicy
+    package let policy: RetryPolicy
     /// Failures in a row without a new byte, by the transfer's id.
     private var failureCounts: [Int: Int] = [:]
     private var pullFailureCount = 0
 
     /// Makes a budget of which nothing is spent.
-    public init(_ policy: RetryPolicy = RetryPolicy()) { self.policy = policy }
+    package init(_ policy: RetryPolicy = RetryPolicy()) { self.policy = policy }
 
     /// What to do about an attempt that did not bring its file.
-    public enum Decision: Sendable, Hashable {
+    package enum Decision: Sendable, Hashable {
         /// Try again when so much time has passed.
         case again(after: Duration)
         /// Another attempt would fare no better.
@@ -24,7 +24,7 @@ public struct RetryBudget: Sendable {
     }
 
     /// Notes that bytes came that were not here before, of whatever file: the network works.
-    public mutating func progressed(_ id: Int) {
+    package mutating func progressed(_ id: Int) {
         failureCounts[id] = nil
         pullFailureCount = 0
     }
@@ -46,7 +46,7 @@ public struct RetryBudget: Sendable {
     ///     new.
     ///   - now: seconds since 1970, for a `Retry-After` with a date.
     ///   - generator: makes the draw of the wait.
-    public mutating func decide(
+    package mutating func decide(
         _ id: Int, _ outcome: TransferOutcome, head: TransferHead?, newByteCount: Int64,
         now: Int64, using generator: inout some RandomNumberGenerator
     ) -> Decision {

@@ -2,32 +2,32 @@
 ///
 /// The waits grow exponentially and are drawn evenly between nothing and their limit ("full jitter"):
 /// many devices that lose one server do not come back to it at once.
-public struct RetryPolicy: Sendable, Hashable {
+package struct RetryPolicy: Sendable, Hashable {
     /// Failures in a row without a new byte after which a file is given up.
-    public var failureCountMax = 8
+    package var failureCountMax = 8
     /// Failures in a row without a new byte, over all files, after which a pull is given up: the
     /// network is gone.
-    public var pullFailureCountMax = 200
+    package var pullFailureCountMax = 200
     /// What the first wait is at most; the next ones double.
-    public var firstDelay: Duration = .milliseconds(500)
+    package var firstDelay: Duration = .milliseconds(500)
     /// What any wait is at most.
-    public var delayMax: Duration = .seconds(30)
+    package var delayMax: Duration = .seconds(30)
     /// What a server's `Retry-After` is worth at most.
-    public var retryAfterMax: Duration = .seconds(120)
+    package var retryAfterMax: Duration = .seconds(120)
 
     /// How long 8 KiB may take: a connection that is slower is given up for another.
     ///
     /// Where the transport keeps to a rate, longer in proportion.
-    public var dripTime: Duration = .seconds(60)
+    package var dripTime: Duration = .seconds(60)
 
     /// Makes a policy for a mobile network: a file may be stuck for about a minute.
-    public init() {}
+    package init() {}
 
     /// Whether another attempt may fare better than one that ended so.
     ///
     /// - Parameter status: of the final response, if its head came. An error status outweighs what
     ///   happened to its body.
-    public static func isWorthRetrying(_ outcome: TransferOutcome, status: Int?) -> Bool {
+    package static func isWorthRetrying(_ outcome: TransferOutcome, status: Int?) -> Bool {
         if let status, status >= 400 {
             switch outcome {
             case .finished, .failed: return isWorthRetrying(status: status)
@@ -43,7 +43,7 @@ public struct RetryPolicy: Sendable, Hashable {
 
     /// Whether a status tells of a trouble that passes (RFC 9110, sections 15.5 and 15.6; 425: RFC
     /// 8470, section 5.2; 429: RFC 6585, section 4).
-    public static func isWorthRetrying(status: Int) -> Bool {
+    package static func isWorthRetrying(status: Int) -> Bool {
         switch status {
         case 408, 425, 429, 500, 502, 503, 504: true
         default: false
@@ -56,7 +56,7 @@ public struct RetryPolicy: Sendable, Hashable {
     ///   - failureCount: failures in a row without a new byte, this one included; 0 if it brought some.
     ///   - retryAfter: what the server asked for; the wait is not shorter, up to ``retryAfterMax``.
     ///   - generator: makes the draw; a seeded one makes it the same each time.
-    public func delay(
+    package func delay(
         failureCount: Int, retryAfter: Duration? = nil,
         using generator: inout some RandomNumberGenerator
     ) -> Duration {

@@ -4,7 +4,7 @@ internal import CASStore
 ///
 /// Remembered beside a staged part and sent as `If-Range` (RFC 9110, section 13.1.5). Only strong
 /// validators are kept: a weak one does not promise equal bytes.
-public enum Validator: Sendable, Hashable {
+package enum Validator: Sendable, Hashable {
     /// A strong entity tag, with its quotes.
     case entityTag(String)
     /// A `Last-Modified` that is strong, as it came.
@@ -15,7 +15,7 @@ public enum Validator: Sendable, Hashable {
     /// A weak tag also rules out the date beside it: a client that has a tag must not send a date.
     /// A date is strong if it lies so long before the response's own date that a second change within
     /// the same second would have shown (section 8.8.2.2); a minute allows for clocks that differ.
-    public init?(_ head: TransferHead) {
+    package init?(_ head: TransferHead) {
         if let tag = head["etag"] {
             guard Self.isStrongTag(tag) else { return nil }
             self = .entityTag(tag)
@@ -36,7 +36,7 @@ public enum Validator: Sendable, Hashable {
     }
 
     /// What `If-Range` says.
-    public var fieldValue: String {
+    package var fieldValue: String {
         switch self {
         case .entityTag(let value), .lastModified(let value): value
         }

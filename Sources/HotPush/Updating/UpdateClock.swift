@@ -1,5 +1,5 @@
 /// The time by which starts are judged.
-public protocol UpdateClock: Sendable {
+package protocol UpdateClock: Sendable {
     /// The time since some moment; it never goes back.
     var now: Duration { get }
     /// Waits until ``now`` is at least that.
@@ -8,17 +8,17 @@ public protocol UpdateClock: Sendable {
 }
 
 /// The system's clock; it stands still while the device sleeps.
-public struct SystemUpdateClock: UpdateClock {
+package struct SystemUpdateClock: UpdateClock {
     private let origin = SuspendingClock.now
 
     /// Makes a clock that begins now.
-    public init() {}
+    package init() {}
 
     /// The time since the clock was made.
-    public var now: Duration { origin.duration(to: SuspendingClock.now) }
+    package var now: Duration { origin.duration(to: SuspendingClock.now) }
 
     /// Waits.
-    @concurrent public func sleep(until deadline: Duration) async throws {
+    @concurrent package func sleep(until deadline: Duration) async throws {
         try await Task.sleep(until: origin.advanced(by: deadline), clock: SuspendingClock())
     }
 }

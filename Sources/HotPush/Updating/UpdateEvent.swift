@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 public import VersionTree
 
 /// What ``UpdateManager`` tells.
@@ -41,7 +41,7 @@ public struct UpdateFailure: Sendable, Hashable {
     public var message: String
 
     /// Makes a failure of an error.
-    public init(_ error: StoreError, during deed: String) {
+    package init(_ error: StoreError, during deed: String) {
         self.deed = deed
         code = error.code.description
         message = error.message
@@ -63,7 +63,7 @@ public struct UpdateCheck: Sendable {
     /// What the origin offers; `nil` if it says that nothing has changed.
     public var release: Release?
     /// What to do about it.
-    public var decision: UpdateDecision
+    package var decision: UpdateDecision
     /// Whether it must be shown at once.
     public var isForced: Bool
 }

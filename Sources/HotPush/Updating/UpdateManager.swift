@@ -70,7 +70,15 @@ public actor UpdateManager {
     /// Makes a manager for a store; it does nothing before it is asked.
     public init(
         _ versions: VersionStore, source: any UpdateSource,
-        options: UpdateOptions = UpdateOptions(), clock: any UpdateClock = SystemUpdateClock()
+        options: UpdateOptions = UpdateOptions()
+    ) {
+        self.init(versions, source: source, options: options, clock: SystemUpdateClock())
+    }
+
+    /// For tests: with a clock of its own.
+    package init(
+        _ versions: VersionStore, source: any UpdateSource,
+        options: UpdateOptions = UpdateOptions(), clock: any UpdateClock
     ) {
         self.versions = versions.recordingEvents()
         self.source = source

@@ -6,10 +6,10 @@ public enum DigestAlgorithm: String, Sendable, Hashable, CaseIterable {
     ///
     /// Not so by a checksum: of 77,000 different contents two have the same CRC-32. It finds bytes
     /// that were damaged on the way, and no more, and is no label of a manifest.
-    public var identifiesContent: Bool { self != .crc32 }
+    package var identifiesContent: Bool { self != .crc32 }
 
     /// The number of bytes of a digest.
-    public var byteCount: Int {
+    package var byteCount: Int {
         switch self {
         case .crc32: 4
         case .md5: 16

@@ -3,7 +3,7 @@ import CXXHash
 /// The XXH3-128 of an object's bytes (xxHash 0.8): finds bit-rot at memory speed.
 ///
 /// A fingerprint is never an address: whoever chooses content can make two files share one.
-public struct Fingerprint: Hashable, Sendable {
+package struct Fingerprint: Hashable, Sendable {
     /// The high half, in the canonical (big-endian) order of xxHash.
     package let high: UInt64
     /// The low half.

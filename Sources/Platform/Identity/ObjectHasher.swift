@@ -1,13 +1,13 @@
 /// Computes the address and the fingerprint of an object in one pass over its bytes.
 ///
 /// Not for use by two threads at once.
-public struct ObjectHasher: ~Copyable {
+package struct ObjectHasher: ~Copyable {
     private var digester: Digester
     private var fingerprinter: Fingerprinter
 
     /// Prepares a hasher.
     /// - Throws: `.unsupported` when libcrypto offers no SHA-256, `.outOfMemory`.
-    public init() throws(StoreError) {
+    package init() throws(StoreError) {
         // Both first: a noncopyable value must not be left half made when the second throws.
         let digester = try Digester(.sha256)
         let fingerprinter = try Fingerprinter()
@@ -16,7 +16,7 @@ public struct ObjectHasher: ~Copyable {
     }
 
     /// Adds bytes of the object.
-    public mutating func update(_ bytes: RawSpan) {
+    package mutating func update(_ bytes: RawSpan) {
         bytes.withUnsafeBytes { update($0) }
     }
 
@@ -26,7 +26,7 @@ public struct ObjectHasher: ~Copyable {
     }
 
     /// Returns the address and the fingerprint, and begins the next object.
-    public mutating func finish() -> (address: ObjectID, fingerprint: Fingerprint) {
+    package mutating func finish() -> (address: ObjectID, fingerprint: Fingerprint) {
         (digester.finish { ObjectID(unchecked: $0) }, fingerprinter.finish())
     }
 

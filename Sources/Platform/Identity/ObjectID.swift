@@ -4,7 +4,7 @@
 /// are the same object. Order is the order of the spelling.
 public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertible {
     /// The number of bytes of an address.
-    public static let byteCount = 32
+    package static let byteCount = 32
 
     // Four big-endian words: hashing and comparing them is several times faster than an array.
     package let w0: UInt64
@@ -95,7 +95,7 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     }
 
     /// The first twelve digits, for messages to people.
-    public var shortDescription: String { String(description.prefix(12)) }
+    package var shortDescription: String { String(description.prefix(12)) }
 
     /// Orders as the spelling does.
     public static func < (left: ObjectID, right: ObjectID) -> Bool {

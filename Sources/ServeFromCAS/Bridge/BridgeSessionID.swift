@@ -8,7 +8,7 @@ public struct BridgeSessionID: Sendable, Hashable, CustomStringConvertible {
     private let low: UInt64
 
     /// Reads 32 lower-case hexadecimal digits; `nil` for anything else.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         guard let bytes = Hex.bytes(text), bytes.count == 16 else { return nil }
         var words: (UInt64, UInt64) = (0, 0)
         for index in 0..<8 {

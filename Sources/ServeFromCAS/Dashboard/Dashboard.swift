@@ -1,44 +1,44 @@
-public import CASStore
+package import Platform
 
 /// A page about the store itself, below `/_castree/dashboard/`, for whoever runs the server.
 ///
 /// The server guards it: it answers on loopback names only, to a token of its own, and to no other
 /// site. What the page shows is made by the program, on a thread of its own, and kept for some seconds.
-public struct Dashboard: Sendable {
+package struct Dashboard: Sendable {
     /// A page, and the policy that it needs (Content-Security-Policy).
-    public struct Page: Sendable {
+    package struct Page: Sendable {
         /// The document, in HTML and UTF-8.
-        public var bytes: [UInt8]
+        package var bytes: [UInt8]
         /// What it may load and run; the server adds that nothing frames it.
-        public var policy: String
+        package var policy: String
 
         /// Makes a page.
-        public init(bytes: [UInt8], policy: String) {
+        package init(bytes: [UInt8], policy: String) {
             self.bytes = bytes
             self.policy = policy
         }
     }
 
     /// The versions that a server keeps from being retired.
-    public struct Held: Sendable, Hashable {
+    package struct Held: Sendable, Hashable {
         /// Those that some page was loaded from.
-        public var byPages: [String]
+        package var byPages: [String]
         /// What new pages get.
-        public var current: String?
+        package var current: String?
     }
 
     /// The token, of letters, digits and `- . _ ~ + @`, at least 16 of them; `nil` for a new one at
     /// each start.
-    public var token: String?
+    package var token: String?
     /// Makes the page.
-    public var page: @Sendable () throws(StoreError) -> Page
+    package var page: @Sendable () throws(StoreError) -> Page
     /// Makes `status.json`, for which the page asks every few seconds: small, and quickly made.
-    public var status: @Sendable (_ held: Held) throws(StoreError) -> [UInt8]
+    package var status: @Sendable (_ held: Held) throws(StoreError) -> [UInt8]
     /// Makes `usage.json`, for which the page asks when the store has changed.
-    public var usage: @Sendable () throws(StoreError) -> [UInt8]
+    package var usage: @Sendable () throws(StoreError) -> [UInt8]
 
     /// Makes a dashboard.
-    public init(
+    package init(
         token: String? = nil, page: @escaping @Sendable () throws(StoreError) -> Page,
         status: @escaping @Sendable (_ held: Held) throws(StoreError) -> [UInt8],
         usage: @escaping @Sendable () throws(StoreError) -> [UInt8]
@@ -53,7 +53,7 @@ public struct Dashboard: Sendable {
     static let tokenByteCountMin = 16
 
     /// Refuses a token that is none.
-    func check() throws(StoreError) {
+    package func check() throws(StoreError) {
         guard let token else { return }
         guard token.utf8.count >= Self.tokenByteCountMin, token.utf8.allSatisfy(CookieText.isPlain)
         else {

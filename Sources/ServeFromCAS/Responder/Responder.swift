@@ -5,28 +5,28 @@ package import WebServer
 ///
 /// Pure: no I/O, no clock, and the same request always gets the same response. What it keeps are
 /// heads made before, so each thread has one of its own for each site.
-public struct Responder: Sendable {
+package struct Responder: Sendable {
     /// What is served.
-    public let site: Site
+    package let site: Site
     private var cache: HeadCache
     private var templates = HeadTemplates()
 
     /// Makes a responder.
     ///
     /// - Parameter headCountMax: how many heads that are like no other's are kept, about half a KB each.
-    public init(site: Site, headCountMax: Int = 512) {
+    package init(site: Site, headCountMax: Int = 512) {
         self.site = site
         cache = HeadCache(countMax: min(headCountMax, max(16, site.table.count)))
     }
 
     /// The response to one request, without keeping anything.
-    public static func respond(to request: borrowing RequestHead, site: Site) -> Response {
+    package static func respond(to request: borrowing RequestHead, site: Site) -> Response {
         var responder = Responder(site: site, headCountMax: 16)
         return responder.respond(to: request)
     }
 
     /// The response to a request.
-    public mutating func respond(to request: borrowing RequestHead) -> Response {
+    package mutating func respond(to request: borrowing RequestHead) -> Response {
         let isOptions: Bool
         switch request.method {
         case .get, .head: isOptions = false

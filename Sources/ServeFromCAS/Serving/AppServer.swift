@@ -23,7 +23,7 @@ public final class AppServer: Sendable {
     ///
     /// By http it is at `127.0.0.1`, another origin for browsers than the app's `localhost`: the app's
     /// own scripts cannot read it.
-    public let dashboardURL: String?
+    package let dashboardURL: String?
     /// The app's end of the conversation with its pages.
     public let bridge: Bridge
     private let server: HTTPServer

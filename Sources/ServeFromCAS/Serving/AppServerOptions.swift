@@ -1,5 +1,5 @@
 public import CASStore
-public import VersionTree
+package import VersionTree
 package import WebServer
 
 /// How an app is served.
@@ -52,12 +52,12 @@ public struct AppServerOptions: Sendable {
     /// A page about the store below `/_castree/dashboard/`; see ``AppServer/dashboardURL``.
     ///
     /// Not beside ``hosts``: it is for this machine alone.
-    public var dashboard: Dashboard?
+    package var dashboard: Dashboard?
     /// Opens the store that stands at a path, where the one that is served was deleted or exchanged.
     ///
     /// By default it is opened with the options of the first, and nobody observes it. What else the program
     /// has made of the first store is its own to renew.
-    public var reopenStore: (@Sendable (_ path: String) throws(StoreError) -> VersionStore)?
+    package var reopenStore: (@Sendable (_ path: String) throws(StoreError) -> VersionStore)?
     /// Told of every answered request, on a serving thread; must not wait.
     public var accessLog: (@Sendable (AccessRecord) -> Void)?
     /// Told, in a sentence, what the app's author or operator should know: objects that could not be

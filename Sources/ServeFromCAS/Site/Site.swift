@@ -1,5 +1,5 @@
 package import CASStore
-public import VersionTree
+package import VersionTree
 
 /// A version as a site: which resource each URL path stands for.
 ///
@@ -10,11 +10,11 @@ public import VersionTree
 /// Paths are compared byte by byte after one percent-decoding; nothing is normalized, and no path of
 /// the file system is ever made of them. The manifest's routes come first, then "/" and the paths,
 /// then indexes of directories, then clean URLs: nothing takes the place of an earlier one.
-public final class Site: Sendable {
+package final class Site: Sendable {
     /// The version shown.
-    public let version: VersionName
+    package let version: VersionName
     /// How it is shown.
-    public let options: SiteOptions
+    package let options: SiteOptions
 
     let table: PathTable
     // Parallel to the table's keys.
@@ -35,7 +35,7 @@ public final class Site: Sendable {
     ///
     /// - Parameter shell: files of the app that shows the site, the same for all versions
     ///   (`cordova.js`), looked up after the version's own; not under `/application`.
-    public init(
+    package init(
         _ manifest: VersionTree.Manifest, options: SiteOptions = SiteOptions(),
         shell: VersionTree.Manifest? = nil
     ) {
@@ -61,7 +61,7 @@ public final class Site: Sendable {
     }
 
     /// The number of URL paths that lead somewhere.
-    public var pathCount: Int { table.count }
+    package var pathCount: Int { table.count }
 
     /// What a path of a request leads to.
     enum Found {

@@ -1,32 +1,32 @@
-public import CASStore
+package import CASStore
 import StrictJSON
 
 /// What the last check of a store came to, as the store remembers it.
 ///
 /// For people who look at a store later. Nothing is decided by it: it is derived, not durable, and a
 /// check that cannot write it is as good as one that can.
-public struct LastCheck: Sendable, Hashable {
+package struct LastCheck: Sendable, Hashable {
     /// When the check ended, in seconds since 1970.
-    public var endedAt: Int64
+    package var endedAt: Int64
     /// Whether SHA-256 was computed anew; otherwise sizes and fingerprints were compared.
-    public var isDeep: Bool
+    package var isDeep: Bool
     /// Whether it was a repair.
-    public var isRepair: Bool
+    package var isRepair: Bool
     /// Objects whose bytes were read.
-    public var checkedObjects: Int
+    package var checkedObjects: Int
     /// Bytes that were read.
-    public var checkedBytes: Int64
+    package var checkedBytes: Int64
     /// Objects whose bytes were not read: a sample, or sound since the time that was asked for.
-    public var skippedObjects: Int
+    package var skippedObjects: Int
     /// How many things were wrong.
-    public var findingCount: Int
+    package var findingCount: Int
     /// How many of them were repaired.
-    public var repairedCount: Int
+    package var repairedCount: Int
     /// The first of them, up to ``findingsMax`` and to 64 KiB of text; not repaired ones first.
-    public var findings: [Finding]
+    package var findings: [Finding]
 
     /// How many findings are remembered.
-    public static let findingsMax = 50
+    package static let findingsMax = 50
     private static let textByteCountMax = 64 << 10
     static let fileByteCountMax = 1 << 20
 
@@ -119,7 +119,7 @@ public struct LastCheck: Sendable, Hashable {
 
 extension VersionStore {
     /// What the last check came to, by any process; `nil` if there was none, or nothing is known of it.
-    public func lastCheck() -> LastCheck? {
+    package func lastCheck() -> LastCheck? {
         // A memory: without it the store is as one that was never checked.
         let bytes = try? fileSystem.contents(
             directories.root.raw, StoreLayout.lastCheck, limit: LastCheck.fileByteCountMax)

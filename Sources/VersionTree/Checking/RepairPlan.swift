@@ -1,14 +1,14 @@
-public import CASStore
+package import CASStore
 
 /// What a repair would do, before it does anything: a value that people and programs can read.
-public struct RepairPlan: Sendable {
+package struct RepairPlan: Sendable {
     /// What would be done, in the order of the findings; each deed once.
-    public var steps: [RepairStep] = []
+    package var steps: [RepairStep] = []
     /// Objects to fetch again: damaged, missing, or taken away by an earlier repair.
-    public var fetches: [LostObject] = []
+    package var fetches: [LostObject] = []
 
     /// Whether there is nothing to do.
-    public var isEmpty: Bool { steps.allSatisfy { $0.deed == .nothing } && fetches.isEmpty }
+    package var isEmpty: Bool { steps.allSatisfy { $0.deed == .nothing } && fetches.isEmpty }
 
     /// What a plan goes by besides the findings.
     struct Means: Sendable {
@@ -73,11 +73,11 @@ public struct RepairPlan: Sendable {
 }
 
 /// One thing that a repair would do.
-public struct RepairStep: Sendable, Hashable {
+package struct RepairStep: Sendable, Hashable {
     /// What would be done.
     ///
     /// The raw value is the `action` of JSON output, and stays as it is.
-    public enum Deed: String, Sendable, Hashable, CaseIterable {
+    package enum Deed: String, Sendable, Hashable, CaseIterable {
         /// Fetch the object from the origin, and put it in place of what is there.
         case fetchObject
         /// Fetch from the origin what a version lacks, and build its tree.
@@ -129,15 +129,15 @@ public struct RepairStep: Sendable, Hashable {
     }
 
     /// What would be done.
-    public var deed: Deed
+    package var deed: Deed
     /// The object concerned.
-    public var object: ObjectID?
+    package var object: ObjectID?
     /// The version concerned.
-    public var version: String?
+    package var version: String?
     /// The path concerned, inside the store.
-    public var path: String?
+    package var path: String?
     /// How many objects are lost, where that is why.
-    public var lostCount: Int?
+    package var lostCount: Int?
 
     init(restoring object: ObjectID, from path: String) {
         deed = .restoreObject
@@ -209,7 +209,7 @@ public struct RepairStep: Sendable, Hashable {
     }
 
     /// A sentence for people, without a full stop.
-    public var sentence: String {
+    package var sentence: String {
         let name = object.map(\.description) ?? ""
         let place = printable(path ?? version ?? "")
         let lost = lostCount == 1 ? "1 object of it is" : "\(lostCount ?? 0) objects of it are"

@@ -1,18 +1,18 @@
-public import CASStore
+package import CASStore
 
 /// Where a repair has from what a store has lost; everything that comes is verified and durable.
-public struct RepairSource {
+package struct RepairSource {
     /// Brings objects.
     ///
     /// Returns the addresses of those that are there now; what cannot be had is left out.
-    public var objects: ([LostObject]) throws(StoreError) -> Set<ObjectID>
+    package var objects: ([LostObject]) throws(StoreError) -> Set<ObjectID>
     /// Brings manifests, and what they name that is not here.
     ///
     /// Returns the names of the versions that are whole now; what cannot be had is left out.
-    public var manifests: ([LostManifest]) throws(StoreError) -> Set<String>
+    package var manifests: ([LostManifest]) throws(StoreError) -> Set<String>
 
     /// Makes a source; without `manifests` it has objects only.
-    public init(
+    package init(
         objects: @escaping ([LostObject]) throws(StoreError) -> Set<ObjectID>,
         manifests: @escaping ([LostManifest]) throws(StoreError) -> Set<String> = {
             (_) throws(StoreError) in []
@@ -24,33 +24,33 @@ public struct RepairSource {
 }
 
 /// An object that is to be had again.
-public struct LostObject: Sendable, Hashable {
+package struct LostObject: Sendable, Hashable {
     /// Its address.
-    public var address: ObjectID
+    package var address: ObjectID
     /// Its size, as the manifests say.
-    public var byteCount: Int64
+    package var byteCount: Int64
 
     /// Makes one.
-    public init(address: ObjectID, byteCount: Int64) {
+    package init(address: ObjectID, byteCount: Int64) {
         self.address = address
         self.byteCount = byteCount
     }
 }
 
 /// A manifest that is to be had again: it is missing or damaged, or was made again from an incomplete tree.
-public struct LostManifest: Sendable, Hashable {
+package struct LostManifest: Sendable, Hashable {
     /// Its version.
-    public var version: String
+    package var version: String
     /// The address of the version's content; `nil` if nobody knows it.
-    public var content: ObjectID?
+    package var content: ObjectID?
     /// What the version may name, where nobody knows its content: nothing else was ever its.
-    public var named: Set<ObjectID>
+    package var named: Set<ObjectID>
 
     /// What is found of versions whose manifest is lost.
     static let kinds: Set<Finding.Kind> = [.missingManifest, .damagedManifest, .recoveredManifest]
 
     /// Makes one.
-    public init(version: String, content: ObjectID? = nil, named: Set<ObjectID> = []) {
+    package init(version: String, content: ObjectID? = nil, named: Set<ObjectID> = []) {
         self.version = version
         self.content = content
         self.named = named

@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 
 extension VersionStore {
     /// Checks everything, says what a repair would do, and does it.
@@ -11,7 +11,7 @@ extension VersionStore {
     ///   - proceeds: told the plan before anything is changed; `false` ends it there.
     /// - Throws: what keeps the check or the repair from being made, and what `source` throws; what
     ///   has been fetched by then is kept.
-    public func repair(
+    package func repair(
         _ options: CheckOptions = CheckOptions(), from source: RepairSource? = nil,
         proceeds: (RepairPlan) -> Bool
     ) throws(StoreError) -> CheckReport {

@@ -1,8 +1,8 @@
-public import CASStore
+package import CASStore
 
 /// A directory whose files were listed, and are not yet read: what a version cannot hold is refused
 /// before a store is made for it.
-public struct DirectoryListing: ~Copyable, Sendable {
+package struct DirectoryListing: ~Copyable, Sendable {
     let root: Descriptor
     var files: SourceFiles
     let followsLinks: Bool
@@ -13,7 +13,7 @@ public struct DirectoryListing: ~Copyable, Sendable {
     ///   - isInterrupted: asked now and then; `true` stops with `.interrupted`.
     /// - Throws: `.notFound`; `.unsupportedFile`, `.badPath` with the path; `.permission`,
     ///   `.interrupted`.
-    public init(
+    package init(
         of path: String, followingLinks followsLinks: Bool = false,
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) throws(StoreError) {

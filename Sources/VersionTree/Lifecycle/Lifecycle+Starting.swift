@@ -53,15 +53,15 @@ package struct StartRequest: Sendable {
 }
 
 /// A version that was left for another one.
-public struct LeftVersion: Sendable, Hashable {
+package struct LeftVersion: Sendable, Hashable {
     /// What is current now.
-    public var current: String
+    package var current: String
     /// What was current.
-    public var from: String
+    package var from: String
     /// Why.
-    public var reason: String
+    package var reason: String
     /// The ban, if it was not only left.
-    public var ban: Lifecycle.Ban?
+    package var ban: Lifecycle.Ban?
 }
 
 /// What became of a request to start.

@@ -30,32 +30,32 @@ public struct Lifecycle: Sendable, Hashable {
         public var startedAt: Int64
         /// The content that the start is counted against; `nil` if it needs no confirmation, or an older
         /// castree has written it.
-        public var content: ObjectID?
+        package var content: ObjectID?
         /// What names the time since the system started, as far as the system tells.
-        public var system: String?
+        package var system: String?
         /// Whether a process watches the start; while it lives it has the claim (``StartClaim``).
-        public var isWatched = false
+        package var isWatched = false
     }
 
     /// Content that was started and that nobody has vouched for yet.
-    public struct Trial: Sendable, Hashable {
+    package struct Trial: Sendable, Hashable {
         /// The name that it was started under last.
-        public var version: String
+        package var version: String
         /// The address of the content.
-        public var content: ObjectID
+        package var content: ObjectID
         /// How many starts count against it; a start does from its beginning on, until it is confirmed or
         /// taken back.
-        public var strikes = 0
+        package var strikes = 0
         /// How many starts in a row were taken back.
-        public var takenBack = 0
+        package var takenBack = 0
     }
 
     /// Who vouched for what last: the same confirmation twice is no error.
-    public struct Confirmation: Sendable, Hashable {
+    package struct Confirmation: Sendable, Hashable {
         /// What was vouched for.
-        public var version: String
+        package var version: String
         /// With which token.
-        public var token: String
+        package var token: String
     }
 
     /// The version that is shown.
@@ -71,13 +71,13 @@ public struct Lifecycle: Sendable, Hashable {
     /// The start that waits for its confirmation.
     public var boot: Boot?
     /// The last confirmation.
-    public var confirmed: Confirmation?
+    package var confirmed: Confirmation?
     /// Versions that nobody and nothing may retire.
     public var protected: Set<String> = []
     /// What was current before the version that is on trial: the way back where nothing is known good.
-    public var before: String?
+    package var before: String?
     /// What was started and never confirmed, the newest first.
-    public var trials: [Trial] = []
+    package var trials: [Trial] = []
     /// Members of the file that this castree does not know: they are written on as they came.
     var others: [JSONValue.Member] = []
     /// The digest that the file has, where it is not that of its content; empty where it is none at all.
@@ -90,20 +90,20 @@ public struct Lifecycle: Sendable, Hashable {
     ///
     /// It is believed all the same. A file without a digest is not known to be edited: an older castree
     /// has written it, or a person.
-    public var isEdited: Bool { staleDigest != nil }
+    package var isEdited: Bool { staleDigest != nil }
 
     /// How many known good versions are remembered.
     static let knownGoodMax = 16
 
     /// Nothing is current.
-    public init() {}
+    package init() {}
 
     /// The ban that holds for a content.
     public func ban(of content: ObjectID) -> Ban? { bad.first { $0.content == content } }
 
     /// The version to go back to: the newest known good one that is usable, else what was current before
     /// the version on trial, else the embedded one.
-    public func fallback(besides version: String?, isUsable: (String) -> Bool) -> String? {
+    package func fallback(besides version: String?, isUsable: (String) -> Bool) -> String? {
         let candidates = knownGood + [before, embedded].compactMap { $0 }
         return candidates.first { $0 != version && isUsable($0) }
     }
@@ -173,7 +173,7 @@ public struct Lifecycle: Sendable, Hashable {
     }
 
     /// What was current before, while a version that was started has neither been confirmed nor banned.
-    public var wayBack: String? { trials.isEmpty ? nil : before }
+    package var wayBack: String? { trials.isEmpty ? nil : before }
 
     /// Marks a version that nobody may retire.
     mutating func protect(_ version: String) { protected.insert(version) }
@@ -182,7 +182,7 @@ public struct Lifecycle: Sendable, Hashable {
     mutating func unprotect(_ version: String) { protected.remove(version) }
 
     /// The versions that something is to be served from, or gone back to, or that are protected.
-    public var needed: Set<String> {
+    package var needed: Set<String> {
         protected.union(
             knownGood + [current, pending, embedded, wayBack].compactMap { $0 })
     }

@@ -1,7 +1,7 @@
 public import CASStore
 
 /// Something that a verb of ``VersionStore`` has done.
-public enum VersionEvent: Sendable, Hashable {
+package enum VersionEvent: Sendable, Hashable {
     /// A directory was imported.
     case added(version: String, files: Int, bytes: Int64, newObjects: Int, newBytes: Int64)
     /// A version became current by request.
@@ -32,14 +32,14 @@ public enum VersionEvent: Sendable, Hashable {
 ///
 /// Called by the thread that called the verb, outside of every lock. It cannot object: what it is told
 /// has happened and is durable.
-public protocol VersionObserver: Sendable {
+package protocol VersionObserver: Sendable {
     /// Notes an event.
     func note(_ event: VersionEvent)
 }
 
 extension VersionStore {
     /// The same store, with somebody who is told what its verbs do.
-    public func observed(by observer: any VersionObserver) -> VersionStore {
+    package func observed(by observer: any VersionObserver) -> VersionStore {
         VersionStore(store, observer: observer, limits: limits)
     }
 

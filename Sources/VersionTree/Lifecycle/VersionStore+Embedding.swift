@@ -1,18 +1,18 @@
-public import CASStore
+package import CASStore
 
 /// What changes when another version is the one that was shipped with the app.
-public struct EmbeddedChange: Sendable, Hashable {
+package struct EmbeddedChange: Sendable, Hashable {
     /// Whether the embedded version is shown from now on.
-    public var becomesCurrent = false
+    package var becomesCurrent = false
     /// Whether what waits for the next boot no longer does.
-    public var dropsPending = false
+    package var dropsPending = false
     /// Versions that the app cannot run any more: they are neither shown nor gone back to.
-    public var unfit: Set<String> = []
+    package var unfit: Set<String> = []
     /// Whether a ban of the embedded version's content is lifted.
-    public var liftsBan = false
+    package var liftsBan = false
 
     /// Nothing but the mark changes.
-    public init() {}
+    package init() {}
 }
 
 extension VersionStore {
@@ -24,7 +24,7 @@ extension VersionStore {
     ///
     /// - Parameter decide: what else changes; called while nobody else changes the lifecycle.
     /// - Throws: `.noVersion`, `.incompleteVersion`; what `decide` throws, and then nothing changes.
-    public func markEmbedded(
+    package func markEmbedded(
         _ name: String, deciding decide: (Lifecycle) throws(StoreError) -> EmbeddedChange
     ) throws(StoreError) {
         try materialize(name)

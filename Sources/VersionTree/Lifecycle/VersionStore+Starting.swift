@@ -95,7 +95,7 @@ extension VersionStore {
     ///   - strikes: how many starts of one content may fail.
     /// - Returns: what was left; `nil` if nothing was left to judge.
     /// - Throws: `.nothingToRollBackTo`.
-    public func rollback(
+    package func rollback(
         unconfirmed version: String, token: String, reason: String,
         strikes: Int = Lifecycle.usualStrikes
     ) throws(StoreError) -> LeftVersion? {
@@ -113,7 +113,7 @@ extension VersionStore {
     /// The third in a row counts as a failure.
     /// - Returns: what was left because of that.
     @discardableResult
-    public func takeBack(
+    package func takeBack(
         start version: String, token: String, strikes: Int = Lifecycle.usualStrikes
     ) throws(StoreError) -> LeftVersion? {
         let request = try startRequest(max(strikes, 1))

@@ -41,18 +41,18 @@ public struct Manifest: Sendable {
     /// What the publisher sent: an object, kept as long as the version.
     ///
     /// Signatures cover exactly these bytes; the manifest is what was read from them.
-    public struct Received: Sendable, Hashable {
+    package struct Received: Sendable, Hashable {
         /// What ``format`` is where nobody knows it: the manifest was made again from a tree.
         static let unknownFormat = "unknown"
         /// The format it is in, and its version: `meteor/1`.
-        public var format: String
+        package var format: String
         /// The address of its bytes.
-        public var address: ObjectID
+        package var address: ObjectID
         /// Their number.
-        public var byteCount: Int64
+        package var byteCount: Int64
 
         /// Makes a record of what was received.
-        public init(format: String, address: ObjectID, byteCount: Int64) {
+        package init(format: String, address: ObjectID, byteCount: Int64) {
             self.format = format
             self.address = address
             self.byteCount = byteCount
@@ -60,11 +60,11 @@ public struct Manifest: Sendable {
     }
 
     /// The most entries a manifest may have.
-    public static let countMax = 4_000_000
+    package static let countMax = 4_000_000
     /// The most bytes that the text of a manifest may have: longer ones are neither written nor read.
     ///
     /// Enough for ``countMax`` entries whose paths have 150 bytes each.
-    public static let byteCountMax = 1 << 30
+    package static let byteCountMax = 1 << 30
     /// How deep the text of a manifest may nest.
     static let depthMax = 64
 
@@ -100,7 +100,7 @@ public struct Manifest: Sendable {
     /// When the version was registered, in seconds since 1970; for people.
     public internal(set) var createdAt: Int64
     /// The publisher's manifest, if the version came in another format or over a network.
-    public var received: Received?
+    package var received: Received?
     /// What a version named whose manifest was made again from its tree, and the tree does not show; `nil` for a manifest
     /// that is as its publisher made it, or is known to say the same.
     ///
@@ -185,7 +185,7 @@ public struct Manifest: Sendable {
     }
 
     /// The entry at a position.
-    public subscript(position: Int) -> Entry {
+    package subscript(position: Int) -> Entry {
         let record = records[position]
         let more = details[position]
         return Entry(

@@ -7,7 +7,7 @@ import StrictJSON
 
 extension Manifest {
     /// The version of the manifest format.
-    public static let formatVersion: Int64 = 1
+    package static let formatVersion: Int64 = 1
 
     /// Calls `body` with the canonical bytes, in pieces of about 32 KiB.
     /// - Throws: `.tooLarge` if nobody could read them again; what `body` throws.

@@ -7,11 +7,11 @@ public import CASStore
 /// here (see ``PathTwins``).
 public struct TreePath: Sendable, Comparable, CustomStringConvertible {
     /// The longest path in bytes: the smallest PATH_MAX among the supported systems (macOS).
-    public static let byteCountMax = 1024
+    package static let byteCountMax = 1024
     /// The longest component in bytes (NAME_MAX).
-    public static let componentByteCountMax = 255
+    package static let componentByteCountMax = 255
     /// The deepest path in components: directories are held open on the way down.
-    public static let depthMax = 128
+    package static let depthMax = 128
 
     /// The path as text.
     public let description: String
@@ -66,7 +66,7 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
     private static let dot: UInt8 = 46
 
     /// The last component.
-    public var name: String {
+    package var name: String {
         // By bytes: a combining mark at the start of a name would take the slash with it.
         description.utf8.split(separator: 47).last.map { String(Substring($0)) } ?? ""
     }

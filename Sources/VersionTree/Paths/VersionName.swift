@@ -6,7 +6,7 @@ public import CASStore
 /// file name everywhere, never hidden, never an option, and has no `:` or `/`.
 public struct VersionName: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The longest name in bytes.
-    public static let byteCountMax = 128
+    package static let byteCountMax = 128
 
     /// The name as text.
     public let description: String

@@ -54,7 +54,7 @@ extension VersionStore {
     }
 
     /// The versions that some process has pinned.
-    public func pinnedVersions() throws(StoreError) -> Set<String> {
+    package func pinnedVersions() throws(StoreError) -> Set<String> {
         var pinned: Set<String> = []
         for (fileName, version) in try pinFiles() {
             if try isHeld(fileName) { pinned.insert(version) }

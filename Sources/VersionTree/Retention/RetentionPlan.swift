@@ -8,7 +8,7 @@ public struct RetentionPlan: Sendable, Hashable {
         public var reason: String
 
         /// Makes a verdict.
-        public init(_ version: String, _ reason: String) {
+        package init(_ version: String, _ reason: String) {
             self.version = version
             self.reason = reason
         }
@@ -29,7 +29,7 @@ public struct RetentionPlan: Sendable, Hashable {
     ///   - versions: all that are registered, newest first, as ``VersionStore/versions()`` lists them.
     ///   - pinned: what some process shows to a page.
     ///   - now: seconds since 1970.
-    public init(
+    package init(
         _ versions: [VersionSummary], _ lifecycle: Lifecycle, pinned: Set<String>,
         policy: RetentionPolicy, now: Int64
     ) {
@@ -49,7 +49,7 @@ public struct RetentionPlan: Sendable, Hashable {
     ///   - total: what the objects that versions name hold now.
     ///   - freed: what each version in `retired` gives back, from the last, the oldest, to the first, if
     ///     those before it are retired.
-    public mutating func reach(_ limit: Int64, from total: Int64, freeing freed: [Int64]) {
+    package mutating func reach(_ limit: Int64, from total: Int64, freeing freed: [Int64]) {
         precondition(freed.count == retired.count, "each version gives back something")
         var total = total
         var going = 0

@@ -1,22 +1,22 @@
 public import CASStore
 
 /// What came of a plan to retire versions.
-public struct RetentionOutcome: Sendable {
+package struct RetentionOutcome: Sendable {
     /// A version that could not be retired.
-    public struct Stuck: Sendable {
+    package struct Stuck: Sendable {
         /// The version.
-        public var version: String
+        package var version: String
         /// Why.
-        public var error: StoreError
+        package var error: StoreError
     }
 
     /// What was retired.
-    public var retired: [String] = []
+    package var retired: [String] = []
     /// What could not be.
-    public var stuck: [Stuck] = []
+    package var stuck: [Stuck] = []
 
     /// Nothing was to be done.
-    public init() {}
+    package init() {}
 }
 
 extension VersionStore {
@@ -62,7 +62,7 @@ extension VersionStore {
     /// - Returns: what was retired, and what could not be, with the reason.
     /// - Throws: what would stop each of them: `.locked`, `.interrupted`, `.writesRefused`, `.notOwner`,
     ///   `.readOnly`.
-    public func carryOut(_ plan: RetentionPlan) throws(StoreError) -> RetentionOutcome {
+    package func carryOut(_ plan: RetentionPlan) throws(StoreError) -> RetentionOutcome {
         var outcome = RetentionOutcome()
         for verdict in plan.retired.reversed() {
             try store.checkInterruption()

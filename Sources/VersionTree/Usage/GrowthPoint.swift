@@ -3,19 +3,19 @@ import CASStore
 /// How much there was after a version came.
 ///
 /// Counted over the versions that are registered now: what was retired is not remembered.
-public struct GrowthPoint: Sendable, Hashable {
+package struct GrowthPoint: Sendable, Hashable {
     /// The version that came.
-    public var version: String
+    package var version: String
     /// When, in seconds since 1970; the order is that of the versions, whatever their clocks said.
-    public var createdAt: Int64
+    package var createdAt: Int64
     /// What it brought that no older version has.
-    public var newBytes: Int64
+    package var newBytes: Int64
     /// What retiring it would free.
-    public var uniqueBytes: Int64
+    package var uniqueBytes: Int64
     /// What it and all older versions show: what plain copies would take.
-    public var apparentBytes: Int64
+    package var apparentBytes: Int64
     /// What it and all older versions take in the store.
-    public var objectBytes: Int64
+    package var objectBytes: Int64
 }
 
 extension UsageSurvey {

@@ -1,13 +1,13 @@
-public import CASStore
+package import CASStore
 
 /// A large object and where it is shown.
-public struct LargestEntry: Sendable, Hashable {
+package struct LargestEntry: Sendable, Hashable {
     /// The object.
-    public var object: LargeObject
+    package var object: LargeObject
     /// Where versions show it, as `version:path`, newest version first.
-    public var paths: [String]
+    package var paths: [String]
     /// Whether these are all.
-    public var arePathsComplete: Bool
+    package var arePathsComplete: Bool
 }
 
 extension VersionStore {
@@ -15,7 +15,7 @@ extension VersionStore {
     ///
     /// Manifests are read newest first until as many entries were read as allowed; from then on only
     /// those that tell of an object which has no path yet. Damaged manifests show nothing.
-    public func largest(
+    package func largest(
         limit: Int, entriesReadMax: Int = .max
     ) throws(StoreError) -> [LargestEntry] {
         try entries(for: store.largestObjects(limit: limit), entriesReadMax: entriesReadMax)

@@ -1,24 +1,24 @@
-public import CASStore
+package import CASStore
 
 /// Who uses how much inside one version: a directory with all below it, or a type of file.
-public struct PathUsage: Sendable, Hashable {
+package struct PathUsage: Sendable, Hashable {
     /// The directory's path, empty for the whole tree; or the extension in lower case, empty for
     /// files without one.
-    public var name: String
+    package var name: String
     /// How many files.
-    public var files = 0
+    package var files = 0
     /// The sum of their sizes.
-    public var apparentBytes: Int64 = 0
+    package var apparentBytes: Int64 = 0
     /// Of this, what no other version has, each object once.
-    public var uniqueBytes: Int64 = 0
+    package var uniqueBytes: Int64 = 0
     /// Of this, what other versions have too, each object once.
-    public var sharedBytes: Int64 = 0
+    package var sharedBytes: Int64 = 0
     /// Of this, what the store lacks, each object once.
-    public var missingBytes: Int64 = 0
+    package var missingBytes: Int64 = 0
 }
 
 /// By what the files of a version are grouped.
-public enum PathGrouping: String, Sendable, CaseIterable {
+package enum PathGrouping: String, Sendable, CaseIterable {
     /// By directory, each with all that is below it.
     case directory
     /// By extension.
@@ -31,7 +31,7 @@ extension VersionStore {
     /// An object that is shown in two directories counts once in each of them, and once in what is
     /// above both. Costs what the version shows.
     /// - Throws: `.noVersion`; `.badManifest`.
-    public func usage(
+    package func usage(
         of name: String, by grouping: PathGrouping
     ) throws(StoreError) -> [PathUsage] {
         _ = try row(of: name)

@@ -1,27 +1,27 @@
-public import CASStore
+package import CASStore
 
 /// What retiring a set of versions would free, once collected.
-public struct Retirement: Sendable, Hashable {
+package struct Retirement: Sendable, Hashable {
     /// A version that cannot be retired now, and why.
-    public struct Refusal: Sendable, Hashable {
+    package struct Refusal: Sendable, Hashable {
         /// The version.
-        public var version: String
+        package var version: String
         /// Why not: "it is the current version".
-        public var reason: String
+        package var reason: String
     }
 
     /// The versions, newest first.
-    public var versions: [String]
+    package var versions: [String]
     /// How many objects only they name.
-    public var objects: Int
+    package var objects: Int
     /// What those hold: what comes back.
-    public var bytes: Int64
+    package var bytes: Int64
     /// The sum of what retiring each of them alone would free.
     ///
     /// What they share with each other and with nobody else comes on top of it.
-    public var separateBytes: Int64
+    package var separateBytes: Int64
     /// Those that cannot be retired now, if all of them are to go.
-    public var refused: [Refusal]
+    package var refused: [Refusal]
 }
 
 extension VersionStore {
@@ -30,7 +30,7 @@ extension VersionStore {
     /// Changes nothing. Other versions may keep what two of them share, so the answer is no sum of
     /// their unique bytes. Costs what these versions name, whatever else the store holds.
     /// - Throws: `.noVersion`.
-    public func retirement(of names: [String]) throws(StoreError) -> Retirement {
+    package func retirement(of names: [String]) throws(StoreError) -> Retirement {
         let (rows, objects, bytes) = try store.freed(retiring: names)
         return try retirement(of: rows, freeing: (objects, bytes))
     }

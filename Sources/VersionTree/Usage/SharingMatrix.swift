@@ -1,11 +1,11 @@
 import CASStore
 
 /// What pairs of versions have in common, in bytes, each object once.
-public struct SharingMatrix: Sendable, Hashable {
+package struct SharingMatrix: Sendable, Hashable {
     /// The versions, newest first.
-    public private(set) var versions: [String] = []
+    package private(set) var versions: [String] = []
     /// How many older versions were left out.
-    public private(set) var omittedCount = 0
+    package private(set) var omittedCount = 0
     // Row by row.
     private var bytes: [Int64] = []
 
@@ -26,5 +26,5 @@ public struct SharingMatrix: Sendable, Hashable {
     }
 
     /// What two versions have in common; of one and the same, all that it has.
-    public subscript(row: Int, column: Int) -> Int64 { bytes[row * versions.count + column] }
+    package subscript(row: Int, column: Int) -> Int64 { bytes[row * versions.count + column] }
 }

@@ -1,46 +1,46 @@
-public import CASStore
+package import CASStore
 
 /// Where the bytes are, file by file: the paths of several versions in one tree.
 ///
 /// A leaf is a path with one content, shown by a set of versions; so the tree tells of each version
 /// and of all together. Kept in columns, since there may be a hundred thousand leaves.
-public struct UsageMap: Sendable {
+package struct UsageMap: Sendable {
     /// A path with one content.
-    public struct Leaf: Sendable, Hashable {
+    package struct Leaf: Sendable, Hashable {
         /// The size of the content.
-        public var byteCount: Int64
+        package var byteCount: Int64
         /// How many versions of the whole store name the object; 0 if the store lacks it.
-        public var references: Int
+        package var references: Int
         /// The place in ``UsageMap/versionSets`` of the versions that show it.
-        public var versionSet: Int
+        package var versionSet: Int
         /// Which leaves have the same object: a number from 1 on, the first of them is the object's
         /// home; 0 if no other leaf has it.
-        public var object: Int
+        package var object: Int
         /// How many files it stands for: more than one where small files were put together.
-        public var files = 1
+        package var files = 1
     }
 
     /// A directory or a leaf.
-    public struct Node: Sendable, Hashable {
+    package struct Node: Sendable, Hashable {
         /// The last component of its path; empty for the root, and for small files put together.
-        public var name: String
+        package var name: String
         /// How many nodes are directly in it, those behind it; 0 for a leaf.
-        public var childCount: Int
+        package var childCount: Int
     }
 
     /// The versions that the map knows, oldest first.
-    public internal(set) var versions: [String] = []
+    package internal(set) var versions: [String] = []
     /// How many older versions are not in it.
-    public internal(set) var omittedVersionCount = 0
+    package internal(set) var omittedVersionCount = 0
     /// The nodes, each before what is in it; the first is the root.
-    public internal(set) var nodes: [Node] = []
+    package internal(set) var nodes: [Node] = []
     /// What the nodes without children are, in their order.
-    public internal(set) var leaves: [Leaf] = []
+    package internal(set) var leaves: [Leaf] = []
     /// Sets of places in ``versions``, as ascending ranges.
-    public internal(set) var versionSets: [[ClosedRange<Int>]] = []
+    package internal(set) var versionSets: [[ClosedRange<Int>]] = []
 
     /// Nothing is in it.
-    public init() {}
+    package init() {}
 }
 
 extension VersionStore {
@@ -52,7 +52,7 @@ extension VersionStore {
     ///     directory are put together.
     ///   - entriesMax: how many entries are read at most; versions beyond it are left out.
     /// - Throws: `.noVersion`; `.badManifest`.
-    public func map(
+    package func map(
         of names: [String], filesMax: Int = 100_000, entriesMax: Int = 4_000_000
     ) throws(StoreError) -> UsageMap {
         var taken: [String] = []

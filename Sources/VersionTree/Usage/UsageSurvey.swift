@@ -1,58 +1,58 @@
-public import CASStore
+package import CASStore
 
 /// Everything that can be said of who uses how much, at one moment.
 ///
 /// A value: what a page, a table and a JSON document show is made of it.
-public struct UsageSurvey: Sendable {
+package struct UsageSurvey: Sendable {
     /// The store's directory, as it was given.
-    public internal(set) var path = ""
+    package internal(set) var path = ""
     /// When it was taken, in seconds since 1970.
-    public internal(set) var takenAt: Int64 = 0
+    package internal(set) var takenAt: Int64 = 0
     /// The store as a whole.
-    public internal(set) var store = StoreUsage()
+    package internal(set) var store = StoreUsage()
     /// The versions that were asked for, newest first.
-    public internal(set) var versions: [VersionUsage] = []
+    package internal(set) var versions: [VersionUsage] = []
     /// How the store grew, oldest version first; always of all versions.
-    public internal(set) var growth: [GrowthPoint] = []
+    package internal(set) var growth: [GrowthPoint] = []
     /// What pairs of versions have in common.
-    public internal(set) var sharing = SharingMatrix()
+    package internal(set) var sharing = SharingMatrix()
     /// The largest objects, largest first.
-    public internal(set) var largest: [LargestEntry] = []
+    package internal(set) var largest: [LargestEntry] = []
     /// What retiring the versions that were asked for would free together.
-    public internal(set) var retirement: Retirement?
+    package internal(set) var retirement: Retirement?
     /// Which version is current, pending, known good.
-    public internal(set) var lifecycle = Lifecycle()
+    package internal(set) var lifecycle = Lifecycle()
     /// The versions that cannot be retired now, and why; pages that a server shows aside.
-    public internal(set) var kept: [Retirement.Refusal] = []
+    package internal(set) var kept: [Retirement.Refusal] = []
     /// The known good versions that can be gone back to, the newest first: complete and not banned.
-    public internal(set) var usableGood: [String] = []
+    package internal(set) var usableGood: [String] = []
     /// The versions whose content is banned.
-    public internal(set) var banned: [String] = []
+    package internal(set) var banned: [String] = []
     /// Where the bytes are, file by file, if it was asked for.
-    public internal(set) var map: UsageMap?
+    package internal(set) var map: UsageMap?
 }
 
 /// What a survey is asked for.
-public struct SurveyOptions: Sendable {
+package struct SurveyOptions: Sendable {
     /// The versions; all if there are none.
-    public var versions: [String] = []
+    package var versions: [String] = []
     /// The versions that may be retired together.
-    public var retiring: [String] = []
+    package var retiring: [String] = []
     /// How many of the largest objects.
-    public var largestMax = 10
+    package var largestMax = 10
     /// How many manifest entries are read at most to find where the largest objects are shown.
-    public var entriesReadMax = 200_000
+    package var entriesReadMax = 200_000
     /// How many versions the sharing matrix has at most: the newest.
-    public var sharingMax = 48
+    package var sharingMax = 48
     /// How many files the map has at most; 0 for no map.
-    public var mapFilesMax = 0
+    package var mapFilesMax = 0
     /// How many manifest entries are read at most for the map, newest versions first.
-    public var mapEntriesMax = 4_000_000
+    package var mapEntriesMax = 4_000_000
     /// Whether the disk is looked at; otherwise the store's figures are those of the index alone.
-    public var looksAtDisk = true
+    package var looksAtDisk = true
 
     /// Makes options: all versions, ten objects, no map.
-    public init() {}
+    package init() {}
 }
 
 extension VersionStore {
@@ -62,7 +62,7 @@ extension VersionStore {
     /// largest objects, and those of the map.
     /// - Throws: `.noVersion`; `.badManifest` if one that must be read is damaged and the map was asked
     ///   for.
-    public func survey(
+    package func survey(
         _ options: SurveyOptions = SurveyOptions()
     ) throws(StoreError) -> UsageSurvey {
         let table = try store.usageTable(largestMax: options.largestMax)

@@ -1,21 +1,21 @@
-public import CASStore
+package import CASStore
 
 /// Who uses how much: one version.
-public struct VersionUsage: Sendable, Hashable {
+package struct VersionUsage: Sendable, Hashable {
     /// The version.
-    public var version: String
+    package var version: String
     /// When it was registered, in seconds since 1970.
-    public var createdAt: Int64
+    package var createdAt: Int64
     /// Its files.
-    public var files: Int
+    package var files: Int
     /// What its tree shows: the sum of the sizes of its files.
-    public var apparentBytes: Int64
+    package var apparentBytes: Int64
     /// What retiring it would free.
-    public var uniqueBytes: Int64
+    package var uniqueBytes: Int64
     /// What it shares with other versions, each object once.
-    public var sharedBytes: Int64
+    package var sharedBytes: Int64
     /// What it names and the store lacks, each object once.
-    public var missingBytes: Int64
+    package var missingBytes: Int64
 
     init(_ row: VersionRow, present: Int64, missing: Int64) {
         version = row.name
@@ -33,7 +33,7 @@ extension VersionStore {
     ///
     /// Of those named it costs what they reference; of all, one pass over the index.
     /// - Throws: `.noVersion`.
-    public func usage(of names: [String] = []) throws(StoreError) -> [VersionUsage] {
+    package func usage(of names: [String] = []) throws(StoreError) -> [VersionUsage] {
         guard !names.isEmpty else { return UsageSurvey.versions(try store.usageTable()) }
         var found: [(row: VersionRow, usage: VersionUsage)] = []
         // Names of versions are ASCII.

@@ -22,7 +22,7 @@ public struct VersionDiff: Sendable, Hashable {
     public var newBytes: Int64 = 0
 
     /// Compares two versions.
-    public init(from old: Manifest, to new: Manifest) {
+    package init(from old: Manifest, to new: Manifest) {
         var addedPositions: [Int] = []
         var removedPositions: [Int] = []
         var (left, right) = (0, 0)

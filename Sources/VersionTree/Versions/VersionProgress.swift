@@ -1,26 +1,26 @@
-public import CASStore
+package import CASStore
 
 /// How far a version is that lacks objects.
 ///
 /// Made of what the store holds, so it is the same whoever downloads: another process, or nobody now.
-public struct VersionProgress: Sendable, Hashable {
+package struct VersionProgress: Sendable, Hashable {
     /// The version.
-    public var version: String
+    package var version: String
     /// Objects it lacks.
-    public var missingObjects: Int
+    package var missingObjects: Int
     /// Their bytes.
-    public var missingBytes: Int64
+    package var missingBytes: Int64
     /// How many of these bytes are staged: parts of objects, and whole ones that are not recorded yet.
-    public var stagedBytes: Int64
+    package var stagedBytes: Int64
     /// All that it names, each object once, in bytes.
-    public var totalBytes: Int64
+    package var totalBytes: Int64
 }
 
 extension VersionStore {
     /// How far each incomplete version is, newest first.
     ///
     /// Costs what the incomplete versions name, and a look at the staging directory.
-    public func progress() throws(StoreError) -> [VersionProgress] {
+    package func progress() throws(StoreError) -> [VersionProgress] {
         var result: [VersionProgress] = []
         for (row, _) in try store.versionRows() where !row.isComplete {
             guard let missing = try store.missingObjects(of: row.name),

@@ -1,5 +1,5 @@
 public import CASStore
-public import StrictJSON
+package import StrictJSON
 
 /// How to add a directory.
 public struct AddOptions: Sendable {
@@ -10,9 +10,9 @@ public struct AddOptions: Sendable {
     /// Seconds since 1970 that the manifest records.
     public var createdAt: Int64?
     /// Fields that the manifest keeps besides castree's own.
-    public var foreign: [JSONValue.Member] = []
+    package var foreign: [JSONValue.Member] = []
     /// What the manifest says of files besides their content; paths that are not there are ignored.
-    public var details: [TreePath: EntryDetails] = [:]
+    package var details: [TreePath: EntryDetails] = [:]
     /// Called now and then, from any thread.
     public var progress: @Sendable (AddProgress) -> Void = { _ in }
 
@@ -21,14 +21,14 @@ public struct AddOptions: Sendable {
 }
 
 /// What a publisher says of a file besides its content.
-public struct EntryDetails: Sendable, Hashable {
+package struct EntryDetails: Sendable, Hashable {
     /// URL paths besides "/" and the path.
-    public var routes: [String]
+    package var routes: [String]
     /// Fields that castree does not know.
-    public var foreign: [JSONValue.Member]
+    package var foreign: [JSONValue.Member]
 
     /// Makes details.
-    public init(routes: [String] = [], foreign: [JSONValue.Member] = []) {
+    package init(routes: [String] = [], foreign: [JSONValue.Member] = []) {
         self.routes = routes
         self.foreign = foreign
     }
@@ -99,7 +99,7 @@ extension VersionStore {
     /// Imports a directory that was listed before the store was there; see
     /// ``add(directory:version:options:)``.
     @discardableResult
-    public func add(
+    package func add(
         _ listing: consuming DirectoryListing, version name: String,
         options: AddOptions = AddOptions()
     ) throws(StoreError) -> AddReport {

@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 
 extension VersionStore {
     /// Replaces the manifest of a registered version that waits for its content, in one step.
@@ -14,7 +14,7 @@ extension VersionStore {
     ///   the lifecycle or is pinned; `.mismatch` if the manifest promises another size than an object
     ///   of the store has; `.outOfSpace`.
     @discardableResult
-    public func revise(_ manifest: Manifest) throws(StoreError) -> Bool {
+    package func revise(_ manifest: Manifest) throws(StoreError) -> Bool {
         let name = manifest.version.description
         let before = try row(of: name)
         let lease = try store.makeLease()

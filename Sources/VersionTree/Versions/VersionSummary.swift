@@ -47,7 +47,7 @@ public struct MissingEntry: Sendable, Hashable {
     /// Its address.
     public var address: ObjectID
     /// What the publisher calls it, if it has a name of its own.
-    public var label: Label?
+    package var label: Label?
     /// Its size.
     public var bytes: Int64
     /// Where the version shows it.

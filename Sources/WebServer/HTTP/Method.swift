@@ -1,5 +1,5 @@
 /// A request's method (RFC 9110, section 9).
-public enum Method: Sendable, Hashable {
+package enum Method: Sendable, Hashable {
     /// The methods of RFC 9110, and PATCH (RFC 5789).
     case get, head, post, put, delete, options, patch, connect, trace
     /// Any other token, as it was sent: methods are case-sensitive.

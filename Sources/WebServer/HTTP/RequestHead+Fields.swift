@@ -1,4 +1,4 @@
-public import Platform
+package import Platform
 
 // Looking things up in a head without making strings.
 extension RequestHead {
@@ -27,7 +27,7 @@ extension RequestHead {
     /// It goes through the same parser as bytes from a network. A `Host: localhost` is added if no
     /// field of that name is given.
     /// - Throws: `.refusedRequest` when a server would refuse it, with its sentence.
-    public init(
+    package init(
         method: String, target: String, fields: [(String, String)] = []
     ) throws(StoreError) {
         var bytes = Array("\(method) \(target) HTTP/1.1".utf8)
@@ -57,7 +57,7 @@ extension RequestHead {
     }
 
     /// The value of the first field of that name, whatever its case; `nil` if there is none.
-    public func value(of name: StaticString) -> Slice? {
+    package func value(of name: StaticString) -> Slice? {
         guard mayHave(name) else { return nil }
         for field in fields where matches(field.name, name) { return field.value }
         return nil
@@ -73,23 +73,23 @@ extension RequestHead {
     static func bit(_ length: Int) -> UInt64 { 1 << UInt64(min(length, 63)) }
 
     /// The values of all fields of that name, in order.
-    public func values(of name: StaticString) -> [Slice] {
+    package func values(of name: StaticString) -> [Slice] {
         var result: [Slice] = []
         for field in fields where matches(field.name, name) { result.append(field.value) }
         return result
     }
 
     /// The bytes of a part as text; what is not UTF-8 shows as U+FFFD.
-    public func text(_ slice: Slice) -> String { String(decoding: bytes[slice], as: UTF8.self) }
+    package func text(_ slice: Slice) -> String { String(decoding: bytes[slice], as: UTF8.self) }
 
     /// The value of the first field of that name, as text.
-    public func text(of name: StaticString) -> String? {
+    package func text(of name: StaticString) -> String? {
         guard let slice = value(of: name) else { return nil }
         return text(slice)
     }
 
     /// Whether a part is `text`; letters of ASCII match whatever their case.
-    public func matches(_ slice: Slice, _ text: StaticString) -> Bool {
+    package func matches(_ slice: Slice, _ text: StaticString) -> Bool {
         Self.matches(bytes.span, slice, text)
     }
 
@@ -134,7 +134,7 @@ extension RequestHead {
     }
 
     /// Whether any field of that name has `token` in its list (RFC 9110, section 5.6.1).
-    public func lists(_ token: StaticString, in name: StaticString) -> Bool {
+    package func lists(_ token: StaticString, in name: StaticString) -> Bool {
         guard mayHave(name) else { return false }
         for field in fields where matches(field.name, name) {
             var position = field.value.lowerBound
@@ -152,19 +152,19 @@ extension RequestHead {
     }
 
     /// Whether the client wants to send another request on this connection (RFC 9112, section 9.3).
-    public var isKeepAlive: Bool {
+    package var isKeepAlive: Bool {
         if lists("close", in: "connection") { return false }
         return minorVersion == 1 || lists("keep-alive", in: "connection")
     }
 
     /// Whether the client waits for a 100 before it sends the body (RFC 9110, section 10.1.1).
-    public var expectsContinue: Bool {
+    package var expectsContinue: Bool {
         guard minorVersion == 1, let value = value(of: "expect") else { return false }
         return matches(value, "100-continue")
     }
 
     /// The target as it was sent.
-    public var target: Slice {
+    package var target: Slice {
         let start = bytes.firstIndex(of: 32) ?? 0
         let end = bytes[min(start + 1, bytes.count)...].firstIndex(of: 32) ?? bytes.count
         return min(start + 1, end)..<end

@@ -3,36 +3,36 @@
 /// The parser has made sure that it is well-formed (RFC 9112, sections 2 to 5); nothing in it is
 /// decoded. A value, so that the rules of HTTP can be tested without a socket; it keeps positions
 /// instead of strings, so that an ordinary request costs no allocation.
-public struct RequestHead: Sendable {
+package struct RequestHead: Sendable {
     /// A part of `bytes`.
-    public typealias Slice = Range<Int>
+    package typealias Slice = Range<Int>
 
     /// One header field: its name as sent and its value without the white space around it.
-    public struct Field: Sendable, Hashable {
+    package struct Field: Sendable, Hashable {
         /// Its name, as sent.
-        public var name: Slice
+        package var name: Slice
         /// Its value.
-        public var value: Slice
+        package var value: Slice
     }
 
     /// The head as received.
-    public internal(set) var bytes: [UInt8]
+    package internal(set) var bytes: [UInt8]
     /// What is asked for.
-    public internal(set) var method: Method
+    package internal(set) var method: Method
     /// The path of the target, from its first slash; `*` for `OPTIONS *`.
     ///
     /// An absolute target's scheme and authority are not in it.
-    public internal(set) var path: Slice
+    package internal(set) var path: Slice
     /// The query without its question mark; `nil` if there is none.
-    public internal(set) var query: Slice?
+    package internal(set) var query: Slice?
     /// The authority of an absolute target, which takes precedence over the Host field.
-    public internal(set) var authority: Slice?
+    package internal(set) var authority: Slice?
     /// 0 or 1: HTTP/1.0 or HTTP/1.1.
-    public internal(set) var minorVersion: Int
+    package internal(set) var minorVersion: Int
     /// In the order received.
-    public internal(set) var fields: [Field]
+    package internal(set) var fields: [Field]
     /// The value of the Host field; `nil` if there is none.
-    public internal(set) var host: Slice?
+    package internal(set) var host: Slice?
     /// A bit for each length that a field's name has: most fields that are looked for are not there.
     var nameLengths: UInt64 = 0
 }

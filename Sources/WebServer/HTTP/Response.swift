@@ -1,11 +1,11 @@
-public import Platform
+package import Platform
 
 /// The answer to one request: its head, and where its body is to be found.
 ///
 /// A value without I/O: the transport reads the objects.
-public struct Response: Sendable {
+package struct Response: Sendable {
     /// A piece of a body.
-    public enum Piece: Sendable, Hashable {
+    package enum Piece: Sendable, Hashable {
         /// Bytes that are at hand.
         case bytes([UInt8])
         /// A range of an object's bytes; `size` is the whole object's, as the manifest promises it.
@@ -13,7 +13,7 @@ public struct Response: Sendable {
     }
 
     /// What follows the head.
-    public enum Body: Sendable {
+    package enum Body: Sendable {
         /// No body: HEAD, 204, 304. A Content-Length in the head stands for what GET would send.
         case none
         /// One piece, nearly always.
@@ -23,12 +23,12 @@ public struct Response: Sendable {
     }
 
     /// The status line and fields.
-    public var head: ResponseHead
+    package var head: ResponseHead
     /// Where the body is to be found.
-    public var body: Body
+    package var body: Body
 
     /// Makes a response.
-    public init(head: ResponseHead, body: Body = .none) {
+    package init(head: ResponseHead, body: Body = .none) {
         self.head = head
         self.body = body
     }

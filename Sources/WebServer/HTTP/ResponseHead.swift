@@ -2,16 +2,16 @@
 ///
 /// Without `Date` and `Connection`, which the transport adds, and without the empty line at the end.
 /// Heads that repeat are made once and shared.
-public struct ResponseHead: Sendable, Hashable {
+package struct ResponseHead: Sendable, Hashable {
     /// The status code (RFC 9110, section 15).
-    public let status: Int
+    package let status: Int
     /// The bytes, but for what `object` adds.
     private(set) var written: [UInt8]
     /// Fields that stand at the end, and are only written when the head is sent.
     package var object = ObjectFields.none
 
     /// `HTTP/1.1 200 OK\r\n` and each field with its line end.
-    public var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         guard !object.isEmpty else { return written }
         var bytes = written
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: ObjectFields.byteCountMax) {
@@ -29,15 +29,15 @@ public struct ResponseHead: Sendable, Hashable {
     package var isHTML: Bool { bytes.contains(Array("\r\nContent-Type: text/html".utf8)) }
 
     /// Heads are the same when their bytes are.
-    public static func == (left: ResponseHead, right: ResponseHead) -> Bool {
+    package static func == (left: ResponseHead, right: ResponseHead) -> Bool {
         left.status == right.status && left.bytes == right.bytes
     }
 
     /// Hashes the bytes.
-    public func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
 
     /// A head without fields.
-    public init(_ status: Int) {
+    package init(_ status: Int) {
         self.status = status
         written = Array("HTTP/1.1 \(status) \(Self.reason(status))\r\n".utf8)
     }
@@ -51,7 +51,7 @@ public struct ResponseHead: Sendable, Hashable {
     /// Adds a field.
     ///
     /// Name and value MUST be free of CR, LF and NUL: callers check what comes from outside.
-    public mutating func add(_ name: String, _ value: String) {
+    package mutating func add(_ name: String, _ value: String) {
         precondition(!value.utf8.contains { $0 == 10 || $0 == 13 || $0 == 0 })
         written.append(contentsOf: name.utf8)
         written.append(contentsOf: [58, 32])
@@ -93,12 +93,12 @@ public struct ResponseHead: Sendable, Hashable {
     }
 
     /// The values of a field, in order; for callers that are not sockets, and for tests.
-    public func values(_ name: String) -> [String] {
+    package func values(_ name: String) -> [String] {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
     /// All fields, in order.
-    public var fields: [(name: String, value: String)] {
+    package var fields: [(name: String, value: String)] {
         var result: [(name: String, value: String)] = []
         for line in bytes.split(separator: 10).dropFirst() {
             let text = line.last == 13 ? line.dropLast() : line

@@ -1,8 +1,8 @@
-public import Platform
+package import Platform
 
 extension StoreError.Code {
     /// A request that a server would answer with an error before looking for anything.
-    public static let refusedRequest = Self("refusedRequest")
+    package static let refusedRequest = Self("refusedRequest")
     /// The port is in use by another program.
-    public static let portInUse = Self("portInUse")
+    package static let portInUse = Self("portInUse")
 }

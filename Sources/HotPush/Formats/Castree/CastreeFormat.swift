@@ -1,36 +1,36 @@
-public import CASStore
+package import CASStore
 import StrictJSON
-public import VersionTree
+package import VersionTree
 
 /// castree's own format: the canonical manifest, with the objects beside it.
 ///
 /// An origin is laid out like a store: `manifests/<version>.json` and `objects/ab/cdef…`, which any
 /// web server can serve and any cache may keep for ever.
-public struct CastreeFormat: ReleaseFormat {
+package struct CastreeFormat: ReleaseFormat {
     /// Makes the format.
-    public init() {}
+    package init() {}
 
     /// `castree`.
-    public var name: String { "castree" }
+    package var name: String { "castree" }
     /// The format of the manifest.
-    public var number: Int { Int(Manifest.formatVersion) }
+    package var number: Int { Int(Manifest.formatVersion) }
 
     /// The manifest of a version.
-    public func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
+    package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         // Which version is offered is not said by a manifest.
         guard let version else { return [] }
         return [ReleaseDocument(path: OriginLayout.manifest(named: version))]
     }
 
     /// Known by the key `castree`, which holds the format's number.
-    public func recognizes(_ bytes: [UInt8]) -> Bool {
+    package func recognizes(_ bytes: [UInt8]) -> Bool {
         scanMembers(of: bytes) { key, kind, _ in key == "castree" && kind == .number }
     }
 
     /// Reads a manifest.
     ///
     /// - Throws: `.badManifest` with what is wrong and where.
-    public func read(
+    package func read(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> Release {
         let limits = Manifest.Limits.foreign(entryCountMax: context.entryCountMax)
@@ -40,7 +40,7 @@ public struct CastreeFormat: ReleaseFormat {
     /// The release that a manifest describes.
     ///
     /// - Parameter received: the bytes it was read from.
-    public func release(of manifest: Manifest, received: [UInt8]) -> Release {
+    package func release(of manifest: Manifest, received: [UInt8]) -> Release {
         var release = Release(
             family: family, version: manifest.version, trust: .digest, received: received)
         release.order = manifest.ordinal

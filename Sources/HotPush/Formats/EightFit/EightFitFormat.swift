@@ -1,6 +1,6 @@
-public import CASStore
+package import CASStore
 import StrictJSON
-public import VersionTree
+package import VersionTree
 
 /// 8fit's frontends: a commit, the date of its deployment, and files with their routes.
 ///
@@ -8,25 +8,25 @@ public import VersionTree
 /// `{"commit":"9f1c0de","deployed_at":"2015-05-25T10:00:00Z","files":[{"path":"js/app.js",`
 /// `"route":"/a/js/app.js"}]}`. A file may have `routes`, a list, and `size` besides. There are no
 /// digests, so its content is trusted as far as its length and the connection.
-public struct EightFitFormat: ReleaseFormat {
+package struct EightFitFormat: ReleaseFormat {
     /// Where the document is, relative to the origin.
-    public var documentPath: String
+    package var documentPath: String
 
     /// Makes the format.
-    public init(documentPath: String = "manifest.json") { self.documentPath = documentPath }
+    package init(documentPath: String = "manifest.json") { self.documentPath = documentPath }
 
     /// `8fit`.
-    public var name: String { "8fit" }
+    package var name: String { "8fit" }
     /// The only one.
-    public var number: Int { 1 }
+    package var number: Int { 1 }
 
     /// The one document; there is one version only.
-    public func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
+    package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         [ReleaseDocument(path: documentPath)]
     }
 
     /// Known by a commit and a list of files.
-    public func recognizes(_ bytes: [UInt8]) -> Bool {
+    package func recognizes(_ bytes: [UInt8]) -> Bool {
         var hasCommit = false
         var hasFiles = false
         return scanMembers(of: bytes) { key, kind, _ in
@@ -39,7 +39,7 @@ public struct EightFitFormat: ReleaseFormat {
     /// Reads a document.
     ///
     /// - Throws: `.badRelease` with what is wrong and where.
-    public func read(
+    package func read(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> Release {
         var reading = EightFitReading(

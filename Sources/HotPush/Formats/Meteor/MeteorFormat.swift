@@ -1,27 +1,27 @@
-public import CASStore
+package import CASStore
 import StrictJSON
-public import VersionTree
+package import VersionTree
 
 /// Meteor's manifests for Cordova, from 1.4 to today.
 ///
 /// A server has `__cordova/manifest.json`, and the files below `__cordova/`; the version that an app
 /// brings along has `program.json`, and the files under their paths. The index page is listed in
 /// neither and always there.
-public struct MeteorFormat: ReleaseFormat {
+package struct MeteorFormat: ReleaseFormat {
     /// Makes the format.
-    public init() {}
+    package init() {}
 
     /// `meteor`.
-    public var name: String { "meteor" }
+    package var name: String { "meteor" }
     /// One format for all dialects: they can be told apart by what is in them only.
-    public var number: Int { 1 }
+    package var number: Int { 1 }
 
     /// What the key `format` says, if it is there.
     static let program = "web-program-pre1"
     static let indexPath = "index.html"
 
     /// `manifest.json` of a server, `program.json` of a directory; there is one version only.
-    public func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
+    package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         switch layout {
         case .server:
             [ReleaseDocument(path: MeteorURL.base + "manifest.json")]
@@ -30,7 +30,7 @@ public struct MeteorFormat: ReleaseFormat {
     }
 
     /// Known by its `format`, its list of files, or its compatibility versions.
-    public func recognizes(_ bytes: [UInt8]) -> Bool {
+    package func recognizes(_ bytes: [UInt8]) -> Bool {
         scanMembers(of: bytes) { key, kind, text in
             switch key {
             case "format": text?.utf8.starts(with: "web-program".utf8) ?? false
@@ -45,7 +45,7 @@ public struct MeteorFormat: ReleaseFormat {
     ///
     /// - Throws: `.badRelease` with one of ``MeteorMessages`` and the place; `.unsuitableRelease` if
     ///   the manifest says already that it is another app's.
-    public func read(
+    package func read(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> Release {
         var reading = MeteorReading(bytes, context)
@@ -82,7 +82,7 @@ public struct MeteorFormat: ReleaseFormat {
     ///
     /// - Throws: `.unsuitableRelease` with one of ``MeteorMessages``; `.badRelease` for a page without
     ///   configuration.
-    public func inspect(
+    package func inspect(
         _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
     ) throws(StoreError) -> AppIdentity? {
         guard file.path.description.utf8.elementsEqual(Self.indexPath.utf8) else { return nil }
@@ -117,7 +117,7 @@ public struct MeteorFormat: ReleaseFormat {
     }
 
     /// Meteor's own words: ``MeteorMessages``.
-    public func message(_ problem: ReleaseProblem) -> String {
+    package func message(_ problem: ReleaseProblem) -> String {
         switch problem {
         case .documentStatus(let status): MeteorMessages.documentStatus(status)
         case .documentUnreachable(let cause): "\(MeteorMessages.documentUnreachable): \(cause)"

@@ -1,16 +1,16 @@
-public import CASStore
+package import CASStore
 
 /// The `hash` of an entry in Meteor's manifest: a name of 40 hexadecimal digits.
 ///
 /// What it is a hash of changed from release to release. Where only the content went into it a match
 /// proves the content; where the source before minification did, nobody but the publisher can compute
 /// it, and no match proves nothing.
-public struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
+package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     /// The digits, in lower case.
-    public let description: String
+    package let description: String
 
     /// Makes a label; nil unless `text` is 40 lower-case hexadecimal digits.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         guard text.utf8.count == 40, text.utf8.allSatisfy({ Hex.value(of: $0) != nil }) else {
             return nil
         }
@@ -18,7 +18,7 @@ public struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// How labels were made of content; `‖` joins texts.
-    public enum Rule: String, Sendable, Hashable, CaseIterable {
+    package enum Rule: String, Sendable, Hashable, CaseIterable {
         /// SHA-1 of the bytes: Meteor up to 1.4.2.
         case content
         /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.2 to 1.7, and what is in
@@ -34,7 +34,7 @@ public struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// What a label says about content.
-    public enum Proof: Sendable, Hashable {
+    package enum Proof: Sendable, Hashable {
         /// The label can be of these bytes only; with the rule that made it.
         case proved(Rule)
         /// The label may be of these bytes or of others.
@@ -47,7 +47,7 @@ public struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     ///   - sha1: the SHA-1 of the bytes, in lower-case hexadecimal digits.
     ///   - sha512: the SHA-512 of the bytes, in base64; without it two rules cannot be tried.
     /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
-    public func proof(sha1: String, sha512: String?) throws(StoreError) -> Proof {
+    package func proof(sha1: String, sha512: String?) throws(StoreError) -> Proof {
         for rule in Rule.allCases {
             let made = try Self.digits(rule, sha1: sha1, sha512: sha512)
             if made?.utf8.elementsEqual(description.utf8) == true { return .proved(rule) }
@@ -59,7 +59,7 @@ public struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Returns: unproved if there is no SHA-1.
     /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
-    public func proof(_ digests: [Label]) throws(StoreError) -> Proof {
+    package func proof(_ digests: [Label]) throws(StoreError) -> Proof {
         var sha1: String?
         var sha512: String?
         for digest in digests {
@@ -74,7 +74,7 @@ public struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The digests that ``proof(_:)`` can use.
-    public static let algorithms: [DigestAlgorithm] = [.sha1, .sha512]
+    package static let algorithms: [DigestAlgorithm] = [.sha1, .sha512]
 
     /// The label that a rule makes; nil if it needs the SHA-512 and that is not known.
     static func digits(

@@ -1,59 +1,59 @@
 /// What Meteor's Cordova plugin says, word for word: apps compare these texts.
-public enum MeteorMessages {
+package enum MeteorMessages {
     // The manifest.
 
     /// The key `version` is missing.
-    public static let noVersion = "Asset manifest does not have a version"
+    package static let noVersion = "Asset manifest does not have a version"
     /// The platform has no compatibility version.
-    public static let noCompatibilityVersion =
+    package static let noCompatibilityVersion =
         "Asset manifest does not have a cordovaCompatibilityVersion"
     /// The manifest cannot be fetched.
-    public static let documentUnreachable = "Error downloading asset manifest"
+    package static let documentUnreachable = "Error downloading asset manifest"
     /// The manifest cannot be read.
-    public static let documentUnreadable = "Error parsing asset manifest"
+    package static let documentUnreadable = "Error parsing asset manifest"
 
     /// The format is another than `web-program-pre1`.
-    public static func incompatibleFormat(_ format: String) -> String {
+    package static func incompatibleFormat(_ format: String) -> String {
         "The asset manifest format is incompatible: \(format)"
     }
 
     /// The manifest came with a status that is no success.
-    public static func documentStatus(_ status: Int) -> String {
+    package static func documentStatus(_ status: Int) -> String {
         "Non-success status code \(status) for asset manifest"
     }
 
     // Files.
 
     /// A file came with a status that is no success.
-    public static func fileStatus(_ status: Int, _ urlPath: String) -> String {
+    package static func fileStatus(_ status: Int, _ urlPath: String) -> String {
         "Non-success status code \(status) for asset: \(urlPath)"
     }
 
     /// The entity tag or the content of a file is not what the manifest says.
-    public static func fileMismatch(_ urlPath: String) -> String {
+    package static func fileMismatch(_ urlPath: String) -> String {
         "Hash mismatch for asset: \(urlPath)"
     }
 
     // The index page.
 
     /// The page has no runtime configuration, or one that cannot be read.
-    public static let noRuntimeConfiguration = "Couldn't load runtime config from index file"
+    package static let noRuntimeConfiguration = "Couldn't load runtime config from index file"
     /// The runtime configuration has no `ROOT_URL`.
-    public static let noRootURL = "Could not find ROOT_URL in downloaded asset bundle"
+    package static let noRootURL = "Could not find ROOT_URL in downloaded asset bundle"
     /// The runtime configuration has no `appId`.
-    public static let noAppID = "Could not find appId in downloaded asset bundle"
+    package static let noAppID = "Could not find appId in downloaded asset bundle"
     /// An app that had a public server would be sent to its own device.
-    public static let rootURLWouldBeLocalhost =
+    package static let rootURLWouldBeLocalhost =
         "ROOT_URL in downloaded asset bundle would change current ROOT_URL to localhost. "
         + "Make sure ROOT_URL has been configured correctly on the server."
 
     /// The page is of another version than the manifest.
-    public static func versionMismatch(expected: String, actual: String) -> String {
+    package static func versionMismatch(expected: String, actual: String) -> String {
         "Version mismatch for index page, expected: \(expected), actual: \(actual)"
     }
 
     /// The page is another app's.
-    public static func wrongAppID(_ rootURL: String) -> String {
+    package static func wrongAppID(_ rootURL: String) -> String {
         "appId in downloaded asset bundle does not match current appId. "
             + "Make sure the server at \(rootURL) is serving the right app."
     }
@@ -61,14 +61,14 @@ public enum MeteorMessages {
     // Policy.
 
     /// The version is banned.
-    public static let banned = "Skipping downloading blacklisted version"
+    package static let banned = "Skipping downloading blacklisted version"
     /// The compatibility version is another than the app's.
-    public static let incompatible =
+    package static let incompatible =
         "Skipping downloading new version because the Cordova platform version or plugin versions "
         + "have changed and are potentially incompatible"
     /// Nobody said where updates come from.
-    public static let noRootURLConfigured =
+    package static let noRootURLConfigured =
         "checkForUpdates requires a rootURL to be configured"
     /// There is no version to switch to.
-    public static let noPendingVersion = "No pending version to switch to"
+    package static let noPendingVersion = "No pending version to switch to"
 }

@@ -1,20 +1,20 @@
-public import CASStore
+package import CASStore
 import StrictJSON
 
 /// What Meteor's index page tells the app: `__meteor_runtime_config__`.
-public struct MeteorRuntimeConfig: Sendable, Hashable {
+package struct MeteorRuntimeConfig: Sendable, Hashable {
     /// `appId`, if it is a text.
-    public var appID: String?
+    package var appID: String?
     /// `ROOT_URL`, if it is a text.
-    public var rootURL: String?
+    package var rootURL: String?
     /// The versions of the Cordova program that the page names: `autoupdateVersionCordova` up to
     /// Meteor 1.7, `autoupdate.versions["web.cordova"].version` since.
-    public var versions: [String] = []
+    package var versions: [String] = []
 
     /// Finds the configuration in an index page.
     ///
     /// - Throws: `.badRelease` if there is none, or one that is no JSON object.
-    public init(indexPage: [UInt8]) throws(StoreError) {
+    package init(indexPage: [UInt8]) throws(StoreError) {
         guard let encoded = Self.find(in: indexPage) else {
             throw Self.refuse("the page has no \(Self.beginning)…")
         }
@@ -27,7 +27,7 @@ public struct MeteorRuntimeConfig: Sendable, Hashable {
     /// Reads the configuration.
     ///
     /// - Throws: `.badRelease` if it is no JSON object.
-    public init(json: [UInt8]) throws(StoreError) {
+    package init(json: [UInt8]) throws(StoreError) {
         let value: JSONValue
         do throws(JSONError) {
             var reader = try JSONReader(json, limits: JSONLimits(byteCount: Self.byteCountMax))

@@ -1,18 +1,18 @@
-public import CASStore
-public import StrictJSON
+package import CASStore
+package import StrictJSON
 import VersionTree
 
 /// The versions that Meteor computes of a manifest: what an app compares when it asks whether there
 /// is something new.
-public struct MeteorVersions: Sendable, Hashable {
+package struct MeteorVersions: Sendable, Hashable {
     /// Over everything; the manifest's `version` unless `AUTOUPDATE_VERSION` is set.
-    public var version: String
+    package var version: String
     /// Over the style sheets.
-    public var refreshable: String
+    package var refreshable: String
     /// Over what needs the page to be loaded anew.
-    public var nonRefreshable: String
+    package var nonRefreshable: String
     /// Over what hot module replacement can replace.
-    public var replaceable: String
+    package var replaceable: String
 
     /// Computes the versions.
     ///
@@ -24,7 +24,7 @@ public struct MeteorVersions: Sendable, Hashable {
     ///   - publicSettings: `public` of the settings, in JavaScript's order and spelling; nil for
     ///     what the manifest says itself, else `{}`.
     /// - Throws: `.badRelease` with what is wrong and where.
-    public init(manifest: [UInt8], publicSettings: JSONValue? = nil) throws(StoreError) {
+    package init(manifest: [UInt8], publicSettings: JSONValue? = nil) throws(StoreError) {
         var settings = publicSettings
         var parts: [Part] = []
         do throws(JSONError) {
@@ -69,7 +69,7 @@ public struct MeteorVersions: Sendable, Hashable {
     ///   - plugins: names and versions.
     ///   - excluded: names that do not count (`METEOR_CORDOVA_COMPAT_VERSION_EXCLUDE`).
     /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
-    public static func compatibilityVersion(
+    package static func compatibilityVersion(
         platformVersion: String, plugins: [(name: String, version: String)],
         excluding excluded: [String] = []
     ) throws(StoreError) -> String {

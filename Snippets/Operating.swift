@@ -1,0 +1,38 @@
+// A whole program: what an operator's own tool does with a store and an origin.
+import CASStore
+import HotPush
+import VersionTree
+
+let versions = try VersionStore.open("builds")
+
+// What is there, and what it takes.
+for version in try versions.versions() {
+    print(version.version, version.state, "\(version.files) files, \(version.uniqueBytes) alone")
+}
+let usage = try versions.store.usage()
+print("\(usage.objects) objects, \(usage.objectBytes) bytes, shared \(usage.ratio) times")
+
+// Every byte is read; what can be made right is. Content that somebody needs is never deleted.
+let report = try versions.check(CheckOptions(isDeep: true), repairing: true)
+for finding in report.findings {
+    print(finding.kind, finding.isRepaired ? "repaired" : "not repaired", finding.message)
+}
+
+// Old versions go, by a policy that says why; then what only they had.
+var policy = RetentionPolicy.generations(2)
+policy.newestCount = 3
+let plan = try versions.planRetention(policy)
+for verdict in plan.retired { print("retiring \(verdict.version): \(verdict.reason)") }
+_ = try versions.retire(plan)
+print("\(try versions.store.planCollection().byteCount) bytes can be freed")
+print("\(try versions.collect().byteCount) bytes freed")
+
+// A release that was a mistake is withdrawn; devices go to the one before.
+let publisher = Publisher("origin")
+let pointer = try publisher.withdraw(try VersionName("2.0"))
+print("\(pointer.channel) offers \(pointer.releases.compactMap(\.version?.name))")
+let freed = try publisher.collect(OriginRetention(releaseCount: 5))
+print("\(freed.objects.count) objects of the origin deleted")
+
+// What happened lately, as sentences.
+for entry in try Journal(versions).entries() { print(entry.at, entry.sentence) }
