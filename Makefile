@@ -8,9 +8,12 @@ tests := --disable-xctest
 
 # Tests that start programs by the hundred run after the others: between fork and exec a new process has
 # all files, locks and sockets of the one that starts it, and the others' tests look at just those.
-programs := ^(CommandTests|StartTests|StressTests)\.
+starting := ^(CommandTests|StartTests|StressTests)\.
 
 release := -c release -Xswiftc -cross-module-optimization
+programs := castree castree-pull castree-fsck
+PREFIX ?= /usr/local
+DESTDIR ?=
 
 # How long the fuzzer and the reliability suites go on. 0: every point there is (CYCLES: every call and every write that
 # can fail, and the usual number of moments and states, which have no end).
@@ -29,18 +32,25 @@ scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serv
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: run test check fmt setup build clean help browser autobahn fuzz
+.PHONY: run test test-all check fmt setup build build-tools install uninstall clean help browser autobahn fuzz
 .PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-scale
 .PHONY: errors starts huge powercut crashpoints fulldisk stress ground harness-check sanitize coverage
 
-run: setup build ## build, then push two real releases through a store and show every step
+run: ## build, then push two real releases through a store and show every step
+	@echo "castree: the programs are built first, which takes some minutes the first time and seconds later."
+	@echo "Then two releases of a real web app are added, published, pulled, served and taken back, step by step."
+	@$(MAKE) --no-print-directory build
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
 	@scripts/run
 
+test: export CASTREE_TEST_WHOLE := $(CASTREE_TEST_WHOLE)
 test: setup check ## check, build with warnings as errors, run all tests
-	$(SWIFT) build $(debug)
-	SWIFT_BACKTRACE=enable=no scripts/test $(SWIFT) test $(debug) $(tests) --skip '$(programs)'
-	SWIFT_BACKTRACE=enable=no scripts/test $(SWIFT) test $(debug) $(tests) --filter '$(programs)'
+	$(SWIFT) build $(debug) $(tests) --build-tests
+	SWIFT_BACKTRACE=enable=no scripts/test $(SWIFT) test $(debug) $(tests) --skip-build --skip '$(starting)'
+	SWIFT_BACKTRACE=enable=no scripts/test $(SWIFT) test $(debug) $(tests) --skip-build --filter '$(starting)'
+
+test-all: ## all tests, and of the enumerations all points, where make test takes a part
+	@$(MAKE) --no-print-directory test CASTREE_TEST_WHOLE=1
 
 check: ## lint the Swift files, parse the scripts
 	$(SWIFT) format lint --strict --recursive --parallel $(swift_files)
@@ -74,12 +84,12 @@ bench-engine: ## build, then measure against plain C and ostree
 
 browser: ## build, then prove the server with a real Chromium, wget, aria2 and nginx
 	@scripts/setup browser
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tools
 	Tests/Browser/run
 
 autobahn: ## build, then run the Autobahn suite against the WebSocket (WSTEST=wstest)
 	@scripts/setup
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tools
 	Tests/Autobahn/run --wstest $(WSTEST)
 
 bench-serve: ## build, then measure the server against nginx
@@ -119,22 +129,22 @@ huge: setup ## take a file of more than 4 GiB through store, server, check and c
 
 powercut: ## build, then cut the power under every verb, on three file systems (root)
 	@scripts/setup reliability
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tools
 	Tests/Reliability/powercut --cycles $(CYCLES)
 
 crashpoints: ## build, then kill and refuse at every file-system call of every verb
 	@scripts/setup reliability
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tools
 	Tests/Reliability/crashpoints --limit $(LIMIT)
 
 fulldisk: ## build, then run all on disks that are full, read-only, over quota (root)
 	@scripts/setup reliability
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tools
 	Tests/Reliability/fulldisk
 
 stress: ## build, then let many processes at one store, and kill some: MINUTES=30
 	@scripts/setup reliability
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tools
 	Tests/Reliability/stress --minutes $(MINUTES)
 
 ground: ## build, then run the main verbs on foreign file systems, users, kernels, copies (root)
@@ -144,7 +154,7 @@ ground: ## build, then run the main verbs on foreign file systems, users, kernel
 
 harness-check: ## build, then show that the suites above see a broken engine (root)
 	@scripts/setup reliability
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tools
 	Tests/Reliability/check-harness
 
 sanitize: setup ## all tests under the thread and the address sanitizer
@@ -156,8 +166,18 @@ coverage: setup ## run the tests and say which lines of Sources they reach (FILT
 setup: ## install what building and testing need
 	@scripts/setup
 
-build: ## build the release programs into .build/release
+build: setup ## build the programs into .build/release
+	@for program in $(programs); do $(SWIFT) build $(release) --product $$program || exit; done
+
+# What the suites of Tests/Reliability, Tests/Browser and Tests/Autobahn start besides.
+build-tools: setup
 	$(SWIFT) build $(release)
+
+install: ## put programs, manual pages and completions below PREFIX (/usr/local), DESTDIR before it
+	@scripts/install --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
+
+uninstall: ## take away what make install put there
+	@scripts/install --prefix '$(PREFIX)' --destdir '$(DESTDIR)' --uninstall
 
 clean: ## remove what building made; downloads and the demo store stay
 	rm -rf .build
