@@ -149,18 +149,18 @@ import VersionTree
         return (disk.hasFired, odd)
     }
 
-    /// Every position of a fault until it is no longer reached; what was odd.
+    /// The positions of a fault until it is no longer reached, a share of them; what was odd.
     func enumerate(
-        _ verb: Verb, from start: Int, _ fault: (Int) -> FaultyFileSystem.Fault
+        _ verb: Verb, from start: Int, _ fault: (Int) -> FaultyFileSystem.Fault,
+        _ enumeration: String = #function
     ) throws -> (count: Int, odd: [String]) {
-        var position = start
         var odd: [String] = []
-        while true {
-            let outcome = try survive(verb, fault(position))
+        let count = try TestShare(oneIn: 3, of: "\(enumeration) \(verb)").count { point in
+            let outcome = try survive(verb, fault(start + point))
             odd += outcome.odd
-            guard outcome.fired else { return (position - start, odd) }
-            position += 1
+            return outcome.fired
         }
+        return (count, odd)
     }
 
     /// What is known to be odd after a fault.

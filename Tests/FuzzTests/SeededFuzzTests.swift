@@ -1,9 +1,10 @@
 import Foundation
+import StorageTestSupport
 import Testing
 
-/// The short part of fuzzing: every sample, and many mutations of them, the same in every run.
+/// The short part of fuzzing: every sample, and mutations of them that the seed of the run chooses.
 ///
-/// `CASTREE_FUZZ_INPUTS` asks for another number of mutations a target.
+/// 2,000 mutations a target, 20,000 in a whole run; `CASTREE_FUZZ_INPUTS` asks for another number.
 @Suite("Bytes from strangers")
 struct SeededFuzzTests {
     static let corpora = URL(filePath: #filePath).deletingLastPathComponent()
@@ -17,7 +18,13 @@ struct SeededFuzzTests {
     }
 
     static let inputCount =
-        ProcessInfo.processInfo.environment["CASTREE_FUZZ_INPUTS"].flatMap { Int($0) } ?? 20_000
+        ProcessInfo.processInfo.environment["CASTREE_FUZZ_INPUTS"].flatMap { Int($0) }
+        ?? (TestShare.isWhole ? 20_000 : 2_000)
+
+    /// Mutations of a target's samples; those of a whole run are always the same.
+    static func mutations(of target: Int) -> Mutation {
+        Mutation(seed: UInt64(target) &+ (TestShare.isWhole ? 0 : TestShare.seed << 8))
+    }
 
     @Test("are read or refused, whatever they are", arguments: FuzzTarget.all.indices)
     func seeded(_ index: Int) throws {
@@ -25,7 +32,7 @@ struct SeededFuzzTests {
         let samples = try Self.samples(target)
         try #require(!samples.isEmpty, "\(target.name) has no samples")
         for sample in samples { try check(target, sample, "a sample") }
-        var mutation = Mutation(seed: UInt64(index))
+        var mutation = Self.mutations(of: index)
         for number in 0..<Self.inputCount {
             let input = mutation.mutated(samples, words: target.words)
             try check(target, input, "mutation \(number)")
@@ -71,7 +78,7 @@ struct SeededFuzzTests {
                 do { try target.check(bytes) } catch { turned += 1 }
             }
         }
-        var mutation = Mutation(seed: UInt64(number))
+        var mutation = Self.mutations(of: number)
         var mutated = 0
         var first: Int?
         for count in 0..<Self.inputCount {
@@ -90,8 +97,9 @@ struct SeededFuzzTests {
     private func forEachTurnedBit(
         of sample: [UInt8], _ body: ([UInt8], _ place: String) throws -> Void
     ) rethrows {
+        let share = TestShare(oneIn: 3, of: "turned bits")
         for position in sample.indices.prefix(2048) {
-            for bit in 0..<8 {
+            for bit in 0..<8 where share.takes(position * 8 + bit) {
                 var bytes = sample
                 bytes[position] ^= 1 << UInt8(bit)
                 try body(bytes, "bit \(bit) of byte \(position)")

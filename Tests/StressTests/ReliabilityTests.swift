@@ -1,15 +1,18 @@
 import Foundation
+import StorageTestSupport
 import Testing
 
 /// A short, seeded slice of Tests/Reliability: the real programs, and what stands below them broken.
 ///
 /// `make stress`, `make crashpoints`, `make powercut` and `make fulldisk` do the same for longer.
-/// `CASTREE_STRESS_SECONDS` says how long the first of them goes on here.
+/// `CASTREE_STRESS_SECONDS` says how long the first of them goes on here. Their seed is that of the run; a whole run
+/// (`make test-all`) takes more of each.
 @Suite("The programs", .serialized) struct ReliabilityTests {
     static let directory = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Reliability")
     static let stressSeconds =
-        ProcessInfo.processInfo.environment["CASTREE_STRESS_SECONDS"].flatMap { Int($0) } ?? 60
+        ProcessInfo.processInfo.environment["CASTREE_STRESS_SECONDS"].flatMap { Int($0) }
+        ?? (TestShare.isWhole ? 60 : 10)
 
     @Test("lose nothing while many run at once and some are killed")
     func stress() throws {
@@ -18,13 +21,14 @@ import Testing
 
     @Test("lose nothing when they are killed or refused at any file-system call")
     func crashPoints() throws {
-        try expectClean("crashpoints", ["--limit", "120"])
+        try expectClean("crashpoints", ["--limit", TestShare.isWhole ? "120" : "40"])
     }
 
     @Test("lose nothing when the power is cut at a call, or leaves the disk in any state it may")
     func powerCuts() throws {
+        let cycles = TestShare.isWhole ? "10" : "4"
         try expectClean(
-            "powercut", ["--systems", "ext4", "--ways", "call", "states", "--cycles", "10"])
+            "powercut", ["--systems", "ext4", "--ways", "call", "states", "--cycles", cycles])
     }
 
     @Test("say what is in the way of them on disks that are full or not theirs, and free them")
@@ -57,7 +61,7 @@ import Testing
             ["ground", "--slice", "--trusting", "--only", "tmpfs"],
         ])
     func brokenOnPurpose(words: [String]) throws {
-        let (status, output) = try run(words[0], Array(words.dropFirst()))
+        let (status, output) = try run(words[0], Array(words.dropFirst()), seed: 1)
         guard !isSkipped(status, output) else { return }
         #expect(status == 1 && output.contains("FAIL"), "\(output)")
         removeKept(output)
@@ -78,12 +82,14 @@ import Testing
         return true
     }
 
-    private func run(_ suite: String, _ words: [String]) throws -> (status: Int32, output: String) {
+    private func run(
+        _ suite: String, _ words: [String], seed: UInt64 = TestShare.seed
+    ) throws -> (status: Int32, output: String) {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =
             ["python3", Self.directory.appending(path: suite).path] + words
-            + ["--seed", "1", "--programs", Programs.directory]
+            + ["--seed", "\(seed % 1_000_000)", "--programs", Programs.directory]
         let pipe = Pipe()
         process.standardOutput = pipe
         process.standardError = pipe

@@ -96,11 +96,11 @@ import VersionTree
     }
 
     private func count(
-        _ verb: Verb, from start: Int, _ fault: (Int) -> FaultyFileSystem.Fault
+        _ verb: Verb, from start: Int, _ fault: (Int) -> FaultyFileSystem.Fault,
+        _ enumeration: String = #function
     ) throws -> Int {
-        var position = start
-        while try survive(verb, fault(position)) { position += 1 }
-        return position - start
+        let share = TestShare(oneIn: 3, of: "\(enumeration) \(verb.testDescription)")
+        return try share.count { try survive(verb, fault(start + $0)) }
     }
 
     @Test("shows the old release or the new one when every call fails once", arguments: verbs)

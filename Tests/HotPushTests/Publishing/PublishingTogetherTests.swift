@@ -57,14 +57,13 @@ import VersionTree
 
     @Test("are both the first, in whatever moment of the one the other comes")
     func firstOnes() throws {
-        var position = 1
-        while true {
+        let moments = try TestShare(oneIn: 3).count { moment in
             let place = try PublishingPlace()
             let others = try place.store.reopened()
             let disk = FaultyFileSystem()
             let count = Mutex(0)
             let refusal = Mutex<StoreError.Code?>(nil)
-            let at = position
+            let at = moment + 1
             disk.onEach { moment, _ in
                 guard moment == .before else { return }
                 let number = count.withLock { count in
@@ -80,7 +79,7 @@ import VersionTree
                 refusal.withLock { $0 = found }
             }
             try place.publisher(on: disk).publish("2", of: place.versions)
-            if count.withLock(\.self) < at { break }
+            if count.withLock(\.self) < at { return false }
             let found = refusal.withLock(\.self)
             #expect(
                 found == nil || found == .busy,
@@ -88,9 +87,9 @@ import VersionTree
             let pointer = try DirectoryOrigin(place.origin).pointer(.stable)
             #expect(pointer?.releases.count == (found == nil ? 2 : 1), "before operation \(at)")
             #expect(try place.read()?.version == "2")
-            position += 1
+            return true
         }
-        #expect(position > 50)
+        #expect(moments > 50)
     }
 
     @Test("that will not wait are told that another one is at work")

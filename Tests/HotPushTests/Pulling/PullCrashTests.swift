@@ -61,11 +61,10 @@ import VersionTree
     }
 
     private func count(
-        from start: Int, by step: Int = 1, _ fault: (Int) -> FaultyFileSystem.Fault
+        from start: Int, _ fault: (Int) -> FaultyFileSystem.Fault,
+        _ enumeration: String = #function
     ) throws -> Int {
-        var position = start
-        while try survive(fault(position)) { position += step }
-        return position - start
+        try TestShare(oneIn: 3, of: enumeration).count { try survive(fault(start + $0)) }
     }
 
     @Test("is repeated to its end after it was killed at any call")

@@ -1,5 +1,6 @@
 import CASStore
 import Foundation
+import StorageTestSupport
 import Testing
 
 /// The suite, tested: an engine that is broken in one way must be found out.
@@ -99,7 +100,7 @@ import Testing
         },
     ]
 
-    @Test("catches an engine that", arguments: faults)
+    @Test("catches an engine that", arguments: TestShare(oneIn: 6, of: "broken engines").of(faults))
     func broken(_ fault: Fault) throws {
         for scenario in fault.scenarios {
             if try isCaught(fault, in: scenario) { return }

@@ -11,6 +11,8 @@ struct PowerCuts {
     var fault: (@Sendable (RecordingDisk) -> any FileSystem)?
     /// Stop at the first problem.
     var stopsEarly = false
+    /// Of so many states one is looked at, but every one that an acknowledgement is followed by.
+    var oneIn = 1
 
     /// What was looked at.
     struct Tally: Sendable {
@@ -22,6 +24,8 @@ struct PowerCuts {
         var stride = 1
         var states = 0
         var distinct = 0
+        /// Those of them that this run looks at.
+        var looked = 0
         var problems: [String] = []
 
         static func += (left: inout Tally, right: Tally) {
@@ -87,6 +91,7 @@ struct PowerCuts {
         var saved = recording.saved ?? disk.indexes.first
         var seen: Set<Int> = []
         var random = SeededRandom(seed: seed)
+        let share = TestShare(oneIn: oneIn, of: scenario.testDescription)
         for point in 0...disk.steps.count {
             let isLast = point == disk.steps.count
             if point > 0 {
@@ -112,6 +117,8 @@ struct PowerCuts {
                 hasher.combine(isLast)
                 guard seen.insert(hasher.finalize()).inserted else { continue }
                 tally.distinct += 1
+                guard isLast || share.takes(tally.distinct) else { continue }
+                tally.looked += 1
                 let problems = problems(
                     remains, recording, place, directory, isAcknowledged: isLast,
                     number: tally.distinct)
@@ -165,8 +172,9 @@ extension PowerCuts {
         let all = kills(recording)
         var tally = Tally()
         tally.points = all.count
-        tally.stride = (all.count + Self.limit - 1) / Self.limit
-        for turn in stride(from: 0, to: all.count, by: max(1, tally.stride)) {
+        tally.stride = max(1, (all.count + Self.limit - 1) / Self.limit)
+        let turns = Array(stride(from: 0, to: all.count, by: tally.stride))
+        for turn in TestShare(oneIn: oneIn, of: scenario.testDescription).of(turns) {
             let (point, killed) = all[turn]
             tally.problems += try goOn(killed, turn, recording, place, directory, &tally).map {
                 "\(scenario.testDescription), killed after \(point) "

@@ -1,5 +1,6 @@
 import CASStore
 import Foundation
+import StorageTestSupport
 import Testing
 import VersionTree
 
@@ -9,7 +10,9 @@ extension TamperingTests {
     /// Every path of every version.
     private static let paths = Set(Place.contents.values.flatMap(\.keys)).sorted()
 
-    @Test("is served right or not at all, if somebody", arguments: tamperings)
+    @Test(
+        "is served right or not at all, if somebody",
+        arguments: TestShare(oneIn: 3, of: "served damages").of(tamperings))
     func served(_ tampering: Tampering) async throws {
         let victim = try Victim()
         // Nobody has asked the first one for anything; the second has served everything.

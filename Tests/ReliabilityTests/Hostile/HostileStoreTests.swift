@@ -56,20 +56,21 @@ import VersionTree
         #expect(FileManager.default.fileExists(atPath: victim.path(name)))
     }
 
-    @Test("takes a folder of a hundred thousand names, and shows and forgets it")
+    @Test("takes a folder of very many names, and shows and forgets it")
     func manyNames() throws {
         let victim = try victim()
+        let count = TestShare.isWhole ? 100_000 : 20_000
         let source = victim.place.beside + "/many"
         mkdir(source, 0o755)
-        for number in 0..<100_000 {
+        for number in 0..<count {
             let file = open("\(source)/\(number)", O_CREAT | O_WRONLY, 0o644)
             _ = write(file, "same", 4)
             close(file)
         }
         let versions = try victim.place.open()
         let report = try versions.add(directory: source, version: "many")
-        #expect(report.files == 100_000 && report.newObjects == 1)
-        #expect(Damage.names(victim.path("versions/many")).count == 100_000)
+        #expect(report.files == count && report.newObjects == 1)
+        #expect(Damage.names(victim.path("versions/many")).count == count)
         #expect(try versions.check().findings == [])
         try versions.retire("many")
         #expect(!FileManager.default.fileExists(atPath: victim.path("versions/many")))
