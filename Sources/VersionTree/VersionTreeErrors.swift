@@ -9,7 +9,7 @@ extension StoreError.Code {
     /// A manifest is not one, or breaks its rules.
     public static let badManifest = Self("badManifest")
     /// Two paths of a version would be one on this file system.
-    public static let pathTwins = Self("pathTwins")
+    public static let pathCollision = Self("pathTwins")
     /// A version lacks objects.
     public static let incompleteVersion = Self("incompleteVersion")
     /// The version is banned.

@@ -3,7 +3,7 @@ import StorageTestSupport
 import Testing
 
 /// The executable copy of an object, when several make it at once.
-@Suite struct TwinBatchTests {
+@Suite struct ExecutableCopyBatchTests {
     private func inode(_ store: Store, _ address: ObjectID) throws -> UInt64? {
         try store.objects.status(address, executable: true)?.inode
     }
@@ -15,7 +15,9 @@ import Testing
         let address = try temporary.put("#!shared")
         let one = try store.makeLease()
         let other = try store.makeLease()
-        var (first, second) = (TwinBatch(store, lease: one), TwinBatch(store, lease: other))
+        var (first, second) = (
+            ExecutableCopyBatch(store, lease: one), ExecutableCopyBatch(store, lease: other)
+        )
         try first.stage(address)
         try second.stage(address)
         try first.publish()
@@ -32,9 +34,9 @@ import Testing
         let temporary = try TemporaryStore()
         let address = try temporary.put("#!shared")
         let lease = try temporary.store.makeLease()
-        let path = temporary.objectPath(address) + StoreLayout.twinSuffix
+        let path = temporary.objectPath(address) + StoreLayout.executableCopySuffix
         try Damage.overwriteOrCreate(path, with: bytes("#!sh"))
-        var twins = TwinBatch(temporary.store, lease: lease)
+        var twins = ExecutableCopyBatch(temporary.store, lease: lease)
         try twins.stage(address)
         try twins.publish()
         #expect(try Damage.contents(path) == bytes("#!shared"))

@@ -184,7 +184,7 @@ import VersionTree
         try Damage.replace(temporary.path + "/staging/" + lease, by: .directory)
         #expect(link(path, temporary.path + "/staging/\(lease)/\(torn)") == 0)
         try Damage.overwrite(path, with: [0, 0, 0])
-        #expect(try Damage.contents(path + StoreLayout.twinSuffix) == bytes("#!kept"))
+        #expect(try Damage.contents(path + StoreLayout.executableCopySuffix) == bytes("#!kept"))
         _ = try temporary.store.makeLease()
         #expect(try temporary.store.read(torn, limit: 10) == bytes("#!kept"))
     }

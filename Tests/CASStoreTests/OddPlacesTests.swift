@@ -20,7 +20,8 @@ import VersionTree
     @Test func `a flipped or writable twin is named and mended`() throws {
         let temporary = try makeStore()
         try Damage.flip(twin(temporary), at: 4)
-        #expect(try temporary.versions.check().findings.map(\.kind).contains(.damagedTwin))
+        #expect(
+            try temporary.versions.check().findings.map(\.kind).contains(.damagedExecutableCopy))
         _ = try temporary.versions.check(repairing: true)
         #expect(try temporary.versions.check().findings == [])
         #expect(try readTree(temporary.path + "/versions/1")["run"] == "#!executable")
@@ -44,7 +45,7 @@ import VersionTree
             #expect(left == [])
         }
         #expect(found == nil)
-        #expect(kinds.contains(.damagedTwin))
+        #expect(kinds.contains(.damagedExecutableCopy))
     }
 
     @Test(arguments: [Damage.Stranger.emptyFile, .symbolicLink("/tmp"), .fifo])

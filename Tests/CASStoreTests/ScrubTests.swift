@@ -73,7 +73,7 @@ import VersionTree
         try Damage.flip(twin, at: 3)
         for options in [CheckOptions(), CheckOptions(since: Self.longAgo)] {
             let kinds = try temporary.reopened().check(options).findings.map(\.kind)
-            #expect(kinds == [.damagedTwin])
+            #expect(kinds == [.damagedExecutableCopy])
         }
     }
 

@@ -60,7 +60,7 @@ import VersionTree
         try flipByte(temporary.tree("2") + "/bin/run", at: 3)
         chmod(temporary.tree("2") + "/bin/run", 0o555)
         let found = try temporary.reopened().check().findings
-        #expect(Set(found.map(\.kind)) == [.damagedTwin])
+        #expect(Set(found.map(\.kind)) == [.damagedExecutableCopy])
         #expect(Set(found.map(\.object)) == [address])
         #expect(places(found) == ["1:run", "2:bin/run"])
         // The object itself is sound: nothing is lost.
@@ -138,7 +138,7 @@ import VersionTree
         default: mkfifo(path, 0o444)
         }
         let found = try temporary.reopened().check().findings
-        #expect(found.contains { $0.kind == (isTwin ? .damagedTwin : .notAFile) })
+        #expect(found.contains { $0.kind == (isTwin ? .damagedExecutableCopy : .notAFile) })
         _ = try temporary.reopened().check(repairing: true)
         try temporary.add("6", ["x": "#!shared"])
         try temporary.expectClean()

@@ -195,7 +195,7 @@ import VersionTree
         for name in names { try writeFile(source + "/" + name, "content of \(name)") }
         let report = try temporary.versions.add(directory: source, version: "1")
         #expect(report.files == names.count)
-        #expect(report.twins == [])
+        #expect(report.collisions == [])
         #expect(try contents(temporary.tree("1")) == contents(source))
         let listed = Set(
             try temporary.versions.manifest(of: "1").entries.map { Array($0.path.description.utf8) }

@@ -47,7 +47,7 @@ private let merged: [[String]] = [
             at: directory.appending("store"),
             options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
             fileSystem: FoldingFileSystem(sourcePath: source))
-        let error = expectRefusal(.pathTwins) {
+        let error = expectRefusal(.pathCollision) {
             try store.add(directory: source, version: "1")
         }
         #expect(error?.message.contains("rename one of them") == true)
@@ -81,7 +81,7 @@ private let merged: [[String]] = [
         let store = try VersionStore.create(
             at: path + "/store", options: StoreOptions(reservedByteCount: 1 << 10)
         ).versions
-        expectRefusal(.pathTwins) { try store.add(directory: source, version: "1") }
+        expectRefusal(.pathCollision) { try store.add(directory: source, version: "1") }
         #expect(try store.versions().isEmpty)
         #expect(try store.check().findings == [])
     }

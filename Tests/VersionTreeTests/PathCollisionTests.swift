@@ -6,9 +6,9 @@ import Testing
 
 // Paths that a forgiving file system would merge.
 
-@Suite struct PathTwinsTests {
-    private func twins(_ paths: [String]) throws -> [PathTwins] {
-        PathTwins.find(
+@Suite struct PathCollisionTests {
+    private func twins(_ paths: [String]) throws -> [PathCollision] {
+        PathCollision.find(
             in: try Manifest(
                 version: VersionName("1"), ordinal: 1, createdAt: 1,
                 entries: paths.map {
@@ -55,7 +55,7 @@ import Testing
 
     @Test func `finds directories that meet, with different files below`() throws {
         let found = try twins(["Lib/a.js", "lib/b.js"])
-        #expect(found == [PathTwins(first: "Lib", second: "lib")])
+        #expect(found == [PathCollision(first: "Lib", second: "lib")])
     }
 
     @Test func `finds all of three`() throws {
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `names the first in byte order first`() throws {
-        #expect(try twins(["x", "X"]) == [PathTwins(first: "X", second: "x")])
+        #expect(try twins(["x", "X"]) == [PathCollision(first: "X", second: "x")])
     }
 
     @Test func `sees no twins among ten thousand different paths`() throws {
@@ -95,9 +95,9 @@ import Testing
         }
         let report = try temporary.versions.add(directory: source, version: "1")
         #expect(report.files == 6)
-        #expect(report.twins.count == 3)
-        #expect(report.twins.contains(PathTwins(first: "README", second: "readme")))
-        #expect(report.twins.contains(PathTwins(first: "Lib", second: "lib")))
+        #expect(report.collisions.count == 3)
+        #expect(report.collisions.contains(PathCollision(first: "README", second: "readme")))
+        #expect(report.collisions.contains(PathCollision(first: "Lib", second: "lib")))
         #expect(try contents(temporary.tree("1")) == contents(source))
     }
 
@@ -122,7 +122,7 @@ import Testing
         let source = temporary.directory.appending("source")
         for path in paths { try writeFile(source + "/" + path, "content of \(Array(path.utf8))") }
         let report = try temporary.versions.add(directory: source, version: "1")
-        #expect(report.twins.isEmpty == false)
+        #expect(report.collisions.isEmpty == false)
         #expect(try contents(temporary.tree("1")) == contents(source))
         try temporary.expectClean()
     }

@@ -6,7 +6,7 @@ import VersionTree
 
 // The executable twins of objects (DESIGN.md, "Collecting"): there while a tree links to them.
 
-@Suite struct UnusedTwinTests {
+@Suite struct UnusedExecutableCopyTests {
     private let script = "#!/bin/sh\nexit 0\n"
 
     /// Versions that show `tool` as executable, or as a plain file with the same bytes.

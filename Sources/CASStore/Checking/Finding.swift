@@ -6,13 +6,13 @@ public struct Finding: Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// An object's bytes do not match its address.
         case damagedObject
-        /// An object's executable twin does not match it.
-        case damagedTwin
+        /// An object's executable copy does not match it.
+        case damagedExecutableCopy = "damagedTwin"
         /// A version names an object, the index says it is there, and it is not.
         case missingObject
         /// Something that is not a regular file stands in place of an object.
         case notAFile
-        /// An object's file has another mode than 0444 (its twin: 0555).
+        /// An object's file has another mode than 0444 (its executable copy: 0555).
         case wrongMode
         /// A sound object that the index does not know.
         case unindexedObject

@@ -63,24 +63,29 @@ struct ShardCheck: ~Copyable {
         }
         let listing = try list(directory.raw, shard)
         var row = 0
-        var twin = 0
+        var executableCopy = 0
         for address in listing.objects {
             while row < rows.count, rows[row].address < address {
                 suspectMissing(rows[row])
                 row += 1
             }
-            while twin < listing.twins.count, listing.twins[twin] < address {
-                try checkTwin(listing.twins[twin], directory.raw, nil)
-                twin += 1
+            while executableCopy < listing.executableCopies.count,
+                listing.executableCopies[executableCopy] < address
+            {
+                try checkExecutableCopy(
+                    listing.executableCopies[executableCopy], directory.raw, nil)
+                executableCopy += 1
             }
             var known: CheckedRow?
             if row < rows.count, rows[row].address == address {
                 known = rows[row]
                 row += 1
             }
-            let hasTwin = twin < listing.twins.count && listing.twins[twin] == address
-            if hasTwin { twin += 1 }
-            try check(address, directory.raw, known, hasTwin: hasTwin)
+            let hasExecutableCopy =
+                executableCopy < listing.executableCopies.count
+                && listing.executableCopies[executableCopy] == address
+            if hasExecutableCopy { executableCopy += 1 }
+            try check(address, directory.raw, known, hasExecutableCopy: hasExecutableCopy)
             reached = address.w0
             try reportIfDue()
         }
@@ -88,9 +93,9 @@ struct ShardCheck: ~Copyable {
             suspectMissing(rows[row])
             row += 1
         }
-        while twin < listing.twins.count {
-            try checkTwin(listing.twins[twin], directory.raw, nil)
-            twin += 1
+        while executableCopy < listing.executableCopies.count {
+            try checkExecutableCopy(listing.executableCopies[executableCopy], directory.raw, nil)
+            executableCopy += 1
         }
     }
 
@@ -108,15 +113,15 @@ struct ShardCheck: ~Copyable {
     // Addresses instead of names: sorted they meet the rows, and none needs an allocation.
     private mutating func list(
         _ directory: Int32, _ shard: String
-    ) throws(StoreError) -> (objects: [ObjectID], twins: [ObjectID]) {
+    ) throws(StoreError) -> (objects: [ObjectID], executableCopies: [ObjectID]) {
         var objects: [ObjectID] = []
-        var twins: [ObjectID] = []
+        var executableCopies: [ObjectID] = []
         var strays: [String] = []
         try store.fileSystem.listOnce(directory) { (name, _, _) throws(StoreError) in
             if let address = StoreLayout.address(shard, name) {
                 objects.append(address)
             } else if let address = StoreLayout.address(shard, name, executable: true) {
-                twins.append(address)
+                executableCopies.append(address)
             } else {
                 strays.append(String(cString: name))
             }
@@ -127,8 +132,8 @@ struct ShardCheck: ~Copyable {
                 Suspicion(kind: .strayFile, path: "\(StoreLayout.objects)/\(shard)/\(name)"))
         }
         objects.sort()
-        twins.sort()
-        return (objects, twins)
+        executableCopies.sort()
+        return (objects, executableCopies)
     }
 
     // Something else in place of a shard is named as a stray; its objects are missing.
@@ -150,17 +155,17 @@ struct ShardCheck: ~Copyable {
     // MARK: One object
 
     private mutating func check(
-        _ address: ObjectID, _ directory: Int32, _ row: CheckedRow?, hasTwin: Bool
+        _ address: ObjectID, _ directory: Int32, _ row: CheckedRow?, hasExecutableCopy: Bool
     ) throws(StoreError) {
         let count = suspicions.count
         let isRead = try StoreLayout.withShardName(address) { (name) throws(StoreError) in
             try checkObject(address, directory, name, row)
         }
-        guard hasTwin else { return }
+        guard hasExecutableCopy else { return }
         var isEnough = false
-        if !isRead { isEnough = try skipTwin(address, directory, row) }
-        if !isEnough { try checkTwin(address, directory, row) }
-        // A sound object whose twin is not is looked at again by whoever goes by the times.
+        if !isRead { isEnough = try skipExecutableCopy(address, directory, row) }
+        if !isEnough { try checkExecutableCopy(address, directory, row) }
+        // A sound object whose executable copy is not is looked at again by whoever goes by the times.
         if suspicions.count > count, times.last?.prefix == address.w0 { times.removeLast() }
     }
 
@@ -270,16 +275,17 @@ struct ShardCheck: ~Copyable {
         return (agrees ? nil : .wrongFingerprint, found.fingerprint)
     }
 
-    // MARK: Its twin
+    // MARK: Its executable copy
 
-    private mutating func checkTwin(
+    private mutating func checkExecutableCopy(
         _ address: ObjectID, _ directory: Int32, _ row: CheckedRow?
     ) throws(StoreError) {
         try StoreLayout.withShardName(address, executable: true) { (name) throws(StoreError) in
             guard let status = try store.fileSystem.status(directory, name) else { return }
-            switch try isTwin(of: address, directory, name, status, row) {
+            switch try isExecutableCopy(of: address, directory, name, status, row) {
             case nil: return  // collected meanwhile
-            case false?: suspicions.append(Suspicion(kind: .damagedTwin, address: address))
+            case false?:
+                suspicions.append(Suspicion(kind: .damagedExecutableCopy, address: address))
             case true?: judgeMode(of: address, status)
             }
         }
@@ -288,15 +294,16 @@ struct ShardCheck: ~Copyable {
     private mutating func judgeMode(of address: ObjectID, _ status: FileStatus) {
         if status.mode != 0o555 {
             suspicions.append(
-                Suspicion(kind: .wrongMode, address: address, path: StoreLayout.twinSuffix))
+                Suspicion(
+                    kind: .wrongMode, address: address, path: StoreLayout.executableCopySuffix))
         } else {
-            if pass.keepsInodes { sound.appendTwin(address, inode: status.inode) }
+            if pass.keepsInodes { sound.appendExecutableCopy(address, inode: status.inode) }
         }
     }
 
-    /// Looks at a twin from outside only.
+    /// Looks at an executable copy from outside only.
     /// - Returns: whether that is enough.
-    private mutating func skipTwin(
+    private mutating func skipExecutableCopy(
         _ address: ObjectID, _ directory: Int32, _ row: CheckedRow?
     ) throws(StoreError) -> Bool {
         try StoreLayout.withShardName(address, executable: true) { (name) throws(StoreError) in
@@ -308,7 +315,7 @@ struct ShardCheck: ~Copyable {
     }
 
     /// - Returns: `nil` if it is gone.
-    private mutating func isTwin(
+    private mutating func isExecutableCopy(
         of address: ObjectID, _ directory: Int32, _ name: UnsafePointer<CChar>,
         _ status: FileStatus, _ row: CheckedRow?
     ) throws(StoreError) -> Bool? {

@@ -15,7 +15,7 @@ package struct SoundInodes: Sendable {
     private struct Part: Sendable {
         var begin: UInt64 = 0
         var objects: [Entry] = []
-        var twins: [Entry] = []
+        var executableCopies: [Entry] = []
     }
 
     package init() {}
@@ -27,8 +27,8 @@ package struct SoundInodes: Sendable {
         parts[parts.count - 1].objects.append(Entry(prefix: address.w0, inode: inode))
     }
 
-    mutating func appendTwin(_ address: ObjectID, inode: UInt64) {
-        parts[parts.count - 1].twins.append(Entry(prefix: address.w0, inode: inode))
+    mutating func appendExecutableCopy(_ address: ObjectID, inode: UInt64) {
+        parts[parts.count - 1].executableCopies.append(Entry(prefix: address.w0, inode: inode))
     }
 
     /// Whether an inode is that of a sound object.
@@ -36,7 +36,7 @@ package struct SoundInodes: Sendable {
         // The last part that does not begin behind it.
         let place = Self.firstPosition(in: parts) { $0.begin > address.w0 }
         guard place > 0 else { return false }
-        let entries = executable ? parts[place - 1].twins : parts[place - 1].objects
+        let entries = executable ? parts[place - 1].executableCopies : parts[place - 1].objects
         let low = Self.firstPosition(in: entries) { $0.prefix >= address.w0 }
         return low < entries.count && entries[low].prefix == address.w0
             && entries[low].inode == inode

@@ -89,14 +89,16 @@ extension Store {
             guard status != nil else { return false }
             return try !objects.isSound(address, checker: &checker)
         case .notAFile: return status != nil && status?.kind != .regular
-        case .damagedTwin:
-            guard let twin = try objects.status(address, executable: true) else { return false }
-            guard twin.kind == .regular else { return true }
-            return try !objects.isTwinSound(address, checker: &checker)
+        case .damagedExecutableCopy:
+            guard let executableCopy = try objects.status(address, executable: true) else {
+                return false
+            }
+            guard executableCopy.kind == .regular else { return true }
+            return try !objects.isExecutableCopySound(address, checker: &checker)
         case .wrongMode:
-            let isTwin = suspicion.path == StoreLayout.twinSuffix
-            let here = isTwin ? try objects.status(address, executable: true) : status
-            return here?.kind == .regular && here?.mode != (isTwin ? 0o555 : 0o444)
+            let isExecutableCopy = suspicion.path == StoreLayout.executableCopySuffix
+            let here = isExecutableCopy ? try objects.status(address, executable: true) : status
+            return here?.kind == .regular && here?.mode != (isExecutableCopy ? 0o555 : 0o444)
         case .wrongFingerprint:
             // The bytes were found to be the address's: those of this size are the same ones.
             guard let row, row.isPresent, status?.byteCount == suspicion.byteCount else {
@@ -122,14 +124,14 @@ extension Store {
         let address = suspicion.address
         let name = address.map(\.description) ?? ""
         let path =
-            suspicion.path == StoreLayout.twinSuffix
+            suspicion.path == StoreLayout.executableCopySuffix
             ? nil
             : suspicion.path
                 ?? address.map { "\(StoreLayout.objects)/\(StoreLayout.objectPath($0))" }
         let message =
             switch suspicion.kind {
             case .damagedObject: "the bytes of object \(name) do not match its address"
-            case .damagedTwin: "the executable twin of object \(name) does not match it"
+            case .damagedExecutableCopy: "the executable copy of object \(name) does not match it"
             case .missingObject: "object \(name) is not there though the index says so"
             case .notAFile: "something that is not a regular file stands in place of \(name)"
             case .wrongMode: "object \(name) can be written or not be read: its mode is wrong"
@@ -211,20 +213,20 @@ extension Store {
                     address: address, byteCount: suspicion.byteCount,
                     fingerprint: suspicion.fingerprint), connection)
         case .wrongMode:
-            var isTwin = suspicion.path == StoreLayout.twinSuffix
+            var isExecutableCopy = suspicion.path == StoreLayout.executableCopySuffix
             let objects = directories.objects.raw
-            if let twin = try self.objects.status(address, executable: true),
-                try self.objects.status(address)?.isSameFile(as: twin) == true
+            if let executableCopy = try self.objects.status(address, executable: true),
+                try self.objects.status(address)?.isSameFile(as: executableCopy) == true
             {
-                // One inode never serves two modes: the trees that need the twin make it again.
+                // One inode never serves two modes: the trees that need the executable copy make it again.
                 try self.objects.removeFile(of: address, executable: true)
-                isTwin = false
+                isExecutableCopy = false
             }
-            try StoreLayout.withObjectPath(address, executable: isTwin) {
+            try StoreLayout.withObjectPath(address, executable: isExecutableCopy) {
                 (path) throws(StoreError) in
-                try fileSystem.setMode(objects, path, isTwin ? 0o555 : 0o444)
+                try fileSystem.setMode(objects, path, isExecutableCopy ? 0o555 : 0o444)
             }
-        case .damagedTwin:
+        case .damagedExecutableCopy:
             try fileSystem.removeTree(
                 directories.objects.raw, StoreLayout.objectPath(address, executable: true))
         default: return false

@@ -98,15 +98,16 @@ extension Store {
         guard found.address == copy.address else { return nil }
         let object = StoredObject(
             address: found.address, byteCount: found.byteCount, fingerprint: found.fingerprint)
-        let isTwin =
+        let isExecutableCopy =
             copy.path.hasPrefix(StoreLayout.objects + "/")
-            && copy.path.hasSuffix(StoreLayout.twinSuffix)
+            && copy.path.hasSuffix(StoreLayout.executableCopySuffix)
         // What a living writer has staged it may still cut.
         var isWritten = false
         if copy.path.hasPrefix(StoreLayout.staging + "/") {
             isWritten = try !fileSystem.lock(file.raw, exclusive: true, waiting: false)
         }
-        if status.mode & 0o111 == 0, !isTwin, !isWritten, try link(copy, status, as: name) {
+        if status.mode & 0o111 == 0, !isExecutableCopy, !isWritten, try link(copy, status, as: name)
+        {
             return (object, name)
         }
         _ = try self.copy(

@@ -38,7 +38,7 @@ extension Index {
     }
 
     /// A name that differs from `name` in case only.
-    func nameTwin(_ name: String, _ connection: Connection) throws(StoreError) -> String? {
+    func nameInOtherCase(_ name: String, _ connection: Connection) throws(StoreError) -> String? {
         let found = try connection.statement(
             "SELECT name FROM version WHERE name = ?1 COLLATE NOCASE "
                 + "AND name <> ?1"

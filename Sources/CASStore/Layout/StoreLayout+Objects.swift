@@ -7,7 +7,7 @@ extension StoreLayout {
     /// An object's path inside `objects/`, for where it is built once in a while.
     package static func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
         let name = address.description
-        return "\(name.prefix(2))/\(name.dropFirst(2))\(executable ? twinSuffix : "")"
+        return "\(name.prefix(2))/\(name.dropFirst(2))\(executable ? executableCopySuffix : "")"
     }
 
     /// The shard whose place a path inside the store is; `nil` if it is another.
@@ -23,11 +23,11 @@ extension StoreLayout {
         name.utf8.count == 2 && name.utf8.allSatisfy { Hex.value(of: $0) != nil }
     }
 
-    /// The end of the name of an object's executable twin.
-    package static let twinSuffix = ".x"
+    /// The end of the name of an object's executable copy.
+    package static let executableCopySuffix = ".x"
 
-    /// Whether a file name ends as that of a twin does; asked for every file of a store.
-    static func isTwinName(_ name: UnsafePointer<CChar>) -> Bool {
+    /// Whether a file name ends as that of an executable copy does; asked for every file of a store.
+    static func isExecutableCopyName(_ name: UnsafePointer<CChar>) -> Bool {
         var length = 0
         while name[length] != 0 { length += 1 }
         return length >= 2 && name[length - 2] == 46 && name[length - 1] == 120
@@ -67,7 +67,7 @@ extension StoreLayout {
     }
 
     /// The address that a name inside a shard spells; `nil` if it is not the name of an object or,
-    /// with `executable`, of a twin.
+    /// with `executable`, of an executable copy.
     package static func address(
         _ shard: String, _ name: UnsafePointer<CChar>, executable: Bool = false
     ) -> ObjectID? {
@@ -86,8 +86,8 @@ extension StoreLayout {
             }
             guard position == 64 else { return nil }
             let end = name + 62
-            let isTwin = end[0] == 46 && end[1] == 120 && end[2] == 0
-            guard executable ? isTwin : end[0] == 0 else { return nil }
+            let isExecutableCopy = end[0] == 46 && end[1] == 120 && end[2] == 0
+            guard executable ? isExecutableCopy : end[0] == 0 else { return nil }
             return digits.withMemoryRebound(to: UInt8.self) {
                 ObjectID.parse(UnsafeBufferPointer($0))
             }

@@ -206,9 +206,9 @@ extension Store {
         try fileSystem.removeTree(staging.raw, aside)
         var checker = try ObjectChecker()
         _ = try objects.takeUnlessSound(address, to: staging.raw, aside, checker: &checker)
-        // Whoever needs the twin makes it again.
-        let twin = StoreLayout.objectPath(address, executable: true)
-        try keepIfLast("\(StoreLayout.objects)/\(twin)")
+        // Whoever needs the executable copy makes it again.
+        let executableCopy = StoreLayout.objectPath(address, executable: true)
+        try keepIfLast("\(StoreLayout.objects)/\(executableCopy)")
         try objects.removeFile(of: address, executable: true)
     }
 

@@ -1,11 +1,11 @@
-/// Executable twins that become durable together: stage all, sync once, rename all.
+/// Executable copies that become durable together: stage all, sync once, rename all.
 ///
-/// The twin of an object holds the same bytes in a file of mode 0555, so that one inode never serves
+/// The executable copy of an object holds the same bytes in a file of mode 0555, so that one inode never serves
 /// two modes. It is a reflink where the file system has them, else a copy.
-package struct TwinBatch: Sendable {
+package struct ExecutableCopyBatch: Sendable {
     private let store: Store
     private let lease: String
-    /// The objects whose twin is staged here.
+    /// The objects whose executable copy is staged here.
     package private(set) var staged: Set<ObjectID> = []
 
     package init(_ store: Store, lease: borrowing Lease) {
@@ -14,10 +14,10 @@ package struct TwinBatch: Sendable {
     }
 
     private func stagedName(_ address: ObjectID) -> String {
-        address.description + StoreLayout.twinSuffix
+        address.description + StoreLayout.executableCopySuffix
     }
 
-    /// Stages the twin of an object, unless it is there.
+    /// Stages the executable copy of an object, unless it is there.
     ///
     /// The object itself may be staged by the same lease, not yet published. The caller makes it
     /// durable before ``publish()``.
@@ -40,16 +40,16 @@ package struct TwinBatch: Sendable {
         staged.insert(address)
     }
 
-    // A twin of another size is no twin; `fsck` looks at the bytes of the others.
+    // An executable copy of another size is no executable copy; `fsck` looks at the bytes of the others.
     private func stands(_ address: ObjectID) throws(StoreError) -> Bool {
-        guard let twin = try store.objects.status(address, executable: true),
-            twin.kind == .regular
+        guard let executableCopy = try store.objects.status(address, executable: true),
+            executableCopy.kind == .regular
         else { return false }
         guard let object = try store.objects.status(address) else { return true }
-        return twin.byteCount == object.byteCount
+        return executableCopy.byteCount == object.byteCount
     }
 
-    /// Gives the staged twins their names.
+    /// Gives the staged executable copies their names.
     ///
     /// The caller makes the entries durable.
     package func publish() throws(StoreError) {
@@ -67,7 +67,7 @@ package struct TwinBatch: Sendable {
         }
     }
 
-    /// A twin that stands there stays: trees of others may link to it already.
+    /// An executable copy that stands there stays: trees of others may link to it already.
     private func publish(_ address: ObjectID, from directory: Int32) throws(StoreError) {
         let (fileSystem, objects) = (store.fileSystem, store.directories.objects.raw)
         let (staged, path) = (

@@ -192,13 +192,13 @@ package struct ObjectDirectory: Sendable {
         try fileSystem.sync(objects)
     }
 
-    /// Deletes an object's file and its executable twin; that they are gone is success.
+    /// Deletes an object's file and its executable copy; that they are gone is success.
     package func remove(_ address: ObjectID) throws(StoreError) {
         try removeFile(of: address, executable: false)
         try removeFile(of: address, executable: true)
     }
 
-    /// Deletes one file of an object: its own, or its executable twin; that it is gone is success.
+    /// Deletes one file of an object: its own, or its executable copy; that it is gone is success.
     func removeFile(of address: ObjectID, executable: Bool) throws(StoreError) {
         try StoreLayout.withObjectPath(address, executable: executable) {
             (path) throws(StoreError) in
@@ -250,8 +250,8 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Whether the executable twin is a file whose bytes match the address.
-    func isTwinSound(
+    /// Whether the executable copy is a file whose bytes match the address.
+    func isExecutableCopySound(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
         try isSound(
@@ -327,7 +327,7 @@ package struct ObjectDirectory: Sendable {
     /// What stands in one shard directory.
     package struct Listing: Sendable {
         package var objects: [(address: ObjectID, status: FileStatus)] = []
-        package var twins: [(address: ObjectID, status: FileStatus)] = []
+        package var executableCopies: [(address: ObjectID, status: FileStatus)] = []
         package var strays: [String] = []
     }
 
@@ -336,15 +336,15 @@ package struct ObjectDirectory: Sendable {
         var listing = Listing()
         try fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
             var name = String(cString: entry)
-            let isTwin = name.hasSuffix(StoreLayout.twinSuffix)
-            if isTwin { name.removeLast(StoreLayout.twinSuffix.utf8.count) }
+            let isExecutableCopy = name.hasSuffix(StoreLayout.executableCopySuffix)
+            if isExecutableCopy { name.removeLast(StoreLayout.executableCopySuffix.utf8.count) }
             guard let address = ObjectID(shard + name) else {
                 listing.strays.append(String(cString: entry))
                 return true
             }
             guard let status = try fileSystem.status(directory.raw, entry) else { return true }
-            if isTwin {
-                listing.twins.append((address, status))
+            if isExecutableCopy {
+                listing.executableCopies.append((address, status))
             } else {
                 listing.objects.append((address, status))
             }

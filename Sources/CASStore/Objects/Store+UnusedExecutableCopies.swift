@@ -1,23 +1,24 @@
 extension Store {
-    /// Deletes those twins of objects that no tree links to.
+    /// Deletes those executable copies of objects that no tree links to.
     ///
-    /// A twin is a copy of what the store has: whoever needs it again makes it again. Who has just looked
-    /// at it and is about to link to it misses it then, and MUST begin again. The twin of an object that
+    /// An executable copy is a copy of what the store has: whoever needs it again makes it again. Who has just looked
+    /// at it and is about to link to it misses it then, and MUST begin again. The executable copy of an object that
     /// may be damaged stays: a repair makes the object from it.
     /// - Parameter lease: of the caller; its death takes along what is being deleted.
-    package func removeUnusedTwins(
+    package func removeUnusedExecutableCopies(
         of addresses: some Sequence<ObjectID>, lease: borrowing Lease
     ) throws(StoreError) {
         for address in addresses {
-            guard let twin = try objects.status(address, executable: true),
-                twin.kind == .regular, twin.linkCount == 1, try canSpareTwin(of: address)
+            guard let executableCopy = try objects.status(address, executable: true),
+                executableCopy.kind == .regular, executableCopy.linkCount == 1,
+                try canSpareExecutableCopy(of: address)
             else { continue }
-            try removeUnusedTwin(of: address, lease: lease.name)
+            try removeUnusedExecutableCopy(of: address, lease: lease.name)
         }
     }
 
     /// Whether an object's own file is there, and is sound if a version still names it.
-    private func canSpareTwin(of address: ObjectID) throws(StoreError) -> Bool {
+    private func canSpareExecutableCopy(of address: ObjectID) throws(StoreError) -> Bool {
         let known = try reading { (index, connection) throws(StoreError) in
             try index.object(address, connection)
         }
@@ -29,11 +30,12 @@ extension Store {
         return try objects.isSound(address, checker: &checker)
     }
 
-    private func removeUnusedTwin(of address: ObjectID, lease: String) throws(StoreError) {
+    private func removeUnusedExecutableCopy(of address: ObjectID, lease: String) throws(StoreError)
+    {
         let staging = directories.staging.raw
         try fileSystem.makeDirectoryIfAbsent(staging, lease)
         let own = try fileSystem.open(staging, lease, .directory, mode: 0)
-        let aside = "unused" + StoreLayout.twinSuffix
+        let aside = "unused" + StoreLayout.executableCopySuffix
         let objects = directories.objects.raw
         do throws(StoreError) {
             try StoreLayout.withObjectPath(address, executable: true) {
@@ -45,7 +47,8 @@ extension Store {
             return
         }
         // From here on nobody can link to it; a tree may have done so since it was looked at.
-        if let twin = try fileSystem.status(own.raw, aside), twin.linkCount > 1 {
+        if let executableCopy = try fileSystem.status(own.raw, aside), executableCopy.linkCount > 1
+        {
             do throws(StoreError) {
                 try StoreLayout.withObjectPath(address, executable: true) {
                     (path) throws(StoreError) in

@@ -93,10 +93,10 @@ extension Store {
         {
             throw StoreError.versionExists(name)
         }
-        if let twin = try index.nameTwin(name, connection) {
+        if let other = try index.nameInOtherCase(name, connection) {
             throw StoreError(
                 .versionExists,
-                "version \(name) differs from version \(twin) in case only, and some file systems "
+                "version \(name) differs from version \(other) in case only, and some file systems "
                     + "do not tell them apart; choose another name")
         }
     }

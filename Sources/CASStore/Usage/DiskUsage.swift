@@ -5,11 +5,13 @@
 /// their own (GNU coreutils 9.2 and later).
 package struct DiskUsage: Sendable, Hashable {
     /// A part of a store.
+    ///
+    /// The raw value is its name in JSON output, and stays as it is.
     package enum Part: String, Sendable, CaseIterable {
         /// Content, once.
         case objects
         /// The same content again with the executable bit: one inode has one mode.
-        case twins
+        case executableCopies = "twins"
         /// Partial objects, and what running writers have not published.
         case staging
         /// Damaged objects that a repair took away.
@@ -134,22 +136,23 @@ private struct DiskWalk {
             return true
         }
         figures.diskBytes += try fileSystem.status(objects.raw).blocks * 512
-        var twins = DiskUsage.Figures()
+        var executableCopies = DiskUsage.Figures()
         for shard in shards {
-            try walk(objects.raw, shard, twins: &twins)
+            try walk(objects.raw, shard, executableCopies: &executableCopies)
         }
         close(.objects)
-        figures = twins
-        close(.twins)
+        figures = executableCopies
+        close(.executableCopies)
     }
 
     private mutating func walk(_ parent: Int32, _ name: String) throws(StoreError) {
         var none = DiskUsage.Figures()
-        try walk(parent, name, twins: &none, separatesTwins: false)
+        try walk(parent, name, executableCopies: &none, separatesExecutableCopies: false)
     }
 
     private mutating func walk(
-        _ parent: Int32, _ name: String, twins: inout DiskUsage.Figures, separatesTwins: Bool = true
+        _ parent: Int32, _ name: String, executableCopies: inout DiskUsage.Figures,
+        separatesExecutableCopies: Bool = true
     ) throws(StoreError) {
         try check()
         guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else { return }
@@ -170,12 +173,12 @@ private struct DiskWalk {
                 return true
             }
             if status.inode != inode { self.entriesTellInodes = false }
-            if separatesTwins, StoreLayout.isTwinName(entry) {
+            if separatesExecutableCopies, StoreLayout.isExecutableCopyName(entry) {
                 let before = self.figures
                 self.add(status)
-                twins.files += self.figures.files - before.files
-                twins.apparentBytes += self.figures.apparentBytes - before.apparentBytes
-                twins.diskBytes += self.figures.diskBytes - before.diskBytes
+                executableCopies.files += self.figures.files - before.files
+                executableCopies.apparentBytes += self.figures.apparentBytes - before.apparentBytes
+                executableCopies.diskBytes += self.figures.diskBytes - before.diskBytes
                 self.figures = before
             } else {
                 self.add(status)
@@ -183,7 +186,9 @@ private struct DiskWalk {
             return true
         }
         for entry in inner {
-            try walk(raw, entry, twins: &twins, separatesTwins: separatesTwins)
+            try walk(
+                raw, entry, executableCopies: &executableCopies,
+                separatesExecutableCopies: separatesExecutableCopies)
         }
     }
 

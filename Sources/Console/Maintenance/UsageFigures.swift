@@ -45,8 +45,10 @@ package struct UsageFigures: Sendable {
         if saved > 0 { add("saved", saved, "against plain copies of all versions") }
         add("unreferenced", store.unreferencedBytes, "what gc would free")
         add("staged", store.stagedBytes, "partial objects")
-        let twins = store.disk[.twins].apparentBytes
-        if twins > 0 { add("twins", twins, "executable files, a second time") }
+        let executableCopies = store.disk[.executableCopies].apparentBytes
+        if executableCopies > 0 {
+            add("executables", executableCopies, "executable files, a second time")
+        }
         add("on disk", store.diskBytes, "with trees, manifests and index")
         table.print(to: output)
     }

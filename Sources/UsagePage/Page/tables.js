@@ -108,7 +108,7 @@ const drawLargest = (usage, query) => {
 };
 
 const partNames = {
-  objects: 'Objects', twins: 'Twins: executables a second time', staging: 'Staged',
+  objects: 'Objects', twins: 'Executable files, a second time', staging: 'Staged',
   quarantine: 'Quarantine: damaged objects', manifests: 'Manifests', trees: 'Trees: directories, and copies',
   index: 'Index', other: 'Lifecycle, log, leases, reserve'
 };

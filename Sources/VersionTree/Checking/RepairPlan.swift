@@ -93,8 +93,8 @@ package struct RepairStep: Sendable, Hashable {
         case recordObject
         /// Give a file its mode again.
         case setMode
-        /// Delete the executable twin and make it again with the trees that need it.
-        case remakeTwin
+        /// Delete the executable copy and make it again with the trees that need it.
+        case remakeExecutableCopy = "remakeTwin"
         /// Make the index again from objects and manifests.
         case rebuildIndex
         /// Make a version's manifest again from its tree.
@@ -167,7 +167,8 @@ package struct RepairStep: Sendable, Hashable {
         if deed == .recoverManifest, !hasTree { deed = .nothing }
         if isAsked, LostManifest.kinds.contains(finding.kind) { deed = .fetchManifest }
         switch deed {
-        case .fetchObject, .quarantineObject, .recordLoss, .recordObject, .remakeTwin, .setMode:
+        case .fetchObject, .quarantineObject, .recordLoss, .recordObject, .remakeExecutableCopy,
+            .setMode:
             object = finding.object
         case .restoreObject:
             object = finding.object
@@ -188,7 +189,7 @@ package struct RepairStep: Sendable, Hashable {
         switch finding.kind {
         case .damagedObject, .notAFile: isFetched ? .fetchObject : .quarantineObject
         case .missingObject: isFetched ? .fetchObject : .recordLoss
-        case .damagedTwin: .remakeTwin
+        case .damagedExecutableCopy: .remakeExecutableCopy
         case .wrongMode: .setMode
         case .unindexedObject, .wrongFingerprint: .recordObject
         case .wrongCount, .damagedIndex: .rebuildIndex
@@ -233,7 +234,7 @@ package struct RepairStep: Sendable, Hashable {
                 + "kept as objects"
         case .recordObject: "note object \(name) in the index"
         case .setMode: "give object \(name) its mode again"
-        case .remakeTwin: "make the executable twin of object \(name) again"
+        case .remakeExecutableCopy: "make the executable copy of object \(name) again"
         case .rebuildIndex: "make the index again from objects and manifests"
         case .rebuildTree: "build the tree of version \(place) again"
         case .buildTree: "build the tree of version \(place)"

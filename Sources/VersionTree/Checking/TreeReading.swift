@@ -102,7 +102,7 @@ struct TreeReading {
         guard !inodes.isEmpty else { return objects }
         for shard in try store.objects.shards() {
             let listing = try store.objects.list(shard: shard)
-            for (address, status) in listing.objects + listing.twins
+            for (address, status) in listing.objects + listing.executableCopies
             where inodes.contains(status.inode) {
                 objects[status.inode, default: []].append(address)
             }

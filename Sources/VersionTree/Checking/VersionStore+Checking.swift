@@ -54,7 +54,9 @@ extension VersionStore {
 
     /// What is wrong in a tree because an object was, and was put right with it, has been told with the object.
     private static func withoutConsequences(_ findings: [Finding]) -> [Finding] {
-        let ofObjects = findings.filter { lostKinds.contains($0.kind) || $0.kind == .damagedTwin }
+        let ofObjects = findings.filter {
+            lostKinds.contains($0.kind) || $0.kind == .damagedExecutableCopy
+        }
         let versions = Set(ofObjects.compactMap(\.version))
         let places = Set(ofObjects.map { "\($0.version ?? "")/\($0.path ?? "")" })
         return findings.filter { finding in
@@ -171,8 +173,10 @@ extension VersionStore {
         let confirmed = try store.checkObjects(options, &report, &sound, beside: beside)
         var findings = confirmed.map(\.finding)
         let lost = Set(
-            findings.filter { Self.lostKinds.contains($0.kind) || $0.kind == .damagedTwin }
-                .compactMap(\.object))
+            findings.filter {
+                Self.lostKinds.contains($0.kind) || $0.kind == .damagedExecutableCopy
+            }
+            .compactMap(\.object))
         let places = lost.isEmpty ? [:] : try self.places(of: lost, in: names)
         if repairing { findings = try repairObjects(confirmed) }
         for finding in findings {

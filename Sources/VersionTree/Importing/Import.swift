@@ -28,8 +28,8 @@ struct Import {
         let batch = try store.makeBatch(lease)
         let ordinal = try lookUp()
         try readKeeping(batch, lease, ordinal: ordinal)
-        let twins = try stageTwins(lease, canWait: true)
-        if !twins.staged.isEmpty || found.marks.contains(where: \.isStaged) {
+        let executables = try stageExecutableCopies(lease, canWait: true)
+        if !executables.staged.isEmpty || found.marks.contains(where: \.isStaged) {
             try syncStaged(batch)
         }
 
@@ -38,7 +38,7 @@ struct Import {
             details: options.details)
         manifest.foreign = options.foreign
         try manifest.validateForeign()
-        let pathTwins = try versions.refuseMergedTwins(of: manifest)
+        let collisions = try versions.refuseCollisions(of: manifest)
         let writing = ManifestFile(versions, manifest, lease: lease.name)
         let registration = try writing.registration()
 
@@ -47,14 +47,14 @@ struct Import {
         } catch {
             throw versions.explained(error, adding: manifest)
         }
-        try twins.publish()
+        try executables.publish()
         var completed = try register(manifest, writing, registration, lease)
         for _ in 0..<8 where completed == nil {
             // Only if the same version was retired meanwhile, or something was collected between the
             // look at it and the claim.
             moment = nil
             try publish(registration, batch, lease)
-            let again = try stageTwins(lease, canWait: false)
+            let again = try stageExecutableCopies(lease, canWait: false)
             try store.syncAll()
             try again.publish()
             completed = try register(manifest, writing, registration, lease)
@@ -68,7 +68,7 @@ struct Import {
         let new = dropStagedNames(batch)
         return AddReport(
             version: version.description, files: manifest.count, bytes: manifest.byteCount,
-            newObjects: new.count, newBytes: new.bytes, twins: pathTwins,
+            newObjects: new.count, newBytes: new.bytes, collisions: collisions,
             healed: try versions.restoreTrees(of: completed, except: version.description))
     }
 
@@ -185,21 +185,21 @@ struct Import {
         }
     }
 
-    /// Stages the twins of executable files.
+    /// Stages the executable copies of its files.
     ///
     /// - Parameter canWait: skip objects that have just been collected; they are read again later.
-    private func stageTwins(
+    private func stageExecutableCopies(
         _ lease: borrowing Lease, canWait: Bool
-    ) throws(StoreError) -> TwinBatch {
-        var twins = TwinBatch(store, lease: lease)
+    ) throws(StoreError) -> ExecutableCopyBatch {
+        var executables = ExecutableCopyBatch(store, lease: lease)
         for file in found.records where file.isExecutable && file.byteCount > 0 {
             do throws(StoreError) {
-                try twins.stage(file.address)
+                try executables.stage(file.address)
             } catch {
                 guard canWait, error.code == .missingObject else { throw error }
             }
         }
-        return twins
+        return executables
     }
 
     /// Asks the stat cache, and which ordinal the version gets.

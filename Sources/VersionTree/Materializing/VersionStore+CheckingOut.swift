@@ -19,7 +19,7 @@ extension VersionStore {
     ///
     /// With mode `.link` its files are the store's own: do not write to them. Where links cannot be
     /// had (another file system), files are cloned or copied instead, one by one.
-    /// - Throws: `.targetExists`; `.noVersion`; `.incompleteVersion`; `.pathTwins`; `.outOfSpace`.
+    /// - Throws: `.targetExists`; `.noVersion`; `.incompleteVersion`; `.pathCollision`; `.outOfSpace`.
     public func checkout(
         _ name: String, to target: String, mode: LinkMode = .link
     ) throws(StoreError) -> TreeReport {
@@ -35,21 +35,23 @@ extension VersionStore {
                     + "puts files; choose a directory outside of it")
         }
         if try outside.status(directory.raw, base) != nil { throw Self.targetExists(target) }
-        _ = try refuseMergedTwins(of: manifest, in: directory.raw)
+        _ = try refuseCollisions(of: manifest, in: directory.raw)
         sweepUnfinished(in: directory.raw)
         var tries = 0
         while true {
             // A lease only when there is something to write: a read-only store can be checked out too.
-            if mode == .link, try lacksTwins(manifest) {
-                try makeTwins(of: manifest, store.makeLease())
+            if mode == .link, try lacksExecutableCopies(manifest) {
+                try makeExecutableCopies(of: manifest, store.makeLease())
             }
             do throws(StoreError) {
                 return try build(manifest, mode, in: directory.raw, base, target)
             } catch {
-                // A retire in another process may have taken a twin that nobody used, before this linked
-                // to it; whether the twin is there by now says nothing.
+                // A retire in another process may have taken an executable copy that nobody used, before this linked
+                // to it; whether it is there by now says nothing.
                 tries += 1
-                guard error.code == .missingObject, mode == .link, tries < Self.twinTriesMax else {
+                guard error.code == .missingObject, mode == .link,
+                    tries < Self.executableCopyTriesMax
+                else {
                     throw error
                 }
             }

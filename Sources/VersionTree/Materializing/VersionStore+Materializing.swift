@@ -40,9 +40,9 @@ extension VersionStore {
         guard row.isComplete else { throw try incomplete(name) }
         guard try !isMaterialized(name) else { return false }
         let manifest = try registeredManifest(of: name, row)
-        _ = try refuseMergedTwins(of: manifest)
+        _ = try refuseCollisions(of: manifest)
         let lease = try store.makeLease()
-        let tree = try withTwins(of: manifest, lease) { () throws(StoreError) in
+        let tree = try withExecutableCopies(of: manifest, lease) { () throws(StoreError) in
             try self.buildTree(of: manifest, lease: lease)
         }
         try store.syncAll()
@@ -226,7 +226,7 @@ extension VersionStore {
     package func rebuildTree(of manifest: Manifest) throws(StoreError) {
         let name = manifest.version.description
         let lease = try store.makeLease()
-        let tree = try withTwins(of: manifest, lease) { () throws(StoreError) in
+        let tree = try withExecutableCopies(of: manifest, lease) { () throws(StoreError) in
             try self.buildTree(of: manifest, lease: lease)
         }
         try store.syncAll()
@@ -292,28 +292,30 @@ extension VersionStore {
         [.noVersion, .incompleteVersion, .badManifest, .busy, .missingObject].contains(code)
     }
 
-    /// Makes the twins that a tree will link to, then calls `body`, which builds it; both again if a
-    /// retire in another process has taken a twin in between for one that nobody uses.
-    func withTwins<R>(
+    /// Makes the executable copies that a tree will link to, then calls `body`, which builds it; both again if a
+    /// retire in another process has taken one in between for one that nobody uses.
+    func withExecutableCopies<R>(
         of manifest: Manifest, _ lease: borrowing Lease, _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
         var tries = 0
         while true {
-            try makeTwins(of: manifest, lease)
+            try makeExecutableCopies(of: manifest, lease)
             do throws(StoreError) {
                 return try body()
             } catch {
-                // Whether the twin is there by now says nothing: others make it again, too.
+                // Whether the executable copy is there by now says nothing: others make it again, too.
                 tries += 1
-                guard error.code == .missingObject, tries < Self.twinTriesMax else { throw error }
+                guard error.code == .missingObject, tries < Self.executableCopyTriesMax else {
+                    throw error
+                }
             }
         }
     }
 
-    /// How often a tree is begun for which others have taken a twin away.
-    static let twinTriesMax = 8
+    /// How often a tree is begun for which others have taken an executable copy away.
+    static let executableCopyTriesMax = 8
 
-    func lacksTwins(_ manifest: Manifest) throws(StoreError) -> Bool {
+    func lacksExecutableCopies(_ manifest: Manifest) throws(StoreError) -> Bool {
         for address in manifest.executables
         where try store.objects.status(address, executable: true) == nil {
             return true
@@ -321,15 +323,15 @@ extension VersionStore {
         return false
     }
 
-    /// Makes the executable twins that a tree will link to, durably.
-    func makeTwins(
+    /// Makes the executable copies that a tree will link to, durably.
+    func makeExecutableCopies(
         of manifest: Manifest, _ lease: borrowing Lease
     ) throws(StoreError) {
-        var twins = TwinBatch(store, lease: lease)
-        for address in manifest.executables { try twins.stage(address) }
-        guard !twins.staged.isEmpty else { return }
+        var executables = ExecutableCopyBatch(store, lease: lease)
+        for address in manifest.executables { try executables.stage(address) }
+        guard !executables.staged.isEmpty else { return }
         try store.syncAll()
-        try twins.publish()
+        try executables.publish()
         try store.syncAll()
     }
 }

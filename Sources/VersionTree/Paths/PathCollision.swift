@@ -1,19 +1,19 @@
 /// Paths of one version that a forgiving file system would merge: equal but for case, or spelled
 /// with other code points for the same characters (NFC and NFD).
-public struct PathTwins: Sendable, Hashable {
+public struct PathCollision: Sendable, Hashable {
     /// The path that comes first in byte order.
     public let first: String
     /// The other one.
     public let second: String
 
-    /// The twins among the paths of a manifest and the directories they imply, sorted by the second.
-    static func find(in manifest: Manifest) -> [PathTwins] {
+    /// The collisions of the paths of a manifest and the directories they imply, sorted by the second.
+    static func find(in manifest: Manifest) -> [PathCollision] {
         var candidates = Candidates(manifest)
-        return candidates.twins()
+        return candidates.collisions()
     }
 }
 
-/// The paths of a manifest and the directories they imply, with hashes that twins share.
+/// The paths of a manifest and the directories they imply, with hashes that colliding ones share.
 private struct Candidates {
     private let manifest: Manifest
     // A file is named by its position, a directory by the count of files and its position here: the
@@ -55,22 +55,22 @@ private struct Candidates {
         manifest.path(place.position, prefix: place.length)
     }
 
-    mutating func twins() -> [PathTwins] {
-        var twins: [PathTwins] = []
+    mutating func collisions() -> [PathCollision] {
+        var collisions: [PathCollision] = []
         var start = 0
         while start < keys.count {
             var end = start + 1
             while end < keys.count, keys[end] >> 32 == keys[start] >> 32 { end += 1 }
-            if end > start + 1 { pair(start..<end, &twins) }
+            if end > start + 1 { pair(start..<end, &collisions) }
             start = end
         }
-        twins.sort { $0.second.utf8.lexicographicallyPrecedes($1.second.utf8) }
-        return twins
+        collisions.sort { $0.second.utf8.lexicographicallyPrecedes($1.second.utf8) }
+        return collisions
     }
 
     /// Pairs what is equal but for case and spelling among candidates with one hash, each with the
     /// one before it.
-    private mutating func pair(_ range: Range<Int>, _ twins: inout [PathTwins]) {
+    private mutating func pair(_ range: Range<Int>, _ collisions: inout [PathCollision]) {
         let places = range.map { place(Int(truncatingIfNeeded: keys[$0] & 0xffff_ffff)) }
             .sorted { $0 < $1 }
         // The last of each kind; more kinds than one are a chance of the hash.
@@ -82,18 +82,18 @@ private struct Candidates {
                 kinds.append(place)
                 continue
             }
-            twins.append(PathTwins(first: path(kinds[kind]), second: second))
+            collisions.append(PathCollision(first: path(kinds[kind]), second: second))
             kinds[kind] = place
         }
     }
 
-    /// A hash that twins share, seeded anew in each process.
+    /// A hash that colliding paths share, seeded anew in each process.
     private static func hash(_ path: UnsafeBufferPointer<UInt8>) -> UInt32 {
         var hasher = Hasher()
         var text: String?
         if !path.allSatisfy({ $0 < 128 }) {
             let folded = String(decoding: path, as: UTF8.self).lowercased()
-            // Swift hashes strings by their normal form, so canonical twins get one hash.
+            // Swift hashes strings by their normal form, so canonically equal ones get one hash.
             if folded.utf8.contains(where: { $0 >= 128 }) {
                 hasher.combine(folded)
                 return UInt32(truncatingIfNeeded: hasher.finalize())

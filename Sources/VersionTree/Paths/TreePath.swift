@@ -4,7 +4,7 @@ public import CASStore
 ///
 /// Components are separated by `/`. Any UTF-8 is allowed in them but NUL and backslash; no component
 /// is empty, `.` or `..`. Compared byte by byte: two spellings that Unicode holds equal are two paths
-/// here (see ``PathTwins``).
+/// here (see ``PathCollision``).
 public struct TreePath: Sendable, Comparable, CustomStringConvertible {
     /// The longest path in bytes: the smallest PATH_MAX among the supported systems (macOS).
     package static let byteCountMax = 1024

@@ -3,20 +3,20 @@ import CASStore
 extension VersionStore {
     /// Finds the paths of a version that some file systems would merge, and refuses the version if
     /// this one does.
-    /// - Returns: the twins, which this file system keeps apart.
-    /// - Throws: `.pathTwins`, naming the first two.
-    func refuseMergedTwins(
+    /// - Returns: the collisions; this file system keeps the paths apart.
+    /// - Throws: `.pathCollision`, naming the first two.
+    func refuseCollisions(
         of manifest: Manifest, in directory: Int32? = nil
-    ) throws(StoreError) -> [PathTwins] {
-        let twins = PathTwins.find(in: manifest)
-        guard let first = twins.first else { return [] }
+    ) throws(StoreError) -> [PathCollision] {
+        let collisions = PathCollision.find(in: manifest)
+        guard let first = collisions.first else { return [] }
         if try mergesNames(directory ?? directories.versions.raw) {
             throw StoreError(
-                .pathTwins,
+                .pathCollision,
                 "\"\(printable(first.first))\" and \"\(printable(first.second))\" would be one "
                     + "file on this file system; rename one of them")
         }
-        return twins
+        return collisions
     }
 
     /// Whether the file system holds names equal that differ in case or in Unicode form: tried out.

@@ -61,7 +61,7 @@ public struct AddReport: Sendable {
     /// Paths that a file system that folds case or Unicode would merge.
     ///
     /// This one does not.
-    public let twins: [PathTwins]
+    public let collisions: [PathCollision]
     /// Versions that lacked objects and are complete now, besides this one.
     public let healed: [String]
 }
@@ -77,7 +77,7 @@ extension VersionStore {
     /// lost of it. Interrupted or killed, it can simply be repeated; after `.interrupted`, what was read
     /// is neither read nor written again, unless it was collected in between.
     /// - Throws: `.versionExists` if the name is taken by other content; `.unsupportedFile`,
-    ///   `.badPath`, `.pathTwins`, `.changedWhileRead` with the path; `.outOfSpace`, `.permission`,
+    ///   `.badPath`, `.pathCollision`, `.changedWhileRead` with the path; `.outOfSpace`, `.permission`,
     ///   `.interrupted`, and what the index throws.
     @discardableResult
     public func add(

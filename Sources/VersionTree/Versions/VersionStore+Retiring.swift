@@ -3,7 +3,7 @@ public import CASStore
 extension VersionStore {
     /// Forgets a version: its manifest, its tree, its references.
     ///
-    /// The objects that only it used are garbage from here on. The executable twins that only its tree
+    /// The objects that only it used are garbage from here on. The executable copies that only its tree
     /// linked to are deleted.
     ///
     /// Deletes in the opposite order of adding, so that a crash in between leaves a version without
@@ -21,8 +21,8 @@ extension VersionStore {
             let retired = try self.forget(version, lease: lease.name)
             // Behind the lock: a large tree takes seconds, and so does reading a large manifest.
             if let tree = retired.tree { try self.remove(tree) }
-            // The version is retired; a twin that stays goes with its object.
-            try? self.store.removeUnusedTwins(
+            // The version is retired; an executable copy that stays goes with its object.
+            try? self.store.removeUnusedExecutableCopies(
                 of: self.executables(of: version, retired.manifest), lease: lease)
             self.note(.retired(version: version, references: retired.references))
             return retired.references

@@ -71,8 +71,8 @@ extension Invocation {
                 writer.member("newObjects", added.newObjects)
                 writer.member("newBytes", added.newBytes)
                 writer.member("activated", flag("activate"))
-                writer.member("twins", added.twins) { writer, twins in
-                    writer.array([twins.first, twins.second]) { $0.string($1) }
+                writer.member("twins", added.collisions) { writer, collision in
+                    writer.array([collision.first, collision.second]) { $0.string($1) }
                 }
                 writer.member("healed", added.healed)
             }
@@ -90,13 +90,13 @@ extension Invocation {
 
     private func note(_ added: AddReport) {
         let shownCount = 5
-        for twins in added.twins.prefix(shownCount) {
+        for collision in added.collisions.prefix(shownCount) {
             note(
-                "\"\(twins.first)\" and \"\(twins.second)\" would be one file where names differ "
+                "\"\(collision.first)\" and \"\(collision.second)\" would be one file where names differ "
                     + "neither by case nor by Unicode form")
         }
-        if added.twins.count > shownCount {
-            note("and \(counted(added.twins.count - shownCount, "more such pair"))")
+        if added.collisions.count > shownCount {
+            note("and \(counted(added.collisions.count - shownCount, "more such pair"))")
         }
         for version in added.healed {
             note("version \(version) lacked objects and is complete again")

@@ -129,7 +129,7 @@ extension TamperingTests {
             chmod($1, 0)
         },
         ofObject("makes an object setuid", .wrongMode) { chmod($1, 0o4555) },
-        Tampering("flips a bit of a twin", .damagedTwin, besides: [.wrongInTree]) {
+        Tampering("flips a bit of a twin", .damagedExecutableCopy, besides: [.wrongInTree]) {
             try Damage.flip($0.object("#!one", executable: true), at: 3)
         },
         Tampering("makes a twin writable", .wrongMode, besides: [.wrongModeInTree]) {

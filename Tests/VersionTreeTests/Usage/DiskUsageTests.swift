@@ -63,11 +63,12 @@ import VersionTree
         #expect(try usage.disk.total.diskBytes == du(of: temporary.path))
         #expect(usage.diskBytes == usage.disk.total.diskBytes)
         #expect(try usage.disk.total.apparentBytes == apparent(of: temporary.path))
-        let objects = usage.disk[.objects].apparentBytes + usage.disk[.twins].apparentBytes
+        let objects =
+            usage.disk[.objects].apparentBytes + usage.disk[.executableCopies].apparentBytes
         #expect(try objects == apparent(of: temporary.path + "/objects"))
         #expect(usage.disk[.objects].apparentBytes == usage.objectBytes)
         #expect(usage.disk[.objects].files == usage.objects)
-        #expect(usage.disk[.twins].files == 1)
+        #expect(usage.disk[.executableCopies].files == 1)
         // Links in trees are objects; what trees take beside them is directories and empty files.
         #expect(usage.disk[.trees].apparentBytes == 0)
     }
@@ -109,11 +110,12 @@ import VersionTree
         let objects = temporary.path + "/objects"
         for names in [["3"], ["1", "4"]] {
             let before = try apparent(of: objects)
-            let twins = try temporary.store.usage().disk[.twins].apparentBytes
+            let twins = try temporary.store.usage().disk[.executableCopies].apparentBytes
             let freed = try temporary.versions.retirement(of: names)
             for name in names { try temporary.versions.retire(name) }
             _ = try temporary.store.collect()
-            let goneTwins = try twins - temporary.store.usage().disk[.twins].apparentBytes
+            let goneTwins =
+                try twins - temporary.store.usage().disk[.executableCopies].apparentBytes
             #expect(try before - apparent(of: objects) == freed.bytes + goneTwins, "\(names)")
         }
     }
