@@ -190,8 +190,13 @@ extension Index {
     }
 
     /// Records that the manifests were as the index says at this moment.
+    ///
+    /// Or leaves it: then the next open finds another time, and looks at all of them.
     func noteManifestsDirectory(_ connection: Connection) throws(StoreError) {
-        let changedAt = try fileSystem.status(directories.manifests.raw).changedAt
+        // The manifest has its name or has lost it by now, and the index must say the same.
+        guard let changedAt = try? fileSystem.status(directories.manifests.raw).changedAt else {
+            return
+        }
         try connection.statement("UPDATE meta SET value = ? WHERE key = 'manifests_changed_at'")
             .bind(1, changedAt).run()
     }

@@ -254,9 +254,10 @@ extension Store {
     ) throws(StoreError) {
         try index { (index) throws(StoreError) in
             try index.write(rows: references) { (connection) throws(StoreError) in
+                // First what may fail: a version without its tree can be shown again, one without its manifest cannot.
+                try beside()
                 try self.fileSystem.removeIfPresent(
                     self.directories.manifests.raw, StoreLayout.manifest(name))
-                try beside()
                 if let row = try index.version(name, connection) {
                     let edges = try index.edges(of: row.id, connection)
                     try index.removeVersion(id: row.id, connection)

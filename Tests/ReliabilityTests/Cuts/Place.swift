@@ -83,6 +83,8 @@ struct Facts: Equatable, Sendable {
         // Tokens and times differ from run to run.
         lifecycle.boot?.token = ""
         lifecycle.boot?.startedAt = 0
+        // Without /proc, or where it cannot be read, nobody knows it.
+        lifecycle.boot?.system = nil
         lifecycle.confirmed?.token = ""
         for index in lifecycle.bad.indices { lifecycle.bad[index].at = 0 }
         shown = try store.fileSystem.symbolicLink(
