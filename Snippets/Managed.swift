@@ -31,7 +31,7 @@ let telling = Task {
     }
 }
 
-// The page works. Without this the next start would go back by itself.
+// The page works. Without this the next start goes back.
 if let boot { try await updates.confirm(boot.version, token: boot.token) }
 
 // From time to time: asks, fetches what is missing, and switches when the policy says so.

@@ -27,7 +27,7 @@ let server = try AppServer(versions)
 try server.start()
 print("version \(boot.version) is at \(server.url)")
 
-// The page works. Without this the next boot would go back by itself, and ban what failed.
+// The page works. Without this the next boot goes back, and bans what failed.
 try versions.confirm(boot.version, token: boot.token)
 print("known good: \(try versions.lifecycle().knownGood)")
 

@@ -43,6 +43,7 @@ package enum StoreLayout {
     package static let owed = "owed.json"
     package static let events = "events.jsonl"
     package static let olderEvents = "events.older.jsonl"
+
     /// The directories of a store, made with it.
     package static let directories = [
         objects, staging, quarantine, manifests, versions, leases,

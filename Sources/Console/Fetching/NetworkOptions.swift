@@ -4,14 +4,14 @@ extension Option {
         [
             .text(
                 "timeout", placeholder: "TIME",
-                "give up on a connection that is silent for so long, as in 30s",
+                "give up on a connection that stays silent this long, as in 30s",
                 fallback: "30s"),
             .text(
-                "connect-timeout", placeholder: "TIME", "give up connecting after so long",
+                "connect-timeout", placeholder: "TIME", "give up connecting after this time",
                 fallback: "20s"),
             .text(
                 "total-timeout", placeholder: "TIME",
-                "end any request that takes so long in all; the next one goes on from there"),
+                "end any request that takes longer than this; the next one continues from there"),
             .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
             .text(
                 "cacert", placeholder: "FILE",

@@ -37,16 +37,17 @@ extension Command {
                 .flag("keep", "make it neither current nor pending"),
                 .flag("dry-run", "say what would be fetched, and fetch nothing of it"),
                 .integer(
-                    "jobs", in: 1...256, "fetch so many files at once from a server", fallback: 16),
+                    "jobs", in: 1...256, "fetch this many files at once from a server", fallback: 16
+                ),
                 .text(
                     "limit-rate", placeholder: "BYTES",
-                    "take at most so many bytes a second, from a directory too; K, M and G are "
+                    "take at most this many bytes a second, also from a directory; K, M and G are "
                         + "units of 1024"),
                 .integer(
                     "max-entries", in: 1...4_000_000,
                     "refuse a version with more entries than this, before they are in memory",
                     fallback: 250_000),
-                .integer("retries", in: 0...100, "try a file again so often", fallback: 8),
+                .integer("retries", in: 0...100, "retry a file this many times", fallback: 8),
             ] + Option.reaching + [
                 .text(
                     "device", placeholder: "ID",

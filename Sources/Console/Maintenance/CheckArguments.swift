@@ -7,14 +7,14 @@ extension Option {
         .flag("deep", "compute the SHA-256 of every object"),
         .text(
             "sample", placeholder: "PERCENT",
-            "read only so much of the objects, chosen at random"),
+            "read only this share of the objects, chosen at random"),
         .integer("seed", in: 0...Int(UInt32.max), "choose the sample by this number"),
         .text(
             "since", placeholder: "TIME",
             "read only objects that no check has found sound since, as in 7d or 2026-11-22"),
         .text(
             "limit-rate", placeholder: "BYTES",
-            "read at most so many bytes a second; K, M and G are units of 1024"),
+            "read at most this many bytes a second; K, M and G are units of 1024"),
         .flag("json-lines", "print each finding as it is found, one JSON document a line"),
     ]
 
