@@ -3,7 +3,7 @@
 SWIFT ?= swift
 
 # The debug build and the tests share their flags, so nothing is compiled twice.
-debug := -Xswiftc -warnings-as-errors --disable-index-store
+debug := -Xswiftc -warnings-as-errors
 tests := --disable-xctest
 
 # Tests that start programs by the hundred run after the others: between fork and exec a new process has
