@@ -89,6 +89,8 @@ package protocol FileSystem: Sendable {
     func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace
     /// The mount that holds an open file; `nil` where the system does not say all of it.
     func mount(of file: Int32) -> MountStatus?
+    /// Whether anybody has a file open for writing, or mapped so; `nil` where the system does not say.
+    func isOpenForWriting(_ file: Int32) -> Bool?
     /// As `list`, with each entry's inode, which costs no call of its own (readdir(3), d_ino).
     func listInodes(
         _ directory: Int32,
@@ -140,6 +142,10 @@ extension FileSystem {
     package func unlock(_ file: Int32) { POSIXFileSystem().unlock(file) }
 
     package func mount(of file: Int32) -> MountStatus? { POSIXFileSystem().mount(of: file) }
+
+    package func isOpenForWriting(_ file: Int32) -> Bool? {
+        POSIXFileSystem().isOpenForWriting(file)
+    }
 
     package func setOwner(
         _ file: Int32, _ user: UInt32, _ group: UInt32

@@ -144,6 +144,8 @@ extension FileSystemWrapper {
 
     package func mount(of file: Int32) -> MountStatus? { base.mount(of: file) }
 
+    package func isOpenForWriting(_ file: Int32) -> Bool? { base.isOpenForWriting(file) }
+
     package func listInodes(
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool

@@ -18,6 +18,7 @@ struct DirectoryWalk {
     /// Files in the order they are met; the last part is filled.
     private var parts: [SourceFiles] = []
     private var count = 0
+    private var directories: [SourceDirectory] = []
     private var path: [UInt8] = []
     /// The directories on the way down, to notice a loop of symbolic links.
     private var ancestors: [FileStatus] = []
@@ -36,7 +37,9 @@ struct DirectoryWalk {
         } else {
             try walkLevels(root)
         }
-        return SourceFiles(joining: &parts)
+        var files = SourceFiles(joining: &parts)
+        files.directories = directories
+        return files
     }
 
     // MARK: Without links: level by level, on all processors
@@ -71,6 +74,7 @@ struct DirectoryWalk {
         for walker in walkers.withLock({ $0 }) {
             parts += walker.parts
             count += walker.count
+            directories += walker.directories
         }
         guard count <= countMax else { throw tooMany() }
     }
@@ -84,7 +88,9 @@ struct DirectoryWalk {
         guard depth < TreePath.depthMax else { throw refuse("the directory is too deep") }
         let text = path.isEmpty ? "." : String(decoding: path, as: UTF8.self)
         let directory = try fileSystem.openBeneath(root, text, .directory)
-        try refuseStore(try fileSystem.status(directory.raw))
+        let status = try fileSystem.status(directory.raw)
+        try refuseStore(status)
+        directories.append(SourceDirectory(path: path, status: status))
         for name in try list(directory.raw) {
             try push(name)
             below.append(self.path)
@@ -101,6 +107,7 @@ struct DirectoryWalk {
             throw refuse("symbolic links lead in a circle here")
         }
         ancestors.append(status)
+        directories.append(SourceDirectory(path: path, status: status))
         defer { ancestors.removeLast() }
         if ancestors.count > TreePath.depthMax { throw refuse("the directory is too deep") }
         let length = path.count

@@ -28,6 +28,8 @@ struct Import {
         let batch = try store.makeBatch(lease)
         let ordinal = try lookUp()
         try readKeeping(batch, lease, ordinal: ordinal)
+        try found.refuseChangedDirectories(
+            root, followingLinks: options.followsLinks, store.fileSystem)
         let executables = try stageExecutableCopies(lease, canWait: true)
         if !executables.staged.isEmpty || found.marks.contains(where: \.isStaged) {
             try syncStaged(batch)

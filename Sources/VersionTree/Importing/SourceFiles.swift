@@ -63,6 +63,8 @@ struct SourceFiles: Sendable {
     private(set) var devices: [UInt64] = []
     /// The mount of each of them, where the times of its files prove something.
     var mounts: [SourceMount?] = []
+    /// Where they were listed.
+    var directories: [SourceDirectory] = []
 
     var count: Int { records.count }
     var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }

@@ -94,6 +94,7 @@ struct SourceReading: Sendable {
     ) throws(StoreError) {
         let fileSystem = store.fileSystem
         let path = slots.path(position)
+        var isBeingWritten = false
         for _ in 0..<3 {
             let file = try Self.open(path, root, followingLinks: followsLinks, fileSystem)
             let status = try fileSystem.status(file.raw)
@@ -104,6 +105,11 @@ struct SourceReading: Sendable {
             }
             // Before the first read: what changes later is noticed by its times.
             let now = nanosecondsNow()
+            let isQuiet = isQuiet(file.raw, status, at: now)
+            guard isQuiet != false else {
+                isBeingWritten = true
+                continue
+            }
             let (object, isStaged) = try batch.stage(
                 file.raw, name: name, checker: &checker, again: again)
             let after = try fileSystem.status(file.raw)
@@ -121,13 +127,30 @@ struct SourceReading: Sendable {
             mark.isHashed = true
             // One that has moved to another device meanwhile is read again next time.
             mark.isCacheable =
-                status.provesContent(at: now) && slots.devices[mark.device] == status.device
+                isQuiet == true && status.provesContent(at: now)
+                && slots.devices[mark.device] == status.device
             slots.marks[position] = mark
             return
         }
         throw StoreError(
             .changedWhileRead,
-            "unable to add \"\(printable(path))\": it changes while it is read; "
-                + "wait until it is written, then repeat the command")
+            "unable to add \"\(printable(path))\": "
+                + (isBeingWritten
+                    ? "another process has it open for writing, and it has just changed"
+                    : "it changes while it is read")
+                + "; wait until it is written, then repeat the command")
+    }
+
+    /// How long after its last change a file is held to be written, whoever has it open.
+    ///
+    /// A write stamps the file when it begins (ext4, xfs, btrfs), and on a busy machine it may go on for a while, behind
+    /// a state that looks unchanged.
+    private static let writingTime: Int64 = 10_000_000_000
+
+    /// Whether nobody was writing when this was asked; `nil` where that cannot be told.
+    private func isQuiet(_ file: Int32, _ status: FileStatus, at now: Int64) -> Bool? {
+        let latest = max(status.modifiedAt, status.changedAt)
+        if latest < now - Self.writingTime { return true }
+        return store.fileSystem.isOpenForWriting(file).map { !$0 }
     }
 }

@@ -11,7 +11,9 @@ extension Command {
         discussion: """
             Reads what has changed since it was last read, stores what is new, and builds the version's \
             tree. Every file is read the first time after a reboot, and always where change times prove \
-            nothing: read-only images, FUSE, networks, memory, overlays. When the command ends, all of it survives a power cut. Interrupted or killed, it can \
+            nothing: read-only images, FUSE, networks, memory, overlays. A file \
+            that somebody is writing is refused, and so is a directory in which files come, go or are \
+            replaced meanwhile: let the build end first. When the command ends, all of it survives a power cut. Interrupted or killed, it can \
             simply be repeated; the same content under the same name changes nothing. The store is \
             created if it is not there.
 

@@ -1,0 +1,33 @@
+import CSystem
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+extension POSIXFileSystem {
+    /// Asks by a lease for reading (fcntl(2), F_SETLEASE), which the kernel gives only where nobody has the file open
+    /// for writing, nor mapped so; it is handed back at once.
+    ///
+    /// `nil` for other people's files without CAP_LEASE, on file systems without leases, and on other systems than Linux.
+    package func isOpenForWriting(_ file: Int32) -> Bool? {
+        #if os(Linux)
+            // Who opens the file for writing in between waits until the lease is back, and we are sent a signal: one
+            // that is ignored unless somebody asked for it. The usual one, SIGIO, would end the process.
+            guard fcntl(file, setSignal, SIGURG) == 0 else { return nil }
+            if fcntl(file, setLease, Int32(F_RDLCK)) == 0 {
+                // Cannot fail on what we have; closing the file would do it, too.
+                _ = fcntl(file, setLease, Int32(F_UNLCK))
+                return false
+            }
+            return errno == EAGAIN ? true : nil
+        #else
+            return nil
+        #endif
+    }
+}
+
+#if os(Linux)
+    // fcntl(2): not in the headers that Swift sees.
+    private let setSignal: Int32 = 10  // F_SETSIG
+    private let setLease: Int32 = 1024  // F_SETLEASE
+#endif
