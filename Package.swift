@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "VersionTree", targets: ["VersionTree"]),
         .library(name: "HotPush", targets: ["HotPush", "CurlTransport"]),
         .library(name: "ServeFromCAS", targets: ["ServeFromCAS"]),
+        .library(name: "LocalizedErrors", targets: ["LocalizedErrors"]),
         .executable(name: "castree", targets: ["castree"]),
         .executable(name: "castree-pull", targets: ["castree-pull"]),
         .executable(name: "castree-fsck", targets: ["fsck"]),
@@ -66,6 +67,7 @@ let package = Package(
         .target(
             name: "Platform", dependencies: ["CXXHash", "CCrypto", "CSystem"],
             swiftSettings: settings),
+        .target(name: "LocalizedErrors", dependencies: ["Platform"], swiftSettings: settings),
         .target(
             name: "CASStore", dependencies: ["Platform", "CSQLite"], swiftSettings: settings),
         .target(
@@ -127,7 +129,9 @@ let package = Package(
         .testTarget(
             name: "StrictJSONTests", dependencies: ["StorageTestSupport", "StrictJSON"],
             swiftSettings: settings),
-        .testTarget(name: "PlatformTests", dependencies: ["Platform"], swiftSettings: settings),
+        .testTarget(
+            name: "PlatformTests", dependencies: ["Platform", "LocalizedErrors"],
+            swiftSettings: settings),
         .testTarget(
             name: "ConsoleTests",
             dependencies: ["StorageTestSupport", "Console", "CASStore", "StrictJSON"],
