@@ -34,7 +34,7 @@ scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serv
 .NOTPARALLEL:
 .PHONY: run test test-all check fmt setup build build-tools install uninstall clean help browser autobahn fuzz
 .PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-scale
-.PHONY: errors starts huge powercut crashpoints fulldisk stress ground harness-check sanitize coverage
+.PHONY: errors starts huge docs powercut crashpoints fulldisk stress ground harness-check sanitize coverage
 
 run: ## build, then push two real releases through a store and show every step
 	@echo "castree: the programs are built first, which takes some minutes the first time and seconds later."
@@ -46,6 +46,7 @@ run: ## build, then push two real releases through a store and show every step
 test: export CASTREE_TEST_WHOLE := $(CASTREE_TEST_WHOLE)
 test: setup check ## check, build with warnings as errors, run all tests
 	$(SWIFT) build $(debug) $(tests) --build-tests
+	@SWIFT=$(SWIFT) scripts/docs
 	SWIFT_BACKTRACE=enable=no scripts/test $(SWIFT) test $(debug) $(tests) --skip-build --skip '$(starting)'
 	SWIFT_BACKTRACE=enable=no scripts/test $(SWIFT) test $(debug) $(tests) --skip-build --filter '$(starting)'
 
@@ -111,6 +112,11 @@ bench-scale: ## build, then measure stores of up to a million objects
 fuzz: ## fuzz every reader of foreign bytes (TARGET=all SECONDS=60)
 	@scripts/setup
 	Tests/FuzzTests/run $(TARGET) $(SECONDS)
+
+docs: setup ## build the site of the libraries' documentation, .build/docs
+	$(SWIFT) build $(debug) --target CurlTransport
+	$(SWIFT) build $(debug) --target ServeFromCAS
+	@SWIFT=$(SWIFT) scripts/docs
 
 errors: setup ## let every call to the disk fail with every error that fits, under every verb
 	$(SWIFT) build $(debug) --build-tests

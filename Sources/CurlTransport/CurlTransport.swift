@@ -10,7 +10,7 @@ public func curlVersion() -> String { String(cString: curl_version()) }
 /// One object is for one thread at a time. It keeps its connections, so a second ``run(_:)`` of the
 /// same object finds them open. Nothing is global but libcurl's own start-up. The proxies are what
 /// the environment says (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`), or
-/// ``TransportOptions/proxy``.
+/// ``HotPush/TransportOptions/proxy``.
 public final class CurlTransport: Transport {
     /// libcurl waits for the network no longer than this before the client is asked again.
     private static let tickMilliseconds: Int64 = 100
@@ -38,7 +38,7 @@ public final class CurlTransport: Transport {
 
     /// Makes a transport without connections.
     ///
-    /// - Throws: ``StoreError`` with code `transport` if libcurl cannot start or an option is not one,
+    /// - Throws: `StoreError` with code `transport` if libcurl cannot start or an option is not one,
     ///   `outOfMemory`.
     public init(_ options: TransportOptions = TransportOptions()) throws(StoreError) {
         guard Self.isStarted else {
@@ -82,7 +82,7 @@ public final class CurlTransport: Transport {
 
     /// Carries what the client asks for; see ``Transport/run(_:)``.
     ///
-    /// - Throws: ``StoreError`` with code `outOfMemory` or `transport`. Every transfer that had begun
+    /// - Throws: `StoreError` with code `outOfMemory` or `transport`. Every transfer that had begun
     ///   has ended as `cancelled` then.
     public func run(_ client: some TransferClient) throws(StoreError) {
         precondition(!isRunning, "a client must not run the transport that calls it")

@@ -74,7 +74,7 @@ public final class Arrivals {
     ///   - isProvisional: `name` is not the address. If no label vouches for the bytes either, only
     ///     what was suspended is gone on with: of anything else a power cut may have left holes.
     ///   - labels: what the bytes must match besides.
-    ///   - digests: what ``Arrival/finish()`` shall report besides.
+    ///   - digests: what ``Arrival/finish(provedBy:)`` shall report besides.
     /// - Throws: `.outOfSpace` if content of a large known size has no room; `.writesRefused`.
     public func begin(
         _ name: ObjectID, byteCount: Int64?, isProvisional: Bool = false, labels: [Label] = [],

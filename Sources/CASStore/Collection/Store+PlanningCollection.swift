@@ -4,7 +4,7 @@ extension Store {
     /// Decides what to collect.
     ///
     /// Changes nothing. What writers that died have left is seen as the collection will find it.
-    /// - Parameter retiring: versions that are to be retired before, in this order; names that are not
+    /// - Parameter names: versions that are to be retired before, in this order; names that are not
     ///   registered count for nothing.
     /// - Throws: what reading the index throws.
     public func planCollection(

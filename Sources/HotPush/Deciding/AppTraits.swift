@@ -104,7 +104,7 @@ extension Requirement {
     public static let fingerprint = "fingerprint"
     /// At most ``AppTraits/version``.
     public static let minimumAppVersion = "minimumAppVersion"
-    /// A ``VersionRange`` that has ``AppTraits/version``.
+    /// A range of versions that has ``AppTraits/version``.
     public static let appVersionRange = "appVersionRange"
     /// At most ``AppTraits/nativeInterface``.
     public static let minimumNativeInterface = "minimumNativeInterface"

@@ -5,12 +5,12 @@ extension VersionStore {
     /// Sees to it that the version shipped with the app is in the store, and is what is gone back to
     /// when all else fails.
     ///
-    /// To be called when the app starts, before ``boot()``. After the first time it costs a look at
+    /// To be called when the app starts, before `boot`. After the first time it costs a look at
     /// lifecycle.json and one sync. When an app update brings another version, its files are copied into the store
     /// (they often stand on another file system, and go with the next update); what the store has of
     /// them already costs nothing. Downloads and bans are kept. It becomes current unless what is
-    /// current is newer; see ``EmbeddedVersion/order`` and ``EmbeddedVersion/winsWhenInDoubt``.
-    /// Versions whose ``ReleaseTerms`` the app does not meet any more are neither shown nor gone back
+    /// current is newer; see ``HotPush/EmbeddedVersion/order`` and ``HotPush/EmbeddedVersion/winsWhenInDoubt``.
+    /// Versions whose terms the app does not meet any more are neither shown nor gone back
     /// to.
     ///
     /// If the directory holds a document of a known format (Meteor's `program.json`), the version has

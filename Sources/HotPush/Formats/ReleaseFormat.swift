@@ -4,7 +4,7 @@ public import VersionTree
 /// How one publishing system writes its releases.
 ///
 /// Formats are pure: bytes in, values out. Who fetches, waits and stores is somebody else. A new
-/// format conforms to this protocol and is listed in ``ReleaseFormats/all``.
+/// format conforms to this protocol; ``PullOptions/reader`` takes it.
 public protocol ReleaseFormat: Sendable {
     /// What `--format` calls it.
     var name: String { get }

@@ -7,8 +7,11 @@ extension Publisher {
     /// Its files stay until ``collect(_:)`` finds that no channel offers them. A device that has the
     /// version and finds nothing offered keeps it.
     ///
-    /// - Parameter toEmbedded: offer what was shipped with the app at the head of the channel, so that
-    ///   every device goes back to it.
+    /// - Parameters:
+    ///   - version: the release that is offered no more.
+    ///   - channel: where it is offered.
+    ///   - toEmbedded: offer what was shipped with the app at the head of the channel, so that
+    ///     every device goes back to it.
     /// - Returns: what the channel offers afterwards.
     /// - Throws: `.noOrigin`; `.notOffered` if there is no such channel or it does not offer the
     ///   version; `.badPointer`, `.busy`, `.outOfSpace`.

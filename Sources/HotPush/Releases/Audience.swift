@@ -17,7 +17,7 @@ public struct Rollout: Sendable, Hashable {
     public var perMille: Int
     /// What makes the choice differ from release to release.
     public var salt: String
-    /// How the choice is made: ``place(salt:device:)``, or a rule of another system.
+    /// How the choice is made: by a place that salt and device give, or a rule of another system.
     ///
     /// The format knows that rule and decides when it reads (``ReleaseContext/device``). Where it leaves
     /// the decision to castree, a share that is not the whole leaves every device out.

@@ -15,6 +15,6 @@ public enum ContentCheck: Sendable, Hashable {
     /// Meteor's `hash`: one of several digests of the bytes, or of more than the bytes
     /// (its rules changed from release to release). A match is proof; no match proves nothing.
     ///
-    /// See ``MeteorLabel/proof(sha1:sha512:)``.
+    /// See `MeteorLabel`.
     case meteorLabel(String)
 }

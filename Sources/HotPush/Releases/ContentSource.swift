@@ -2,12 +2,12 @@ public import CASStore
 
 /// One way to the content of a file: what to ask for, and what to do with the body that comes.
 public struct ContentSource: Sendable, Hashable {
-    /// A URL reference, percent-encoded, relative to the origin or absolute (``OriginURL/url(of:)``).
+    /// A URL reference, percent-encoded, relative to the origin or absolute (`OriginURL`).
     public var reference: String
     /// What makes the content of the body, one after the other; none if the body is the content.
     ///
     /// castree reads bodies without steps. A format for another system may offer others beside them, or
-    /// an app may fetch those by itself (``Arrivals``).
+    /// an app may fetch those by itself (``CASStore/Arrivals``).
     public var steps: [Step] = []
     /// The size of the body, if it is not that of the file.
     public var byteCount: Int64?

@@ -57,7 +57,9 @@ public struct ReleaseFile: Sendable, Hashable {
 
     /// Makes a file that is fetched from elsewhere than its own path.
     ///
-    /// - Parameter source: as ``ContentSource/reference``.
+    /// - Parameters:
+    ///   - path: where it stands in the version.
+    ///   - source: as ``ContentSource/reference``.
     public init(path: TreePath, source: String) {
         self.path = path
         sources = [ContentSource(source)]

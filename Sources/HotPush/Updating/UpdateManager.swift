@@ -12,8 +12,8 @@ public import VersionTree
 /// try await updates.update()
 /// ```
 ///
-/// What is decided is decided by pure functions (``UpdateDecision``, ``SwitchDecision``,
-/// ``RetentionPlan``); what is remembered is in the store: every call can be followed by a crash, and the
+/// What is decided is decided by pure functions (`UpdateDecision`, `SwitchDecision`,
+/// ``VersionTree/RetentionPlan``); what is remembered is in the store: every call can be followed by a crash, and the
 /// next process goes on from there. Any number of tasks may call it. Several processes may use one store,
 /// but only one should judge starts.
 public actor UpdateManager {

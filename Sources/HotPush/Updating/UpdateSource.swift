@@ -24,7 +24,9 @@ public protocol UpdateSource: Sendable {
     ///
     /// When it returns, the version of that name is complete.
     ///
-    /// - Parameter progress: called now and then, from any thread.
+    /// - Parameters:
+    ///   - release: what ``check()`` gave.
+    ///   - progress: called now and then, from any thread.
     @concurrent func download(
         _ release: Release, progress: @escaping @Sendable (UpdateProgress) -> Void
     ) async throws(StoreError) -> DownloadFigures

@@ -28,7 +28,7 @@ public struct SiteOptions: Sendable {
     public enum ImmutableURLs: Sendable, Hashable {
         /// Only those under ``SiteOptions/immutablePrefixes``.
         case prefixes
-        /// Those too whose file name has a content hash; see ``HashedName``.
+        /// Those too whose file name has a content hash; see `HashedName`.
         case hashedNames
         /// Entries whose foreign field `cacheable` is true, when the request has a query or the path
         /// 40 lower-case hexadecimal digits: Meteor's rule.

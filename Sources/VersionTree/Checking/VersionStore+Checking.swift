@@ -7,7 +7,7 @@ extension VersionStore {
     /// Safe beside everything else. Repairs only what can be repaired without guessing, and deletes no last copy: an
     /// object is made again from whatever in the store has its bytes, a manifest from its tree. Of what has no copy, what is
     /// wrong goes to quarantine and every version that has it becomes incomplete, until the same
-    /// content is added or pulled again. ``lastCheck()`` says later what it came to.
+    /// content is added or pulled again. `last-check.json` says later what it came to.
     /// - Throws: what keeps the check from being made; what is wrong is in the report.
     public func check(
         _ options: CheckOptions = CheckOptions(), repairing: Bool = false

@@ -43,7 +43,7 @@ extension VersionStore {
         VersionStore(store, observer: observer, limits: limits)
     }
 
-    /// Deletes what nothing references, and the pins of dead processes; see ``Store/collect(progress:)``.
+    /// Deletes what nothing references, and the pins of dead processes; see ``CASStore/Store/collect(progress:)``.
     ///
     /// Nothing that a tree shows is garbage although its version has lost its manifest: such a tree is made a
     /// version first.

@@ -26,7 +26,7 @@ extension VersionStore {
         return previous
     }
 
-    /// Makes a version the one that the next ``boot()`` switches to; with the current version, nothing
+    /// Makes a version the one that the next ``boot(strikes:)`` switches to; with the current version, nothing
     /// waits any more.
     /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`.
     public func activateAtNextBoot(_ name: String) throws(StoreError) {

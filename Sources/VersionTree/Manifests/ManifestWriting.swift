@@ -57,7 +57,7 @@ extension Manifest {
     }
 
     /// The canonical bytes.
-    /// - Throws: `.tooLarge` above ``byteCountMax`` bytes.
+    /// - Throws: `.tooLarge` above 1 GiB.
     public func serialized() throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         try serialize { (piece) throws(StoreError) in bytes += piece }

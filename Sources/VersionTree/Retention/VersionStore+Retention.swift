@@ -24,7 +24,9 @@ extension VersionStore {
     ///
     /// Changes nothing. With a limit of bytes it costs what the versions that may go name, else what the
     /// versions are.
-    /// - Parameter now: seconds since 1970; by default, now.
+    /// - Parameters:
+    ///   - policy: what stays.
+    ///   - now: seconds since 1970; by default, now.
     /// - Throws: `.badLifecycle`, and what reading the index throws.
     public func planRetention(
         _ policy: RetentionPolicy, now: Int64? = nil

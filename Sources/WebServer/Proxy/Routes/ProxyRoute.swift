@@ -11,7 +11,7 @@
 /// | `/api=http://127.0.0.1:3000/v1` | `/api/users` | `/v1/users` |
 /// | `/api=http://127.0.0.1:3000/v1` | `/api` | `/v1` |
 ///
-/// With stars it is a pattern, and the whole path must fit (``ProxyPattern``); a URL with a path replaces
+/// With stars it is a pattern, and the whole path must fit (`ProxyPattern`); a URL with a path replaces
 /// what stands before the first segment with a star:
 ///
 /// | route | request | the upstream sees |
