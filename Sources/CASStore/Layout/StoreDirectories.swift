@@ -14,7 +14,16 @@ package final class StoreDirectories: Sendable {
     init(_ fileSystem: any FileSystem, root: consuming Descriptor) throws(StoreError) {
         let raw = root.raw
         func open(_ name: String) throws(StoreError) -> Descriptor {
-            if let there = try fileSystem.openIfPresent(raw, name, .directory) { return there }
+            do throws(StoreError) {
+                if let there = try fileSystem.openIfPresent(raw, name, .directory) { return there }
+            } catch {
+                guard error.isNotDirectory else { throw error }
+                throw StoreError(
+                    error.code,
+                    "a link or a file stands in place of the store's directory \(name), and nothing is read "
+                        + "through it; put the directory back. To keep a store on another disk, move all of it",
+                    cause: error.cause)
+            }
             // A lost directory (a copy that skips empty ones) is made again; also that of the objects, which a repair
             // makes again from trees. Without its manifests versions without trees would be garbage.
             if name == StoreLayout.manifests, try !Self.isWithoutObjects(fileSystem, raw) {
