@@ -70,40 +70,6 @@ package enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
     case cancelled
 }
 
-/// What an update would cost, known before a byte is fetched.
-public struct UpdateCost: Sendable, Hashable {
-    /// Files to fetch.
-    public var files = 0
-    /// Their bytes; those that a format does not say count as 0.
-    public var bytes: Int64 = 0
-    /// Files whose content is here already.
-    public var reusedFiles = 0
-    /// Their bytes.
-    public var reusedBytes: Int64 = 0
-
-    /// Makes an empty cost.
-    public init() {}
-}
-
-/// What a download did.
-public struct DownloadFigures: Sendable, Hashable {
-    /// Files fetched.
-    public var files = 0
-    /// Bytes that came over the network as content.
-    public var bytes: Int64 = 0
-    /// Bytes of content that was here already.
-    public var reusedBytes: Int64 = 0
-    /// Bytes that an earlier, interrupted download had left.
-    public var resumedBytes: Int64 = 0
-    /// Requests sent.
-    public var requests = 0
-    /// How long it took.
-    public var milliseconds: Int64 = 0
-
-    /// Makes empty figures.
-    public init() {}
-}
-
 /// One line of the event log.
 public struct JournalEntry: Sendable, Hashable {
     /// Counts the events of a store, from 1; a gap means that events were lost.

@@ -27,3 +27,24 @@ public enum OriginAnswer: Sendable {
     /// Nothing that it offers is for this device; the reasons, one for each release.
     case nothing([String])
 }
+
+/// An origin's answer, and what it stands on: what the steps after asking need to know.
+package struct OriginReply: Sendable {
+    /// What the origin has to say.
+    package var answer: OriginAnswer
+    /// What the channel's pointer says of the release that was chosen; if none was, of the newest.
+    var offered: OfferedRelease?
+    /// What ``OriginAnswer/known(version:)`` stands for, if its document was read.
+    var known: Release?
+    /// The channel's pointer; nil for other formats and for an older copy.
+    var sighting: SeenSequences.Sighting?
+    /// Whether the pointer is an older copy: a cache or mirror is behind.
+    package var isOlderCopy = false
+
+    init(_ answer: OriginAnswer) { self.answer = answer }
+
+    /// Why nothing is for this device, as far as that is the answer.
+    package var reasons: [String] {
+        if case .nothing(let reasons) = answer { reasons } else { [] }
+    }
+}

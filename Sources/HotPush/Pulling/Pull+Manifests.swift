@@ -13,7 +13,7 @@ extension Pull {
         if let bytes = try changedManifest(published, of: pointer, at: location) { return bytes }
         let path = OriginLayout.manifest(published.manifest)
         let url = location.appending(path)
-        let answer = try document(
+        let answer = try access.document(
             path, at: location, byteCountMax: published.manifestByteCount)
         guard !ReleaseProblem.isTrouble(answer.head.status) else {
             throw StoreError(
@@ -58,7 +58,7 @@ extension Pull {
             guard let known = try versions.store.open(base) else { continue }
             let answer: DocumentFetch.Answer
             do throws(StoreError) {
-                answer = try document(
+                answer = try access.document(
                     OriginLayout.delta(to: published.manifest, from: base), at: location,
                     byteCountMax: published.manifestByteCount / 2)
             } catch {

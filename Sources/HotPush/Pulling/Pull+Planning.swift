@@ -156,7 +156,7 @@ extension Pull {
         var result = release.files.map(\.address)
         try release.validateLabels()
         var digests = StoredDigests(
-            versions.store, for: release.files, isInterrupted: isInterrupted)
+            versions.store, for: release.files, isInterrupted: access.isInterrupted)
         try digests.refuseContradicted(release)
         guard result.contains(nil) else { return result }
         let draft = try arrivedFiles(of: release)

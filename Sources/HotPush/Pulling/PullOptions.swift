@@ -39,7 +39,7 @@ public struct PullOptions: Sendable {
     /// `.interrupted`.
     public var isInterrupted: @Sendable () -> Bool = { false }
     /// Told about the progress, on the pulling thread, about ten times a second.
-    public var progress: @Sendable (PullProgress) -> Void = { _ in }
+    public var progress: @Sendable (UpdateProgress) -> Void = { _ in }
 
     /// Seconds since 1970; tests have a clock of their own.
     package var now: @Sendable () -> Int64 = { secondsNow() }
@@ -64,25 +64,6 @@ public enum PullDestination: String, Sendable, Hashable {
     case kept
 }
 
-/// How far a pull is.
-public struct PullProgress: Sendable, Hashable {
-    /// Contents that have arrived.
-    public var objects = 0
-    /// How many contents are fetched; an optional one that the origin does not have is left out.
-    public var objectsTotal = 0
-    /// Bytes that are here, with those that were staged before; never more than ``bytesTotal``.
-    ///
-    /// What turns out wrong is taken back.
-    public var bytes: Int64 = 0
-    /// How many of ``bytes`` an earlier, interrupted pull had staged.
-    public var bytesResumed: Int64 = 0
-    /// How many bytes are fetched; a file whose size the format does not tell counts as it comes.
-    public var bytesTotal: Int64 = 0
-
-    /// Makes a progress of nothing.
-    public init() {}
-}
-
 /// What a pull did.
 public struct PullReport: Sendable, Hashable {
     /// The version's name in the store.
@@ -91,16 +72,10 @@ public struct PullReport: Sendable, Hashable {
     public var family = ""
     /// Its files.
     public var files = 0
-    /// Contents that were fetched.
-    public var objects = 0
-    /// Bytes of content that came over the network.
-    public var bytes: Int64 = 0
+    /// What its download did; of what was here already, the bytes.
+    public var figures = DownloadFigures()
     /// Contents that the store had already.
     public var reusedObjects = 0
-    /// Their bytes.
-    public var reusedBytes: Int64 = 0
-    /// Bytes that an earlier, interrupted pull had staged.
-    public var resumedBytes: Int64 = 0
     /// Requests that were sent, with those for the manifest.
     public var requests = 0
     /// Whether the version was here before, whole.
@@ -112,4 +87,13 @@ public struct PullReport: Sendable, Hashable {
 
     /// Makes a report of nothing.
     package init(version: String) { self.version = version }
+
+    /// Makes a report of what a plan says already.
+    init(of plan: DownloadPlan) {
+        version = plan.release.version.description
+        family = plan.release.family
+        files = plan.release.files.count
+        reusedObjects = plan.reusedObjects
+        figures.reusedBytes = plan.reusedBytes
+    }
 }
