@@ -202,7 +202,7 @@ public struct Publisher: Sendable {
             reusedObjectCount: wanted.count - objects.count,
             reusedByteCount: byteCount - objects.reduce(0) { $0 + $1.byteCount },
             writesManifest: try !survey.hasManifest(version),
-            deltaBases: after == nil ? [] : DeltaPublishing.bases(of: version, in: before),
+            deltaBases: after == nil ? [] : before?.deltaBases(of: version) ?? [],
             pointer: after ?? before ?? .empty(offer.channel, now: now),
             writesPointer: after != nil)
     }

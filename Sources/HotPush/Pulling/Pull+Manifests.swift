@@ -54,7 +54,7 @@ extension Pull {
     private func changedManifest(
         _ published: PublishedVersion, of pointer: ChannelPointer, at location: OriginLocation
     ) throws(StoreError) -> [UInt8]? {
-        for base in DeltaPublishing.bases(of: published, in: pointer) {
+        for base in pointer.deltaBases(of: published) {
             guard let known = try versions.store.open(base) else { continue }
             let answer: DocumentFetch.Answer
             do throws(StoreError) {

@@ -28,6 +28,9 @@ package struct StagedPart: Sendable, Hashable {
         case whole
         /// The rest, from an offset; with what `If-Range` says, if it says anything.
         case rest(offset: Int64, ifRange: String?)
+
+        /// Whether a part is asked for.
+        var isForRest: Bool { if case .rest = self { true } else { false } }
     }
 
     /// What to ask for: the rest if the parts are sure to fit, or will be proved to.
