@@ -1,5 +1,6 @@
 package import CASStore
 package import StrictJSON
+import VersionTree
 
 /// Something that happened to a store, as its event log remembers it.
 ///
@@ -70,6 +71,23 @@ package enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
     case cancelled
 }
 
+extension JournalEvent {
+    /// The end of a download: how far it came, and what ended it early.
+    static func ended(
+        _ version: VersionName, _ figures: DownloadFigures, _ failure: StoreError?
+    ) -> JournalEvent {
+        let outcome: DownloadOutcome =
+            switch failure?.code {
+            case nil: .finished
+            case .interrupted?: .cancelled
+            default: .failed
+            }
+        return .downloadEnded(
+            version: version.description, outcome: outcome, figures: figures,
+            reason: failure?.message)
+    }
+}
+
 /// One line of the event log.
 public struct JournalEntry: Sendable, Hashable {
     /// Counts the events of a store, from 1; a gap means that events were lost.
@@ -81,11 +99,4 @@ public struct JournalEntry: Sendable, Hashable {
 
     /// What happened, as a sentence for people; sizes exactly.
     public var sentence: String { event.sentence }
-
-    /// Makes an entry.
-    package init(sequence: Int64, at: Int64, event: JournalEvent) {
-        self.sequence = sequence
-        self.at = at
-        self.event = event
-    }
 }

@@ -46,16 +46,7 @@ extension Pull {
             if let error { journal.record(error, during: "download") }
             return
         }
-        let outcome: DownloadOutcome =
-            switch error?.code {
-            case nil: .finished
-            case .interrupted?: .cancelled
-            default: .failed
-            }
-        journal.record(
-            .downloadEnded(
-                version: plan.release.version.description, outcome: outcome, figures: figures,
-                reason: error?.message))
+        journal.record(.ended(plan.release.version, figures, error))
     }
 
     /// Whether a complete version is what a release offers: by its content, or by its name where the
