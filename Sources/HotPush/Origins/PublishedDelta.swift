@@ -6,12 +6,6 @@ package struct PublishedDelta: Sendable, Hashable {
     package var manifest: ObjectID
     /// The address of the manifest that the client has.
     package var base: ObjectID
-
-    /// Makes the name of a delta.
-    package init(manifest: ObjectID, base: ObjectID) {
-        self.manifest = manifest
-        self.base = base
-    }
 }
 
 extension ChannelPointer {

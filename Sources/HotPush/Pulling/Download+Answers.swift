@@ -31,7 +31,7 @@ extension Download {
             transfer.trouble = wrong(transfer, reason)
             transfer.isHeadWrong = true
             return .refuse
-        case .complete, .unchanged, .failure: return .discard
+        case .complete, .failure: return .discard
         case .askForWhole: return .refuse
         }
     }

@@ -27,7 +27,7 @@ extension Pull {
                 "the manifest of version \(published.name) is not at the origin (\(url) answered "
                     + "\(answer.head.status)); publish the version again")
         }
-        guard try isManifest(published, answer.bytes) else {
+        guard try ObjectID(of: answer.bytes) == published.manifest else {
             throw StoreError(
                 .mismatch,
                 "the manifest of version \(published.name) is not what its address says (\(url)); "
@@ -71,17 +71,10 @@ extension Pull {
             let before = try known.read(at: 0, count: Int(known.byteCount))
             guard
                 let bytes = delta.applied(to: before, byteCount: published.manifestByteCount),
-                try isManifest(published, bytes)
+                try ObjectID(of: bytes) == published.manifest
             else { return nil }
             return bytes
         }
         return nil
-    }
-
-    private func isManifest(
-        _ published: PublishedVersion, _ bytes: [UInt8]
-    ) throws(StoreError) -> Bool {
-        var hasher = try ObjectHasher()
-        return bytes.withUnsafeBytes { hasher.hash($0).address } == published.manifest
     }
 }

@@ -128,9 +128,7 @@ extension Pull {
     private func isReceived(
         _ release: Release, as manifest: Manifest
     ) throws(StoreError) -> Bool {
-        var hasher = try ObjectHasher()
-        let received = release.received.withUnsafeBytes { hasher.hash($0).address }
-        return manifest.received?.address == received
+        try manifest.received?.address == ObjectID(of: release.received)
     }
 
     private func refuseBanned(

@@ -37,8 +37,6 @@ extension ContentCheck {
         var text = Substring(tag)
         if text.hasPrefix("W/") { text = text.dropFirst(2) }
         guard text.utf8.count == 42, text.first == "\"", text.last == "\"" else { return nil }
-        let digits = text.dropFirst().dropLast()
-        let isHex = digits.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
-        return isHex ? String(digits) : nil
+        return MeteorLabel(String(text.dropFirst().dropLast()))?.description
     }
 }

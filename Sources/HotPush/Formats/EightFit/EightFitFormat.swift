@@ -9,11 +9,8 @@ package import VersionTree
 /// `"route":"/a/js/app.js"}]}`. A file may have `routes`, a list, and `size` besides. There are no
 /// digests, so its content is trusted as far as its length and the connection.
 package struct EightFitFormat: ReleaseFormat {
-    /// Where the document is, relative to the origin.
-    package var documentPath: String
-
     /// Makes the format.
-    package init(documentPath: String = "manifest.json") { self.documentPath = documentPath }
+    package init() {}
 
     /// `8fit`.
     package var name: String { "8fit" }
@@ -22,7 +19,7 @@ package struct EightFitFormat: ReleaseFormat {
 
     /// The one document; there is one version only.
     package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
-        [ReleaseDocument(path: documentPath)]
+        [ReleaseDocument(path: "manifest.json")]
     }
 
     /// Known by a commit and a list of files.
