@@ -9,9 +9,9 @@ public import VersionTree
 /// is there already is not written again, so repeating a call that was interrupted goes on.
 public struct Publisher: Sendable {
     /// The origin's directory.
-    public let path: String
+    package let path: String
     /// How it works.
-    public var options: PublisherOptions
+    package var options: PublisherOptions
     let fileSystem: any FileSystem
     /// Seconds since 1970.
     let now: @Sendable () -> Int64

@@ -5,7 +5,7 @@ public struct FoundRelease: Sendable {
     /// What is offered.
     public var release: Release
     /// How it is written.
-    public var format: any ReleaseFormat
+    package var format: any ReleaseFormat
     /// Where it was found.
     package var location: OriginLocation
     /// What the sources of its files are relative to.

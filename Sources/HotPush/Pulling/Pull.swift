@@ -19,9 +19,9 @@ public import VersionTree
 /// Belongs to one thread.
 public final class Pull {
     /// Where versions come to.
-    public let versions: VersionStore
+    package let versions: VersionStore
     /// How.
-    public let options: PullOptions
+    package let options: PullOptions
     /// The way to origins: all that changes while a pull goes on, besides the store.
     let access: OriginAccess
     /// How many requests have been sent.
