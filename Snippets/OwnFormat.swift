@@ -70,5 +70,6 @@ options.reader = LineFormat()
 let versions = try VersionStore.create(at: "device").versions
 let pull = Pull(into: versions, over: transport, options)
 if let report = try pull.run("https://example.org") {
-    print("version \(report.version): \(report.objects) objects fetched, \(report.bytes) bytes")
+    let figures = report.figures
+    print("version \(report.version): \(figures.files) objects fetched, \(figures.bytes) bytes")
 }

@@ -18,7 +18,8 @@ if case .release(let found) = try pull.ask("origin") {
     let plan = try pull.plan(found)  // what it costs, before a byte is fetched
     let report = try pull.fetch(plan, of: found)  // verified; what has come survives a kill
     try versions.activateAtNextBoot(report.version)
-    print("fetched \(report.bytes) of \(plan.byteCount) bytes, \(report.reusedBytes) were here")
+    let figures = report.figures
+    print("fetched \(figures.bytes) of \(plan.byteCount) bytes, \(figures.reusedBytes) were here")
 }
 
 // The app starts: counted before anything is shown, so that a crash is counted too.

@@ -106,12 +106,3 @@ final class EasyHandle {
                 + String(cString: curl_easy_strerror(code)))
     }
 }
-
-extension Duration {
-    /// Whole milliseconds.
-    var milliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        guard seconds < 1 << 40 else { return 1 << 50 }
-        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
-    }
-}

@@ -11,12 +11,12 @@ extension Invocation {
         let origin = argument("URL")
         // Said before anything is asked.
         _ = try OriginReference(parsing: origin)
-        let reading = OriginChannels(
+        let access = OriginAccess(
             over: try CurlTransport(try connectionOptions()),
             isInterrupted: { Interruption.isRequested })
         let pointers: [ChannelPointer]
         do throws(StoreError) {
-            pointers = try reading.pointers(of: origin)
+            pointers = try access.pointers(of: origin)
         } catch {
             guard error.code == .notFound || error.code == .noOrigin else { throw error }
             throw CommandError(.notFound, code: error.code.description, message: error.message)

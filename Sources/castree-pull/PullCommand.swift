@@ -19,30 +19,31 @@ extension Invocation {
         options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
         options.journal = flag("dry-run") ? nil : Journal(versions)
         let pull = Pull(into: versions, over: transport, options)
+        let reply: OriginReply
         let report: PullReport?
         do {
             defer { tracker.finish() }
-            let answer = try ask(pull, origin)
-            if options.isDryRun { return try plan(pull, answer) }
-            report = try pull.carryOut(answer)
+            reply = try ask(pull, origin)
+            if options.isDryRun { return try plan(pull, reply) }
+            report = try pull.carryOut(reply)
         }
-        guard let report else { return try reportNothing(pull) }
+        guard let report else { return try reportNothing(pull, reply) }
         try show(report, versions)
         return .done
     }
 
     /// Asks the origin; that there is none, or no such channel, is its own exit status.
-    private func ask(_ pull: Pull, _ origin: String) throws -> OriginAnswer {
+    private func ask(_ pull: Pull, _ origin: String) throws -> OriginReply {
         do throws(StoreError) {
-            return try pull.ask(origin)
+            return try pull.inquire(origin)
         } catch {
             guard error.code == .notFound || error.code == .noOrigin else { throw error }
             throw CommandError(.notFound, code: error.code.description, message: error.message)
         }
     }
 
-    private func plan(_ pull: Pull, _ answer: OriginAnswer) throws -> ExitStatus {
-        switch answer {
+    private func plan(_ pull: Pull, _ reply: OriginReply) throws -> ExitStatus {
+        switch reply.answer {
         case .release(let found): try show(pull.plan(found))
         case .known(let version):
             var report = PullReport(version: version)
@@ -51,14 +52,14 @@ extension Invocation {
             try show(report, pull.versions)
         case .embedded:
             guard let embedded = try pull.versions.lifecycle().embedded else {
-                return try reportNothing(pull)
+                return try reportNothing(pull, reply)
             }
             var report = PullReport(version: embedded)
             report.requests = pull.requestCount
             report.isUnchanged = true
             report.isEmbedded = true
             try show(report, pull.versions)
-        case .nothing: return try reportNothing(pull)
+        case .nothing: return try reportNothing(pull, reply)
         }
         return .done
     }
@@ -128,11 +129,11 @@ extension Invocation {
             writer.object { writer in
                 writer.member("version", report.version)
                 writer.member("files", report.files)
-                writer.member("objects", report.objects)
-                writer.member("bytes", Int(report.bytes))
+                writer.member("objects", report.figures.files)
+                writer.member("bytes", Int(report.figures.bytes))
                 writer.member("reusedObjects", report.reusedObjects)
-                writer.member("reusedBytes", Int(report.reusedBytes))
-                writer.member("resumedBytes", Int(report.resumedBytes))
+                writer.member("reusedBytes", Int(report.figures.reusedBytes))
+                writer.member("resumedBytes", Int(report.figures.resumedBytes))
                 writer.member("requests", report.requests)
                 writer.member("unchanged", report.isUnchanged)
                 writer.member("current", lifecycle.current == report.version)
@@ -150,19 +151,20 @@ extension Invocation {
             } else if report.isUnchanged {
                 output.print("Version \(report.version) is here already.")
             } else {
-                let fetched = counted(report.objects, "object")
+                let fetched = counted(report.figures.files, "object")
                 let requests = counted(report.requests, "request")
                 output.print(
                     """
                     Pulled version \(report.version): \(counted(report.files, "file")); fetched \
-                    \(fetched), \(sizes.text(report.bytes)), in \(requests).
+                    \(fetched), \(sizes.text(report.figures.bytes)), in \(requests).
                     """)
                 output.print(
                     "  here before: \(counted(report.reusedObjects, "object")), "
-                        + "\(sizes.text(report.reusedBytes))")
-                if report.resumedBytes > 0 {
+                        + "\(sizes.text(report.figures.reusedBytes))")
+                if report.figures.resumedBytes > 0 {
                     output.print(
-                        "  kept from an interrupted pull: \(sizes.text(report.resumedBytes))")
+                        "  kept from an interrupted pull: \(sizes.text(report.figures.resumedBytes))"
+                    )
                 }
             }
             if lifecycle.pending == report.version {
@@ -197,20 +199,20 @@ extension Invocation {
         }
     }
 
-    private func reportNothing(_ pull: Pull) throws -> ExitStatus {
+    private func reportNothing(_ pull: Pull, _ reply: OriginReply) throws -> ExitStatus {
         try report { writer in
             writer.object { writer in
                 writer.member("version", String?.none)
                 writer.member("requests", pull.requestCount)
-                writer.member("reasons", pull.refusals)
+                writer.member("reasons", reply.reasons)
             }
         } text: { output in
             output.print(
-                pull.isOlderCopy
+                reply.isOlderCopy
                     ? "The origin's answer is an older copy; nothing was changed."
                     : "The origin offers nothing for this device.")
-            for reason in pull.refusals { output.print("  \(reason)") }
+            for reason in reply.reasons { output.print("  \(reason)") }
         }
-        return pull.isOlderCopy ? .olderCopy : .done
+        return reply.isOlderCopy ? .olderCopy : .done
     }
 }

@@ -14,17 +14,10 @@ package struct ReleaseTerms: Sendable, Hashable {
     /// The format that the version came in, if it is not castree's own: its orders are of another kind.
     var family: String?
     /// What an app must fulfil to run it.
-    package var requirements: [Requirement]
+    package var requirements: [Requirement] = []
+}
 
-    /// Makes terms.
-    package init(
-        order: Int64? = nil, scope: String? = nil, requirements: [Requirement] = []
-    ) {
-        self.order = order
-        self.scope = scope
-        self.requirements = requirements
-    }
-
+extension ReleaseTerms {
     /// The terms of a release.
     package init(of release: Release) {
         self.init(

@@ -15,21 +15,15 @@ package struct UpdateOffer: Sendable, Hashable {
     package var audience = Audience()
     /// Whether the app must not go on without it.
     package var isMandatory = false
+}
 
-    /// Makes an offer that anybody may take.
-    package init(version: String, content: ObjectID? = nil) {
-        self.version = version
-        self.content = content
-    }
-
+extension UpdateOffer {
     /// What a release offers.
-    package init(_ release: Release) throws(StoreError) {
-        version = release.version.description
-        content = try release.contentAddress()
-        order = release.order
-        requirements = release.requirements
-        audience = release.audience
-        isMandatory = release.isMandatory
+    init(_ release: Release) throws(StoreError) {
+        self.init(
+            version: release.version.description, content: try release.contentAddress(),
+            order: release.order, requirements: release.requirements, audience: release.audience,
+            isMandatory: release.isMandatory)
     }
 }
 
@@ -41,12 +35,6 @@ package struct UpdateStanding: Sendable {
         package var content: ObjectID
         /// Whether none of its objects is missing.
         package var isComplete: Bool
-
-        /// Makes a known version.
-        package init(content: ObjectID, isComplete: Bool) {
-            self.content = content
-            self.isComplete = isComplete
-        }
     }
 
     /// Where things stand.
@@ -59,12 +47,6 @@ package struct UpdateStanding: Sendable {
     package var device: String?
     /// The place of the embedded version among the origin's releases, if the app says it.
     package var embeddedOrder: Int64?
-
-    /// Makes a standing.
-    package init(lifecycle: Lifecycle, versions: [String: Known]) {
-        self.lifecycle = lifecycle
-        self.versions = versions
-    }
 }
 
 /// What to do about an offer, and why.

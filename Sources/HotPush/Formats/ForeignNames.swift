@@ -40,6 +40,18 @@ extension VersionName {
         return try VersionName("v~" + String(decoding: spelled, as: UTF8.self))
     }
 
+    /// Makes a name of what a publisher's document calls a version.
+    ///
+    /// - Parameter refusal: what is said of the document if that cannot be one.
+    /// - Throws: `.badRelease`.
+    static func foreign(_ text: String, refusal: String) throws(StoreError) -> VersionName {
+        do throws(StoreError) {
+            return try foreign(text)
+        } catch {
+            throw StoreError(.badRelease, "\(refusal): \(error.message)")
+        }
+    }
+
     private static func foreignProblem(_ bytes: [UInt8]) -> String? {
         if bytes.isEmpty { return "it is empty" }
         if bytes.count > foreignByteCountMax {

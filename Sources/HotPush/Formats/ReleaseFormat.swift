@@ -54,7 +54,7 @@ extension ReleaseFormat {
     public var family: String { "\(name)/\(number)" }
 
     /// The error for a problem.
-    public func error(_ problem: ReleaseProblem) -> StoreError {
+    package func error(_ problem: ReleaseProblem) -> StoreError {
         StoreError(problem.code, message(problem))
     }
 
@@ -103,11 +103,11 @@ public enum DocumentLayout: Sendable, Hashable {
 /// A document that may describe a release.
 public struct ReleaseDocument: Sendable, Hashable {
     /// Relative to the origin.
-    public var path: String
+    package var path: String
     /// The `Accept` field of the request.
-    public var accept: String
+    package var accept: String
     /// The media types that it may have.
-    public var mediaTypes: [String]
+    package var mediaTypes: [String]
 
     /// Makes the description of a JSON document.
     ///

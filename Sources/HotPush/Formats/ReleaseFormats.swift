@@ -14,18 +14,6 @@ package enum ReleaseFormats {
     package static func named(_ name: String) -> (any ReleaseFormat)? {
         all.first { $0.name == name }
     }
-
-    /// The format that a version was read from; nil for an unknown one.
-    package static func family(_ family: String) -> (any ReleaseFormat)? {
-        all.first { $0.family == family }
-    }
-
-    /// The format of a document, by its content; nil if it looks like none.
-    ///
-    /// - Parameter bytes: the document, or enough of its beginning.
-    package static func recognize(_ bytes: [UInt8]) -> (any ReleaseFormat)? {
-        all.first { $0.recognizes(bytes) }
-    }
 }
 
 /// Looks at the keys of a JSON object, as far as the text goes, until `isEnough` says so.

@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 import VersionTree
 
 /// What can be wrong with an answer or a release, for ``ReleaseFormat/message(_:)``.
@@ -21,7 +21,7 @@ public enum ReleaseProblem: Sendable {
     case banned(String)
 
     /// What programs branch on.
-    public var code: StoreError.Code {
+    package var code: StoreError.Code {
         switch self {
         case .documentStatus(let status), .fileStatus(_, let status):
             Self.isTrouble(status) ? .network : .notFound

@@ -35,7 +35,7 @@ public final class Journal: Sendable {
     private var directories: StoreDirectories { store.directories }
 
     /// How many events could not be written and have not been told yet.
-    public var lostEventCount: Int { lostCount.load(ordering: .relaxed) }
+    package var lostEventCount: Int { lostCount.load(ordering: .relaxed) }
 
     /// How long to wait for others who note events: they need no time at all unless they are stopped, and
     /// then the operation is worth more than the news of it.

@@ -13,147 +13,121 @@ extension JournalEntry {
         self.sequence = sequence
         self.at = at
         let rest = members.filter { !["at", "event", "sequence"].contains($0.key) }
-        event =
-            JournalEvent(name: name, Fields(value: value)) ?? .other(name: name, members: rest)
+        do throws(Fields.Missing) {
+            event = try JournalEvent(name: name, Fields(value: value))
+        } catch {
+            event = .other(name: name, members: rest)
+        }
     }
 }
 
-/// The fields of a line.
+/// The fields of a line; where one that must be there is missing, the event is none that castree knows.
 private struct Fields {
+    struct Missing: Error {}
+
     let value: JSONValue
 
-    func text(_ key: String) -> String? { value[key]?.asString }
-    func number(_ key: String) -> Int64? { value[key]?.asInt64 }
-    func count(_ key: String) -> Int? { value[key]?.asInt64.flatMap { Int(exactly: $0) } }
+    /// A text that may be absent.
+    subscript(key: String) -> String? { value[key]?.asString }
 
-    var cost: UpdateCost? {
-        guard let files = count("files"), let bytes = number("bytes"),
-            let reusedFiles = count("reusedFiles"), let reusedBytes = number("reusedBytes")
-        else { return nil }
+    func required<Value>(_ value: Value?) throws(Missing) -> Value {
+        guard let value else { throw Missing() }
+        return value
+    }
+
+    func text(_ key: String) throws(Missing) -> String { try required(self[key]) }
+    func number(_ key: String) throws(Missing) -> Int64 { try required(value[key]?.asInt64) }
+    func count(_ key: String) throws(Missing) -> Int {
+        try required(Int(exactly: try number(key)))
+    }
+
+    func cost() throws(Missing) -> UpdateCost {
         var cost = UpdateCost()
-        cost.files = files
-        cost.bytes = bytes
-        cost.reusedFiles = reusedFiles
-        cost.reusedBytes = reusedBytes
+        cost.files = try count("files")
+        cost.bytes = try number("bytes")
+        cost.reusedFiles = try count("reusedFiles")
+        cost.reusedBytes = try number("reusedBytes")
         return cost
     }
 
-    var figures: DownloadFigures? {
-        guard let files = count("files"), let bytes = number("bytes"),
-            let reusedBytes = number("reusedBytes"), let resumedBytes = number("resumedBytes"),
-            let requests = count("requests"), let milliseconds = number("milliseconds")
-        else { return nil }
+    func figures() throws(Missing) -> DownloadFigures {
         var figures = DownloadFigures()
-        figures.files = files
-        figures.bytes = bytes
-        figures.reusedBytes = reusedBytes
-        figures.resumedBytes = resumedBytes
-        figures.requests = requests
-        figures.milliseconds = milliseconds
+        figures.files = try count("files")
+        figures.bytes = try number("bytes")
+        figures.reusedBytes = try number("reusedBytes")
+        figures.resumedBytes = try number("resumedBytes")
+        figures.requests = try count("requests")
+        figures.milliseconds = try number("milliseconds")
         return figures
     }
 
-    var kinds: [String: Int]? {
-        guard let members = value["kinds"]?.asObject else { return nil }
+    func kinds() throws(Missing) -> [String: Int] {
         var kinds: [String: Int] = [:]
-        for member in members {
-            guard let count = member.value.asInt64.flatMap({ Int(exactly: $0) }) else { return nil }
-            kinds[member.key] = count
+        for member in try required(value["kinds"]?.asObject) {
+            kinds[member.key] = try required(member.value.asInt64.flatMap { Int(exactly: $0) })
         }
         return kinds
     }
 }
 
 extension JournalEvent {
-    /// Reads an event that this castree knows, whole; `nil` for others.
-    fileprivate init?(name: String, _ fields: Fields) {
+    /// Reads an event that this castree knows, whole.
+    fileprivate init(name: String, _ fields: Fields) throws(Fields.Missing) {
         switch name {
-        case "check", "plan", "downloadBegan", "downloadEnded", "add":
-            self.init(arrival: name, fields)
+        case "check":
+            self = .checked(
+                origin: try fields.text("origin"),
+                outcome: try fields.required(CheckOutcome(rawValue: try fields.text("outcome"))),
+                version: fields["version"], reason: fields["reason"])
         case "found":
-            guard let kinds = fields.kinds, let repaired = fields.count("repaired") else {
-                return nil
-            }
-            self = .found(kinds: kinds, repaired: repaired)
+            self = .found(kinds: try fields.kinds(), repaired: try fields.count("repaired"))
         case "collect":
-            guard let objects = fields.count("objects"), let bytes = fields.number("bytes") else {
-                return nil
-            }
-            self = .collected(objects: objects, bytes: bytes)
+            self = .collected(
+                objects: try fields.count("objects"), bytes: try fields.number("bytes"))
         case "failed":
-            guard let deed = fields.text("deed"), let code = fields.text("code"),
-                let message = fields.text("message")
-            else { return nil }
-            self = .failed(deed: deed, code: code, message: message)
-        case "lost":
-            guard let count = fields.count("count") else { return nil }
-            self = .lost(count: count)
-        default:
-            guard let version = fields.text("version") else { return nil }
-            self.init(version: version, name: name, fields)
+            self = .failed(
+                deed: try fields.text("deed"), code: try fields.text("code"),
+                message: try fields.text("message"))
+        case "lost": self = .lost(count: try fields.count("count"))
+        default: try self.init(version: try fields.text("version"), name: name, fields)
         }
     }
 
-    private init?(arrival name: String, _ fields: Fields) {
-        if name == "check" {
-            guard let origin = fields.text("origin"),
-                let outcome = fields.text("outcome").flatMap({ CheckOutcome(rawValue: $0) })
-            else { return nil }
-            self = .checked(
-                origin: origin, outcome: outcome, version: fields.text("version"),
-                reason: fields.text("reason"))
-            return
-        }
-        guard let version = fields.text("version") else { return nil }
+    private init(version: String, name: String, _ fields: Fields) throws(Fields.Missing) {
         switch name {
-        case "plan":
-            guard let cost = fields.cost else { return nil }
-            self = .planned(version: version, cost: cost)
+        case "plan": self = .planned(version: version, cost: try fields.cost())
         case "downloadBegan": self = .downloadBegan(version: version)
         case "downloadEnded":
-            guard let figures = fields.figures,
-                let outcome = fields.text("outcome").flatMap({ DownloadOutcome(rawValue: $0) })
-            else { return nil }
             self = .downloadEnded(
-                version: version, outcome: outcome, figures: figures,
-                reason: fields.text("reason"))
-        default:
-            guard let files = fields.count("files"), let bytes = fields.number("bytes"),
-                let newObjects = fields.count("newObjects"),
-                let newBytes = fields.number("newBytes")
-            else { return nil }
+                version: version,
+                outcome: try fields.required(DownloadOutcome(rawValue: try fields.text("outcome"))),
+                figures: try fields.figures(), reason: fields["reason"])
+        case "add":
             self = .added(
-                version: version, files: files, bytes: bytes, newObjects: newObjects,
-                newBytes: newBytes)
-        }
-    }
-
-    private init?(version: String, name: String, _ fields: Fields) {
-        switch name {
-        case "switch": self = .switched(version: version, from: fields.text("from"))
+                version: version, files: try fields.count("files"),
+                bytes: try fields.number("bytes"), newObjects: try fields.count("newObjects"),
+                newBytes: try fields.number("newBytes"))
+        case "switch": self = .switched(version: version, from: fields["from"])
         case "pending": self = .pending(version: version)
         case "withdraw": self = .withdrawn(version: version)
         case "boot": self = .booted(version: version)
         case "confirm": self = .confirmed(version: version)
         case "forgive": self = .forgiven(version: version)
         case "rollback":
-            guard let from = fields.text("from"), let reason = fields.text("reason") else {
-                return nil
-            }
-            self = .rolledBack(version: version, from: from, reason: reason)
+            self = .rolledBack(
+                version: version, from: try fields.text("from"), reason: try fields.text("reason"))
         case "ban":
-            guard let content = fields.text("content").flatMap({ ObjectID($0) }),
-                let reason = fields.text("reason"), let count = fields.count("count")
-            else { return nil }
-            self = .banned(version: version, content: content, reason: reason, count: count)
+            self = .banned(
+                version: version,
+                content: try fields.required(ObjectID(try fields.text("content"))),
+                reason: try fields.text("reason"), count: try fields.count("count"))
         case "retire":
-            guard let references = fields.count("references") else { return nil }
-            self = .retired(version: version, references: references)
+            self = .retired(version: version, references: try fields.count("references"))
         case "embedded":
-            guard let becameCurrent = fields.value["becameCurrent"]?.asBool else { return nil }
             self = .embedded(
-                version: version, previous: fields.text("previous"), becameCurrent: becameCurrent)
-        default: return nil
+                version: version, previous: fields["previous"],
+                becameCurrent: try fields.required(fields.value["becameCurrent"]?.asBool))
+        default: throw Fields.Missing()
         }
     }
 }

@@ -3,137 +3,99 @@ package import StrictJSON
 
 extension JournalEvent {
     /// The event's name in the log.
-    package var name: String {
-        switch self {
-        case .checked: "check"
-        case .planned: "plan"
-        case .downloadBegan: "downloadBegan"
-        case .downloadEnded: "downloadEnded"
-        case .added: "add"
-        case .switched: "switch"
-        case .pending: "pending"
-        case .withdrawn: "withdraw"
-        case .booted: "boot"
-        case .confirmed: "confirm"
-        case .rolledBack: "rollback"
-        case .banned: "ban"
-        case .forgiven: "forgive"
-        case .retired: "retire"
-        case .collected: "collect"
-        case .found: "found"
-        case .embedded: "embedded"
-        case .failed: "failed"
-        case .lost: "lost"
-        case .other(let name, _): name
-        }
-    }
+    package var name: String { record.name }
 
     /// The event's fields in the log, without its name; absent ones are left out.
-    package var members: [JSONValue.Member] {
-        var fields = FieldList()
+    package var members: [JSONValue.Member] { record.members }
+
+    private var record: Record {
         switch self {
         case .checked(let origin, let outcome, let version, let reason):
-            fields.add("origin", origin)
-            fields.add("outcome", outcome.rawValue)
-            fields.add("version", version)
-            fields.add("reason", reason.map { withoutPaths($0) })
-        case .planned(let version, let cost):
-            fields.add("version", version)
-            fields.add(cost)
-        case .downloadBegan(let version), .pending(let version),
-            .withdrawn(let version), .booted(let version), .confirmed(let version),
-            .forgiven(let version):
-            fields.add("version", version)
+            Record("check").with("origin", origin).with("outcome", outcome.rawValue)
+                .with("version", version).with("reason", reason.map { withoutPaths($0) })
+        case .planned(let version, let cost): Record("plan").with("version", version).with(cost)
+        case .downloadBegan(let version): Record("downloadBegan").with("version", version)
         case .downloadEnded(let version, let outcome, let figures, let reason):
-            fields.add("version", version)
-            fields.add("outcome", outcome.rawValue)
-            fields.add("reason", reason.map { withoutPaths($0) })
-            fields.add(figures)
+            Record("downloadEnded").with("version", version).with("outcome", outcome.rawValue)
+                .with("reason", reason.map { withoutPaths($0) }).with(figures)
         case .added(let version, let files, let bytes, let newObjects, let newBytes):
-            fields.add("version", version)
-            fields.add("files", Int64(files))
-            fields.add("bytes", bytes)
-            fields.add("newObjects", Int64(newObjects))
-            fields.add("newBytes", newBytes)
+            Record("add").with("version", version).with("files", files).with("bytes", bytes)
+                .with("newObjects", newObjects).with("newBytes", newBytes)
         case .switched(let version, let from):
-            fields.add("version", version)
-            fields.add("from", from)
+            Record("switch").with("version", version).with("from", from)
+        case .pending(let version): Record("pending").with("version", version)
+        case .withdrawn(let version): Record("withdraw").with("version", version)
+        case .booted(let version): Record("boot").with("version", version)
+        case .confirmed(let version): Record("confirm").with("version", version)
         case .rolledBack(let version, let from, let reason):
-            fields.add("version", version)
-            fields.add("from", from)
-            fields.add("reason", reason)
+            Record("rollback").with("version", version).with("from", from).with("reason", reason)
         case .banned(let version, let content, let reason, let count):
-            fields.add("version", version)
-            fields.add("content", content.description)
-            fields.add("reason", reason)
-            fields.add("count", Int64(count))
+            Record("ban").with("version", version).with("content", content.description)
+                .with("reason", reason).with("count", count)
+        case .forgiven(let version): Record("forgive").with("version", version)
         case .retired(let version, let references):
-            fields.add("version", version)
-            fields.add("references", Int64(references))
+            Record("retire").with("version", version).with("references", references)
         case .collected(let objects, let bytes):
-            fields.add("objects", Int64(objects))
-            fields.add("bytes", bytes)
+            Record("collect").with("objects", objects).with("bytes", bytes)
         case .found(let kinds, let repaired):
-            fields.add("kinds", kinds)
-            fields.add("repaired", Int64(repaired))
+            Record("found").with("kinds", kinds).with("repaired", repaired)
         case .embedded(let version, let previous, let becameCurrent):
-            fields.add("version", version)
-            fields.add("previous", previous)
-            fields.add("becameCurrent", becameCurrent)
+            Record("embedded").with("version", version).with("previous", previous)
+                .with("becameCurrent", value: .bool(becameCurrent))
         case .failed(let deed, let code, let message):
-            fields.add("deed", deed)
-            fields.add("code", code)
-            fields.add("message", withoutPaths(message))
-        case .lost(let count): fields.add("count", Int64(count))
-        case .other(_, let members): return members
+            Record("failed").with("deed", deed).with("code", code)
+                .with("message", withoutPaths(message))
+        case .lost(let count): Record("lost").with("count", count)
+        case .other(let name, let members): Record(name, members)
         }
-        return fields.members
     }
 }
 
-/// The fields of an event on their way into the log.
-private struct FieldList {
+/// An event on its way into the log: its name, and its fields.
+private struct Record {
     /// Longer texts are cut: one event must not push the others out.
     static let textByteCountMax = 600
-    var members: [JSONValue.Member] = []
 
-    mutating func add(_ key: String, _ text: String?) {
-        guard let text else { return }
+    let name: String
+    private(set) var members: [JSONValue.Member]
+
+    init(_ name: String, _ members: [JSONValue.Member] = []) {
+        self.name = name
+        self.members = members
+    }
+
+    func with(_ key: String, value: JSONValue) -> Record {
+        Record(name, members + [.init(key: key, value: value)])
+    }
+
+    func with(_ key: String, _ text: String?) -> Record {
+        guard let text else { return self }
         let short = redacted(text).clipped(to: Self.textByteCountMax)
         // The writer of JSON takes any string but one with NUL, which the reader refuses.
         let clean = String(String.UnicodeScalarView(short.unicodeScalars.filter { $0.value != 0 }))
-        members.append(.init(key: key, value: .string(clean)))
+        return with(key, value: .string(clean))
     }
 
-    mutating func add(_ key: String, _ number: Int64) {
-        members.append(.init(key: key, value: .integer(number)))
+    func with(_ key: String, _ number: some BinaryInteger) -> Record {
+        with(key, value: .integer(Int64(number)))
     }
 
-    mutating func add(_ key: String, _ truth: Bool) {
-        members.append(.init(key: key, value: .bool(truth)))
-    }
-
-    mutating func add(_ key: String, _ counts: [String: Int]) {
+    func with(_ key: String, _ counts: [String: Int]) -> Record {
         let counted = counts.sorted { $0.key < $1.key }.map { count in
             JSONValue.Member(key: count.key, value: .integer(Int64(count.value)))
         }
-        members.append(.init(key: key, value: .object(counted)))
+        return with(key, value: .object(counted))
     }
 
-    mutating func add(_ cost: UpdateCost) {
-        add("files", Int64(cost.files))
-        add("bytes", cost.bytes)
-        add("reusedFiles", Int64(cost.reusedFiles))
-        add("reusedBytes", cost.reusedBytes)
+    func with(_ cost: UpdateCost) -> Record {
+        with("files", cost.files).with("bytes", cost.bytes)
+            .with("reusedFiles", cost.reusedFiles).with("reusedBytes", cost.reusedBytes)
     }
 
-    mutating func add(_ figures: DownloadFigures) {
-        add("files", Int64(figures.files))
-        add("bytes", figures.bytes)
-        add("reusedBytes", figures.reusedBytes)
-        add("resumedBytes", figures.resumedBytes)
-        add("requests", Int64(figures.requests))
-        add("milliseconds", figures.milliseconds)
+    func with(_ figures: DownloadFigures) -> Record {
+        with("files", figures.files).with("bytes", figures.bytes)
+            .with("reusedBytes", figures.reusedBytes).with("resumedBytes", figures.resumedBytes)
+            .with("requests", figures.requests).with("milliseconds", figures.milliseconds)
     }
 }
 

@@ -1,5 +1,6 @@
 package import CASStore
 package import StrictJSON
+import VersionTree
 
 /// Something that happened to a store, as its event log remembers it.
 ///
@@ -70,38 +71,21 @@ package enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
     case cancelled
 }
 
-/// What an update would cost, known before a byte is fetched.
-public struct UpdateCost: Sendable, Hashable {
-    /// Files to fetch.
-    public var files = 0
-    /// Their bytes; those that a format does not say count as 0.
-    public var bytes: Int64 = 0
-    /// Files whose content is here already.
-    public var reusedFiles = 0
-    /// Their bytes.
-    public var reusedBytes: Int64 = 0
-
-    /// Makes an empty cost.
-    public init() {}
-}
-
-/// What a download did.
-public struct DownloadFigures: Sendable, Hashable {
-    /// Files fetched.
-    public var files = 0
-    /// Bytes that came over the network as content.
-    public var bytes: Int64 = 0
-    /// Bytes of content that was here already.
-    public var reusedBytes: Int64 = 0
-    /// Bytes that an earlier, interrupted download had left.
-    public var resumedBytes: Int64 = 0
-    /// Requests sent.
-    public var requests = 0
-    /// How long it took.
-    public var milliseconds: Int64 = 0
-
-    /// Makes empty figures.
-    public init() {}
+extension JournalEvent {
+    /// The end of a download: how far it came, and what ended it early.
+    static func ended(
+        _ version: VersionName, _ figures: DownloadFigures, _ failure: StoreError?
+    ) -> JournalEvent {
+        let outcome: DownloadOutcome =
+            switch failure?.code {
+            case nil: .finished
+            case .interrupted?: .cancelled
+            default: .failed
+            }
+        return .downloadEnded(
+            version: version.description, outcome: outcome, figures: figures,
+            reason: failure?.message)
+    }
 }
 
 /// One line of the event log.
@@ -115,11 +99,4 @@ public struct JournalEntry: Sendable, Hashable {
 
     /// What happened, as a sentence for people; sizes exactly.
     public var sentence: String { event.sentence }
-
-    /// Makes an entry.
-    package init(sequence: Int64, at: Int64, event: JournalEvent) {
-        self.sequence = sequence
-        self.at = at
-        self.event = event
-    }
 }

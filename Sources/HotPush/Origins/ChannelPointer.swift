@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 package import StrictJSON
 public import VersionTree
 
@@ -20,37 +20,25 @@ public struct ChannelPointer: Sendable, Hashable {
     /// The channel.
     public var channel: ChannelName
     /// Grows with every change of the pointer and never goes back.
-    public var sequence: Int64
+    package var sequence: Int64
     /// When the pointer was written, in seconds since 1970; for people.
     package var createdAt: Int64
     /// What is offered, newest first.
     public var releases: [OfferedRelease]
     /// Fields that castree does not know, kept as they came.
-    package var foreign: [JSONValue.Member]
-
-    /// Makes a pointer.
-    package init(
-        channel: ChannelName, sequence: Int64, createdAt: Int64, releases: [OfferedRelease],
-        foreign: [JSONValue.Member] = []
-    ) {
-        self.channel = channel
-        self.sequence = sequence
-        self.createdAt = createdAt
-        self.releases = releases
-        self.foreign = foreign
-    }
+    package var foreign: [JSONValue.Member] = []
 }
 
 /// One release as a channel offers it.
 public struct OfferedRelease: Sendable, Hashable {
     /// What a device is to run.
-    public var target: Target
+    package var target: Target
     /// The pointer's sequence when the release was offered: larger than that of every older one.
     package var sequence: Int64
     /// When it was offered, in seconds since 1970; for people.
     package var createdAt: Int64
     /// Which part of the devices may have it; `nil` for all.
-    public var rollout: Rollout?
+    package var rollout: Rollout?
     /// What an app must fulfil to run it; all of them.
     ///
     /// A kind that the client does not know is not fulfilled. Sorted by kind.
@@ -61,7 +49,7 @@ public struct OfferedRelease: Sendable, Hashable {
     package var foreign: [JSONValue.Member]
 
     /// What a device is to run.
-    public enum Target: Sendable, Hashable {
+    package enum Target: Sendable, Hashable {
         /// A version of the origin.
         case version(PublishedVersion)
         /// What was shipped with the app.
@@ -106,20 +94,10 @@ public struct PublishedVersion: Sendable, Hashable {
     /// The version's name.
     public var name: VersionName
     /// The SHA-256 of the manifest's bytes: where it stands.
-    public var manifest: ObjectID
+    package var manifest: ObjectID
     /// The number of the manifest's bytes.
     package var manifestByteCount: Int64
     /// The address of what it contains (``VersionTree/Manifest/contentAddress()``): the same content
     /// needs no manifest, and bans are kept by it.
-    public var content: ObjectID
-
-    /// Makes a reference.
-    package init(
-        name: VersionName, manifest: ObjectID, manifestByteCount: Int64, content: ObjectID
-    ) {
-        self.name = name
-        self.manifest = manifest
-        self.manifestByteCount = manifestByteCount
-        self.content = content
-    }
+    package var content: ObjectID
 }

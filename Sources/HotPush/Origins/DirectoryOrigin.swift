@@ -90,48 +90,12 @@ package final class DirectoryOrigin: Sendable {
         try read(OriginLayout.object(address), address, limit: limit)
     }
 
-    /// Calls `body` with the bytes of an object from `offset` on, piece by piece, in constant memory.
-    ///
-    /// From offset 0 the address is verified at the end; whoever begins later verifies the whole.
-    /// - Returns: `false` if the origin does not hold it.
-    /// - Throws: `.damagedOrigin` when the bytes do not match, after the last piece was handed out;
-    ///   what `body` throws.
-    package func forEachPiece(
-        of address: ObjectID, from offset: Int64 = 0,
-        _ body: (RawSpan) throws(StoreError) -> Void
-    ) throws(StoreError) -> Bool {
-        guard let file = try open(OriginLayout.object(address), limit: .max) else { return false }
-        var checker = try ObjectChecker()
-        var position = offset
-        while true {
-            let count = try fileSystem.read(
-                file.descriptor.raw, into: checker.buffer, at: position)
-            if count == 0 { break }
-            let piece = UnsafeRawBufferPointer(rebasing: checker.buffer[..<count])
-            checker.update(piece)
-            try body(piece.bytes)
-            position += Int64(count)
-        }
-        if offset == 0, checker.finish().address != address {
-            throw damaged(OriginLayout.object(address), address)
-        }
-        return true
-    }
-
-    /// The size of an object; `nil` if the origin does not hold it.
-    package func byteCount(of address: ObjectID) throws(StoreError) -> Int64? {
-        guard let file = try open(OriginLayout.object(address), limit: .max) else { return nil }
-        return Int64(file.byteCount)
-    }
-
     private func read(
         _ name: String, _ address: ObjectID, limit: Int
     ) throws(StoreError) -> [UInt8]? {
         guard let file = try open(name, limit: limit) else { return nil }
         let bytes = try fileSystem.read(file.descriptor.raw, at: 0, count: file.byteCount)
-        var hasher = try ObjectHasher()
-        let found = bytes.withUnsafeBytes { hasher.hash($0).address }
-        guard found == address else { throw damaged(name, address) }
+        guard try ObjectID(of: bytes) == address else { throw damaged(name, address) }
         return bytes
     }
 

@@ -7,11 +7,11 @@ extension StoreError.Code {
     /// There is no origin in the directory.
     public static let noOrigin = Self("noOrigin")
     /// A name cannot be a channel's.
-    public static let badChannelName = Self("badChannelName")
+    package static let badChannelName = Self("badChannelName")
     /// A channel's pointer is not one, or breaks its rules.
-    public static let badPointer = Self("badPointer")
+    package static let badPointer = Self("badPointer")
     /// The origin has no such channel, or the channel offers no such version.
     public static let notOffered = Self("notOffered")
     /// Something that a channel names is not in the origin, or not what its name says.
-    public static let damagedOrigin = Self("damagedOrigin")
+    package static let damagedOrigin = Self("damagedOrigin")
 }

@@ -46,42 +46,34 @@ enum OriginListing {
     static func channels(
         _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [ChannelName] {
-        var channels: [ChannelName] = []
-        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
-            if let channel = OriginLayout.channel(ofPointerFile: String(cString: entry)) {
-                channels.append(channel)
-            }
-            return true
-        }
-        return channels.sorted()
+        try files(directory, fileSystem, OriginLayout.channel(ofPointerFile:)).sorted()
     }
 
     /// The manifests, sorted.
     static func manifests(
         _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [ObjectID] {
-        var addresses: [ObjectID] = []
-        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
-            if let address = OriginLayout.address(ofManifestFile: String(cString: entry)) {
-                addresses.append(address)
-            }
-            return true
-        }
-        return addresses.sorted()
+        try files(directory, fileSystem, OriginLayout.address(ofManifestFile:)).sorted()
     }
 
     /// The deltas, in order of their names.
     static func deltas(
         _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [PublishedDelta] {
-        var deltas: [PublishedDelta] = []
+        try files(directory, fileSystem, OriginLayout.delta(ofFile:))
+            .sorted { ($0.manifest, $0.base) < ($1.manifest, $1.base) }
+    }
+
+    /// What the names in a directory stand for; names that stand for nothing are somebody else's.
+    private static func files<Meaning>(
+        _ directory: Int32, _ fileSystem: any FileSystem, _ meaning: (String) -> Meaning?
+    ) throws(StoreError) -> [Meaning] {
+        var found: [Meaning] = []
         try fileSystem.list(directory) { (entry, _) throws(StoreError) in
-            if let delta = OriginLayout.delta(ofFile: String(cString: entry)) {
-                deltas.append(delta)
-            }
+            if let one = meaning(String(cString: entry)) { found.append(one) }
             return true
         }
-        return deltas.sorted { ($0.manifest, $0.base) < ($1.manifest, $1.base) }
+        return found
     }
 }
 

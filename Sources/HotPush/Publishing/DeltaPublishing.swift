@@ -1,19 +1,5 @@
-package import CASStore
+import CASStore
 import VersionTree
-
-/// A delta in `manifests/`: which manifest it leads to, and from which.
-package struct PublishedDelta: Sendable, Hashable {
-    /// The address of the manifest that it leads to.
-    package var manifest: ObjectID
-    /// The address of the manifest that the client has.
-    package var base: ObjectID
-
-    /// Makes the name of a delta.
-    package init(manifest: ObjectID, base: ObjectID) {
-        self.manifest = manifest
-        self.base = base
-    }
-}
 
 /// Writes what leads from the manifests of a channel's older releases to a new one.
 ///
@@ -23,25 +9,6 @@ struct DeltaPublishing {
     private var staged: [PublishedDelta] = []
 
     init(to origin: OriginWriter) { self.origin = origin }
-
-    /// The older manifests of a channel that a delta to a version may begin from, newest first.
-    static func bases(
-        of version: PublishedVersion, in pointer: ChannelPointer?
-    ) -> [ObjectID] {
-        guard isWorthIt(version) else { return [] }
-        var bases: [ObjectID] = []
-        for older in pointer?.releases.compactMap(\.version) ?? []
-        where older.manifest != version.manifest && isWorthIt(older) {
-            if !bases.contains(older.manifest) { bases.append(older.manifest) }
-            if bases.count == ManifestDelta.baseCountMax { break }
-        }
-        return bases
-    }
-
-    private static func isWorthIt(_ version: PublishedVersion) -> Bool {
-        let limits = ManifestDelta.manifestByteCountMin...ManifestDelta.manifestByteCountMax
-        return limits ~= version.manifestByteCount
-    }
 
     /// Writes deltas aside; the caller makes them durable, then calls ``publish()``.
     mutating func stage(

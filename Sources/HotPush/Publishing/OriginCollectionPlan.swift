@@ -3,10 +3,10 @@ public import CASStore
 /// What an origin keeps.
 public struct OriginRetention: Sendable, Hashable {
     /// How many releases of every channel are kept; more if devices still come to older ones.
-    public var releaseCount: Int
+    package var releaseCount: Int
     /// How long, in seconds, a manifest is kept after the last channel stopped naming it: clients that
     /// have read an older pointer go on downloading.
-    public var graceSeconds: Int64
+    package var graceSeconds: Int64
 
     /// Makes a rule: by default ten releases, and a day.
     public init(releaseCount: Int = 10, graceSeconds: Int64 = 86_400) {
@@ -20,7 +20,7 @@ public struct OriginCollectionPlan: Sendable, Hashable {
     /// The pointers that lose releases, as they will be.
     package var pointers: [ChannelPointer] = []
     /// How many releases no channel offers afterwards.
-    public var releaseCount = 0
+    package var releaseCount = 0
     /// The manifests to be deleted.
     package var manifests: [ObjectID] = []
     /// The deltas to be deleted, that lead to or from a manifest that no channel names.
@@ -30,9 +30,6 @@ public struct OriginCollectionPlan: Sendable, Hashable {
     /// The manifests that no channel names and that are kept for their time of grace.
     package var waiting: [ObjectID] = []
 
-    /// Makes a plan that deletes nothing.
-    package init() {}
-
     /// The bytes of the objects to be deleted.
-    public var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
+    package var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
 }

@@ -168,6 +168,16 @@ final class OriginWriter: Sendable {
             objects.raw, String(address.description.prefix(2)), mode: Self.directoryMode)
     }
 
+    /// The directories of objects, in no order.
+    func shards() throws(StoreError) -> [String] {
+        var shards: [String] = []
+        try fileSystem.list(objects.raw) { (entry, kind) throws(StoreError) in
+            if kind == .directory || kind == .unknown { shards.append(String(cString: entry)) }
+            return true
+        }
+        return shards
+    }
+
     // MARK: Durability
 
     /// Whether one call makes everything durable here; otherwise files are synced one by one.
@@ -188,12 +198,7 @@ final class OriginWriter: Sendable {
     func syncAll() throws(StoreError) {
         guard options.isDurable else { return }
         if try fileSystem.syncAll(root.raw) { return }
-        var shards: [String] = []
-        try fileSystem.list(objects.raw) { (entry, kind) throws(StoreError) in
-            if kind == .directory || kind == .unknown { shards.append(String(cString: entry)) }
-            return true
-        }
-        for shard in shards {
+        for shard in try shards() {
             let directory = try fileSystem.open(objects.raw, shard, .directory, mode: 0)
             try fileSystem.sync(directory.raw)
         }

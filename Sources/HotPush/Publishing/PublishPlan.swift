@@ -3,13 +3,13 @@ public import CASStore
 /// How a version is offered: in which channel, to whom.
 public struct ReleaseOffer: Sendable, Hashable {
     /// The channel.
-    public var channel: ChannelName
+    package var channel: ChannelName
     /// Which part of the devices may have it; `nil` for all.
-    public var rollout: Rollout?
+    package var rollout: Rollout?
     /// What an app must fulfil to run it; all of them.
-    public var requirements: [Requirement]
+    package var requirements: [Requirement]
     /// Whether an app must have it before it goes on.
-    public var isMandatory: Bool
+    package var isMandatory: Bool
 
     /// Makes an offer; by default to everybody in the channel `stable`.
     public init(
@@ -42,13 +42,13 @@ public struct ReleaseOffer: Sendable, Hashable {
 /// What publishing a version writes: made before anything is written, obeyed as it is.
 public struct PublishPlan: Sendable, Hashable {
     /// The version as the pointer names it.
-    public var version: PublishedVersion
+    package var version: PublishedVersion
     /// The objects to be written, sorted by address.
     public var objects: [Reference]
     /// How many objects of the version the origin has already.
-    public var reusedObjectCount: Int
+    package var reusedObjectCount: Int
     /// Their bytes.
-    public var reusedByteCount: Int64
+    package var reusedByteCount: Int64
     /// Whether the manifest is to be written.
     package var writesManifest: Bool
     /// The older manifests from which a delta to this one is to be written, if it is small.

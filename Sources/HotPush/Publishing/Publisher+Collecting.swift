@@ -27,7 +27,7 @@ extension Publisher {
         try delete(plan.manifests.filter { !late.manifests.contains($0) }, in: origin)
         try delete(plan.objects.filter { !late.objects.contains($0.address) }, in: origin)
         for pointer in plan.pointers { try origin.write(pointer) }
-        try notes.known.write(in: origin, unless: notes.before)
+        if notes.known != notes.before { try notes.known.write(in: origin) }
         guard !late.manifests.isEmpty else { return plan }
         try delete(plan.manifests.filter { late.manifests.contains($0) }, in: origin)
         try delete(plan.objects.filter { late.objects.contains($0.address) }, in: origin)
@@ -154,13 +154,8 @@ extension Publisher {
     private func garbage(
         except needed: Set<ObjectID>, in origin: OriginWriter
     ) throws(StoreError) -> [Reference] {
-        var shards: [String] = []
-        try fileSystem.list(origin.objects.raw) { (entry, kind) throws(StoreError) in
-            if kind == .directory || kind == .unknown { shards.append(String(cString: entry)) }
-            return true
-        }
         var garbage: [Reference] = []
-        for shard in shards.sorted() {
+        for shard in try origin.shards().sorted() {
             let directory = try fileSystem.open(origin.objects.raw, shard, .directory, mode: 0)
             try fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
                 guard shard.utf8.count == 2,
@@ -174,13 +169,5 @@ extension Publisher {
             }
         }
         return garbage.sorted()
-    }
-}
-
-extension UnreferencedManifests {
-    fileprivate func write(
-        in origin: OriginWriter, unless before: UnreferencedManifests
-    ) throws(StoreError) {
-        if self != before { try write(in: origin) }
     }
 }

@@ -9,9 +9,9 @@ public import VersionTree
 /// is there already is not written again, so repeating a call that was interrupted goes on.
 public struct Publisher: Sendable {
     /// The origin's directory.
-    public let path: String
+    package let path: String
     /// How it works.
-    public var options: PublisherOptions
+    package var options: PublisherOptions
     let fileSystem: any FileSystem
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
@@ -202,7 +202,7 @@ public struct Publisher: Sendable {
             reusedObjectCount: wanted.count - objects.count,
             reusedByteCount: byteCount - objects.reduce(0) { $0 + $1.byteCount },
             writesManifest: try !survey.hasManifest(version),
-            deltaBases: after == nil ? [] : DeltaPublishing.bases(of: version, in: before),
+            deltaBases: after == nil ? [] : before?.deltaBases(of: version) ?? [],
             pointer: after ?? before ?? .empty(offer.channel, now: now),
             writesPointer: after != nil)
     }

@@ -3,31 +3,25 @@ public struct PublisherOptions: Sendable {
     /// Whether what a call acknowledges survives a power cut.
     public var isDurable = true
     /// Whether a publisher waits until another one has finished, or fails with `.busy`.
-    public var waitsForOthers = true
+    package var waitsForOthers = true
     /// Whether objects that the origin has already are read and replaced if they are wrong; otherwise
     /// one of the right size is trusted.
-    public var verifiesObjects = false
+    package var verifiesObjects = false
     /// Where to say what is done without being asked, such as waiting.
-    public var notice: @Sendable (String) -> Void = { _ in }
+    package var notice: @Sendable (String) -> Void = { _ in }
     /// Asked now and then during long work; `true` stops it with `.interrupted`.
     public var isInterrupted: @Sendable () -> Bool = { false }
     /// Told how far the writing is, from several threads.
-    public var progress: @Sendable (PublishProgress) -> Void = { _ in }
+    package var progress: @Sendable (PublishProgress) -> Void = { _ in }
 
     /// Makes options: durable, waiting, trusting sizes, silent.
     public init() {}
 }
 
 /// How far a publisher has come.
-public struct PublishProgress: Sendable, Hashable {
+package struct PublishProgress: Sendable, Hashable {
     /// Bytes written.
-    public var bytes: Int64
+    package var bytes: Int64
     /// Bytes to be written in all.
-    public var bytesTotal: Int64
-
-    /// Makes a report.
-    package init(bytes: Int64, bytesTotal: Int64) {
-        self.bytes = bytes
-        self.bytesTotal = bytesTotal
-    }
+    package var bytesTotal: Int64
 }

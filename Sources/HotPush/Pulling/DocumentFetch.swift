@@ -108,7 +108,7 @@ final class DocumentFetch: TransferClient {
             validator = head["content-encoding"] == nil ? Validator(head) : nil
             return .take
         case .askForWhole: return .refuse
-        case .complete, .unchanged, .refuse, .failure: return .discard
+        case .complete, .refuse, .failure: return .discard
         }
     }
 

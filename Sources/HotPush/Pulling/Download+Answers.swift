@@ -31,7 +31,7 @@ extension Download {
             transfer.trouble = wrong(transfer, reason)
             transfer.isHeadWrong = true
             return .refuse
-        case .complete, .unchanged, .failure: return .discard
+        case .complete, .failure: return .discard
         case .askForWhole: return .refuse
         }
     }
@@ -69,7 +69,7 @@ extension Download {
         }
         let count = Int64(bytes.count)
         if isDripping(transfer, count) { return false }
-        tally.fetchedByteCount += count
+        figures.bytes += count
         let offset = transfer.arrival?.offset ?? 0
         if offset > transfer.work.highWater {
             self.count(&transfer.work, upTo: offset)
@@ -210,10 +210,10 @@ extension Download {
         var work = work
         takeBack(&work)
         budget.forget(work.budgetIDs)
-        progress.objectsTotal -= 1
+        progress.filesTotal -= 1
         progress.bytesTotal -= work.content.byteCount ?? 0
-        tally.absent.insert(work.content.name)
-        tally.skipped.append(file(of: work.content).path.description)
+        absent.insert(work.content.name)
+        skipped.append(file(of: work.content).path.description)
     }
 
     /// Everything has come: prove it and keep it.
@@ -242,8 +242,8 @@ extension Download {
             return try tryAgain(work, after: trouble)
         }
         budget.forget(work.budgetIDs)
-        if isFetched { tally.fetchedCount += 1 }
-        progress.objects += 1
+        if isFetched { figures.files += 1 }
+        progress.figures.files += 1
         finished.append(ArrivedFile(content: work.content, arrived: arrived))
         // What has no address yet is safe from a kill only once the manifest names it.
         let isLarge =

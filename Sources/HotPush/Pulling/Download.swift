@@ -106,7 +106,7 @@ final class Download: TransferClient {
     /// Called with contents that are in the store, durably.
     let settled: ([ArrivedFile]) throws(StoreError) -> Void
     let isInterrupted: () -> Bool
-    let report: (PullProgress) -> Void
+    let report: (UpdateProgress) -> Void
     private let unknownByteCountMax: Int64
     /// What each content must match: the labels of all its files.
     private let labels: [ObjectID: [Label]]
@@ -124,8 +124,14 @@ final class Download: TransferClient {
     var generator = SystemRandomNumberGenerator()
     /// What ended the download; nil if nothing did.
     var failure: StoreError?
-    var progress = PullProgress()
-    var tally = DownloadTally()
+    /// How far it is: what turns out wrong is taken back.
+    var progress = UpdateProgress()
+    /// What it did, with what turned out wrong.
+    var figures = DownloadFigures()
+    /// Contents of optional files that the origin does not have.
+    var absent: Set<ObjectID> = []
+    /// The paths of these files.
+    var skipped: [String] = []
     private var progressDue = ContinuousClock.now
 
     init(
@@ -151,7 +157,7 @@ final class Download: TransferClient {
                 content: content, turns: SourceTurns(file.plainSources),
                 validator: file.promisedValidator)
         }
-        progress.objectsTotal = plan.contents.count
+        progress.filesTotal = plan.contents.count
         progress.bytesTotal = plan.byteCount
     }
 
@@ -236,9 +242,7 @@ final class Download: TransferClient {
         let question = part.question
         if case .whole = question, arrival.offset > 0 { try arrival.restart() }
         if arrival.offset > 0, !work.isResumed, work.highWater == 0 {
-            tally.resumedByteCount += arrival.offset
-            work.resumedByteCount = arrival.offset
-            progress.bytesResumed += arrival.offset
+            countResumed(&work, arrival.offset)
         }
         work.isResumed = true
         if arrival.offset > work.highWater { count(&work, upTo: arrival.offset) }
@@ -259,7 +263,7 @@ final class Download: TransferClient {
         request.confinedFields = source.fields.map { ($0.name, $0.value) }
         if work.wrongCount > 0 { request.fields.append(("cache-control", "no-cache")) }
         running[lastID] = Running(work, arrival, part, question)
-        tally.requestCount += 1
+        figures.requests += 1
         return request
     }
 
@@ -269,16 +273,27 @@ final class Download: TransferClient {
     ///
     /// Where the release does not tell the size, they are news about the total, too.
     func count(_ work: inout Work, upTo highWater: Int64) {
-        progress.bytes += highWater - work.highWater
+        progress.figures.bytes += highWater - work.highWater
         if work.content.byteCount == nil { progress.bytesTotal += highWater - work.highWater }
         work.highWater = highWater
     }
 
+    /// Counts bytes that an earlier pull had staged.
+    private func countResumed(_ work: inout Work, _ byteCount: Int64) {
+        figures.resumedBytes += byteCount
+        work.resumedByteCount = byteCount
+        count(&work, upTo: byteCount)
+        // They did not come now.
+        progress.figures.bytes -= byteCount
+        progress.figures.resumedBytes += byteCount
+    }
+
     /// Takes back what was counted of content that turned out wrong.
     func takeBack(_ work: inout Work) {
-        count(&work, upTo: 0)
-        progress.bytesResumed -= work.resumedByteCount
+        progress.figures.bytes += work.resumedByteCount
+        progress.figures.resumedBytes -= work.resumedByteCount
         work.resumedByteCount = 0
+        count(&work, upTo: 0)
     }
 
     // MARK: Now and then
@@ -300,15 +315,4 @@ final class Download: TransferClient {
 struct ArrivedFile {
     var content: DownloadPlan.Content
     var arrived: Arrived
-}
-
-/// What a download came to.
-struct DownloadTally {
-    var requestCount = 0
-    var fetchedCount = 0
-    var fetchedByteCount: Int64 = 0
-    var resumedByteCount: Int64 = 0
-    /// Contents of optional files that the origin does not have.
-    var absent: Set<ObjectID> = []
-    var skipped: [String] = []
 }

@@ -20,7 +20,7 @@ public struct DownloadPlan: Sendable {
     }
 
     /// The release that is wanted.
-    public var release: Release
+    package var release: Release
     /// What is to be fetched, in the order it is asked for.
     package var contents: [Content] = []
     /// For each file of the release, the address or name of its content.
@@ -30,9 +30,9 @@ public struct DownloadPlan: Sendable {
     /// What files that are in the store already say about the app.
     var app: AppIdentity?
     /// How many distinct contents the store has already.
-    public var reusedObjects = 0
+    package var reusedObjects = 0
     /// Their bytes.
-    public var reusedBytes: Int64 = 0
+    package var reusedBytes: Int64 = 0
 
     /// The bytes to fetch, as far as the release tells.
     public var byteCount: Int64 {

@@ -19,10 +19,9 @@ final class Draft {
 
     init(_ plan: DownloadPlan, _ versions: VersionStore) throws(StoreError) {
         let release = plan.release
-        var hasher = try ObjectHasher()
-        let address = release.received.withUnsafeBytes { hasher.hash($0).address }
         received = Manifest.Received(
-            format: release.family, address: address, byteCount: Int64(release.received.count))
+            format: release.family, address: try ObjectID(of: release.received),
+            byteCount: Int64(release.received.count))
         self.plan = plan
         self.versions = versions
         app = plan.app

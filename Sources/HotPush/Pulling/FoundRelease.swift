@@ -5,7 +5,7 @@ public struct FoundRelease: Sendable {
     /// What is offered.
     public var release: Release
     /// How it is written.
-    public var format: any ReleaseFormat
+    package var format: any ReleaseFormat
     /// Where it was found.
     package var location: OriginLocation
     /// What the sources of its files are relative to.
@@ -26,4 +26,25 @@ public enum OriginAnswer: Sendable {
     case embedded
     /// Nothing that it offers is for this device; the reasons, one for each release.
     case nothing([String])
+}
+
+/// An origin's answer, and what it stands on: what the steps after asking need to know.
+package struct OriginReply: Sendable {
+    /// What the origin has to say.
+    package var answer: OriginAnswer
+    /// What the channel's pointer says of the release that was chosen; if none was, of the newest.
+    var offered: OfferedRelease?
+    /// What ``OriginAnswer/known(version:)`` stands for, if its document was read.
+    var known: Release?
+    /// The channel's pointer; nil for other formats and for an older copy.
+    var sighting: SeenSequences.Sighting?
+    /// Whether the pointer is an older copy: a cache or mirror is behind.
+    package var isOlderCopy = false
+
+    init(_ answer: OriginAnswer) { self.answer = answer }
+
+    /// Why nothing is for this device, as far as that is the answer.
+    package var reasons: [String] {
+        if case .nothing(let reasons) = answer { reasons } else { [] }
+    }
 }

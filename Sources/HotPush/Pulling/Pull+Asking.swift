@@ -10,33 +10,41 @@ extension Pull {
     /// - Throws: `.badOrigin`, `.network`, `.notFound` when nothing there describes a release,
     ///   `.badRelease`, `.badPointer`, `.damagedOrigin`, `.unsuitableRelease`.
     public func ask(_ text: String) throws(StoreError) -> OriginAnswer {
-        (isOlderCopy, isInsistedOn, sighting, emptyChannel) = (false, false, nil, nil)
+        try inquire(text).answer
+    }
+
+    /// Does what ``ask(_:)`` does, and says what the answer stands on.
+    ///
+    /// - Parameter judges: whether what is here already and must not be shown is refused; otherwise
+    ///   somebody else judges it.
+    package func inquire(
+        _ text: String, judges: Bool = true
+    ) throws(StoreError) -> OriginReply {
         do throws(StoreError) {
-            let answer = try answer(of: text)
-            if case .nothing(let reasons) = answer { refusals = reasons }
-            try note(answer, of: text)
-            return answer
+            let reply = try reply(of: text, judges)
+            try note(reply, of: text)
+            return reply
         } catch {
             noteFailure(error, asking: text)
             throw error
         }
     }
 
-    private func answer(of text: String) throws(StoreError) -> OriginAnswer {
+    private func reply(of text: String, _ judges: Bool) throws(StoreError) -> OriginReply {
         let reference = try OriginReference(parsing: text)
         let location = reference.location
         let wanted = try wantedFormat()
         if wanted == nil || wanted is CastreeFormat {
             var channel = try ChannelName(options.channel)
             if let named = reference.channel { channel = named }
-            if let answer = try askChannel(channel, at: location, isSure: wanted != nil) {
-                return answer
+            if let reply = try askChannel(channel, at: location, isSure: wanted != nil) {
+                return reply
             }
         }
         var refusal: StoreError?
         for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {
             do throws(StoreError) {
-                return try askDocuments(of: format, at: location)
+                return try askDocuments(of: format, at: location, judges)
             } catch {
                 // Without a wish, the next format may fit; what is wrong inside a document is said.
                 guard wanted == nil, error.code == .notFound || error.code == .badOrigin else {
@@ -52,21 +60,25 @@ extension Pull {
 
     /// - Throws: `.bannedVersion`, `.unsuitableRelease`, in the format's words, if what is offered is here
     ///   and must not be shown.
-    private func known(_ offer: FoundRelease) throws(StoreError) -> OriginAnswer? {
+    private func known(
+        _ offer: FoundRelease, _ judges: Bool
+    ) throws(StoreError) -> OriginReply? {
         guard let name = try knownVersion(of: offer.release) else { return nil }
-        knownRelease = offer.release
-        if leavesJudgement { return .known(version: name) }
+        if judges, !options.isForced { try refuse(offer, knownAs: name) }
+        var reply = OriginReply(.known(version: name))
+        reply.known = offer.release
+        return reply
+    }
+
+    private func refuse(_ offer: FoundRelease, knownAs name: String) throws(StoreError) {
         let lifecycle = try versions.lifecycle()
-        if options.isForced || name == lifecycle.current || name == lifecycle.pending {
-            return .known(version: name)
-        }
+        if name == lifecycle.current || name == lifecycle.pending { return }
         let content = try versions.manifest(of: name).contentAddress()
         if lifecycle.ban(of: content) != nil {
             throw offer.format.error(.banned(offer.release.publisherVersion))
         }
         try refuseUnmet(offer.release, offer.format)
         try refuseOthers(offer.release)
-        return .known(version: name)
     }
 
     private func wantedFormat() throws(StoreError) -> (any ReleaseFormat)? {
@@ -92,20 +104,15 @@ extension Pull {
     /// - Returns: nil if there is no such channel and another format may be meant.
     private func askChannel(
         _ channel: ChannelName, at origin: OriginLocation, isSure: Bool
-    ) throws(StoreError) -> OriginAnswer? {
-        let path = OriginLayout.pointer(channel)
-        let answer = try document(
-            path, at: origin, byteCountMax: Int64(ChannelPointer.byteCountMax))
-        let isDocument =
-            answer.head.status == 200
-            && ReleaseDocument(path: path).accepts(contentType: answer.head["content-type"])
-        guard isDocument else {
-            let status = answer.head.status
-            // Some stores say 403 for what is not there; a page is no pointer; the rest is trouble.
-            guard [200, 403, 404, 410].contains(status) else {
+    ) throws(StoreError) -> OriginReply? {
+        let answer = try access.document(
+            OriginLayout.pointer(channel), at: origin,
+            byteCountMax: Int64(ChannelPointer.byteCountMax))
+        guard answer.isDocument else {
+            guard answer.isAbsence else {
                 throw StoreError(
                     .network,
-                    "\(origin.description) answered \(status) when asked for its channel "
+                    "\(origin.description) answered \(answer.head.status) when asked for its channel "
                         + "\"\(channel)\"; try again later")
             }
             guard isSure else { return nil }
@@ -115,36 +122,53 @@ extension Pull {
                     + "castree publish makes one")
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
-        let sighting = SeenSequences.Sighting(pointer, at: origin)
-        let newer = try seenSequences.newer(than: sighting)
-        if let newer, !options.isForced {
-            isOlderCopy = true
-            return .nothing([
-                "the channel's pointer is an older copy: its sequence is \(pointer.sequence), and "
-                    + "\(newer) was seen before; a cache or mirror may be behind"
-            ])
+        var sighting = SeenSequences.Sighting(pointer, at: origin)
+        if let newer = try seenSequences.newer(than: sighting) {
+            guard options.isForced else {
+                var reply = OriginReply(
+                    .nothing([
+                        "the channel's pointer is an older copy: its sequence is \(pointer.sequence), "
+                            + "and \(newer) was seen before; a cache or mirror may be behind"
+                    ]))
+                reply.isOlderCopy = true
+                return reply
+            }
+            sighting.isInsistedOn = true
         }
-        self.sighting = sighting
-        isInsistedOn = newer != nil
-        if pointer.releases.isEmpty { emptyChannel = channel }
+        return try choose(from: pointer, sighting, at: origin)
+    }
+
+    /// Takes the first release of a pointer that is for this device.
+    private func choose(
+        from pointer: ChannelPointer, _ sighting: SeenSequences.Sighting, at origin: OriginLocation
+    ) throws(StoreError) -> OriginReply {
+        var reply = OriginReply(.nothing([]))
+        reply.sighting = sighting
+        reply.offered = pointer.releases.first
         var reasons: [String] = []
-        offered = pointer.releases.first
-        for release in pointer.releases {
-            let objections = try objections(to: release)
+        for var offered in pointer.releases {
+            let objections = try objections(to: offered)
             guard objections.isEmpty else {
                 reasons += objections
                 continue
             }
-            var offered = release
-            if try isOvertakenMandatory(pointer) {
-                offered.isMandatory = true
+            if try isOvertakenMandatory(pointer) { offered.isMandatory = true }
+            reply.offered = offered
+            guard let published = offered.version else {
+                reply.answer = try embedded(instead: reasons)
+                return reply
             }
-            self.offered = offered
-            guard let published = offered.version else { return try embedded(instead: reasons) }
-            if let name = try version(with: published.content) { return .known(version: name) }
-            return .release(try self.release(published, offered, of: pointer, at: origin))
+            if let name = try version(with: published.content) {
+                reply.answer = .known(version: name)
+                return reply
+            }
+            var found = try release(published, offered, of: pointer, at: origin)
+            found.sighting = sighting
+            reply.answer = .release(found)
+            return reply
         }
-        return .nothing(reasons)
+        reply.answer = .nothing(reasons)
+        return reply
     }
 
     /// What the origin says when devices are to run what was shipped with the app.
@@ -255,22 +279,22 @@ extension Pull {
         release.requirements = offered.requirements
         release.isMandatory = offered.isMandatory
         return FoundRelease(
-            release: release, format: format, location: location, origin: origin, content: content,
-            sighting: sighting)
+            release: release, format: format, location: location, origin: origin, content: content)
     }
 
     // MARK: Other formats
 
     private func askDocuments(
-        of format: any ReleaseFormat, at location: OriginLocation
-    ) throws(StoreError) -> OriginAnswer {
+        of format: any ReleaseFormat, at location: OriginLocation, _ judges: Bool
+    ) throws(StoreError) -> OriginReply {
         let origin = try OriginURL(of: location)
         let layout: DocumentLayout = origin.scheme == "file" ? .directory : .server
         var refusal: StoreError?
         for wanted in format.documents(layout, version: nil) {
             let answer = try list(wanted, at: location)
             if answer.head.status == 204, options.reader != nil {
-                return .nothing(["the origin answers that it has nothing to say (204)"])
+                return OriginReply(
+                    .nothing(["the origin answers that it has nothing to say (204)"]))
             }
             guard answer.head.status == 200 else {
                 refusal = format.error(
@@ -292,15 +316,15 @@ extension Pull {
             context.groups = options.app.groups
             context.entryCountMax = options.entryCountMax
             switch try format.answer(answer.bytes, context) {
-            case .embedded: return try embedded(instead: [])
-            case .nothing(let reasons): return .nothing(reasons)
+            case .embedded: return OriginReply(try embedded(instead: []))
+            case .nothing(let reasons): return OriginReply(.nothing(reasons))
             case .release(let release):
                 // castree's own formats do it where they read.
                 if options.reader != nil { try release.validate(origin: origin) }
                 let offer = FoundRelease(
                     release: release, format: format, location: location, origin: origin,
                     content: try release.contentAddress())
-                return try known(offer) ?? .release(offer)
+                return try known(offer, judges) ?? OriginReply(.release(offer))
             }
         }
         throw refusal ?? noRelease(location)
@@ -311,7 +335,7 @@ extension Pull {
         _ wanted: ReleaseDocument, at location: OriginLocation
     ) throws(StoreError) -> DocumentFetch.Answer {
         do throws(StoreError) {
-            return try document(
+            return try access.document(
                 wanted.path, at: location, accept: wanted.accept,
                 byteCountMax: min(options.listByteCountMax, options.manifestByteCountMax))
         } catch {
@@ -320,27 +344,6 @@ extension Pull {
                 .tooLarge,
                 "\(error.message): \(options.entryCountMax) entries need less; --max-entries allows "
                     + "more")
-        }
-    }
-
-    func document(
-        _ path: String, at location: OriginLocation, accept: String = "application/json",
-        byteCountMax: Int64
-    ) throws(StoreError) -> DocumentFetch.Answer {
-        let fetch = DocumentFetch(
-            try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
-            retries: options.retries, isInterrupted: isInterrupted)
-        defer { requestCount += fetch.requestCount }
-        return try fetch.run(over: transport(to: location))
-    }
-}
-
-extension OriginURL {
-    /// What sources are relative to; inside a directory the URLs of ``DirectoryTransport``.
-    init(of location: OriginLocation) throws(StoreError) {
-        switch location {
-        case .web(let base): try self.init(base)
-        case .directory: try self.init("file:///")
         }
     }
 }

@@ -12,28 +12,28 @@ extension Pull {
     public func fetch(
         _ plan: DownloadPlan, of offer: FoundRelease
     ) throws(StoreError) -> PullReport {
-        let began = noteBeginning(of: plan)
+        noteBeginning(of: plan)
+        let began = ContinuousClock.now
+        var report = PullReport(of: plan)
+        var failure: StoreError?
         do throws(StoreError) {
-            let report = try obey(plan, offer)
-            noteEnd(of: plan, since: began, nil)
-            noteObeyed(offer.sighting)
-            return report
+            try obey(plan, offer, &report)
         } catch {
-            noteEnd(of: plan, since: began, error)
-            throw error
+            failure = error
         }
+        report.figures.milliseconds = (ContinuousClock.now - began).milliseconds
+        noteEnd(of: plan, report.figures, failure)
+        if let failure { throw failure }
+        noteObeyed(offer.sighting)
+        return report
     }
 
+    /// - Parameter report: how far it came, also if it fails.
     private func obey(
-        _ reckoned: DownloadPlan, _ offer: FoundRelease
-    ) throws(StoreError) -> PullReport {
-        figures = DownloadFigures()
-        figures.reusedBytes = reckoned.reusedBytes
+        _ reckoned: DownloadPlan, _ offer: FoundRelease, _ report: inout PullReport
+    ) throws(StoreError) {
         var plan = reckoned
         let release = plan.release
-        var report = PullReport(version: release.version.description)
-        report.family = release.family
-        report.files = release.files.count
         try versions.store.checkSpace(for: plan.byteCount - stagedByteCount(of: plan))
         let draft = try Draft(plan, versions)
         // Two releases under one name would each take the other's place for its own.
@@ -47,10 +47,12 @@ extension Pull {
             let arrivals = try Arrivals(versions.store)
             plan.leaveOut(draft.named)
             try complete(&plan, draft, arrivals)
+            report.reusedObjects = plan.reusedObjects
+            report.figures.reusedBytes = plan.reusedBytes
             let context = try context(of: offer)
             let download = Download(
                 plan, from: offer.origin, format: offer.format, arrivals: arrivals,
-                options: options, isInterrupted: isInterrupted
+                options: options, isInterrupted: access.isInterrupted
             ) { (file, bytes) throws(StoreError) in
                 if let app = try offer.format.inspect(file, bytes, of: release, context) {
                     draft.app = app
@@ -59,26 +61,17 @@ extension Pull {
                 draft.note(arrived)
                 try draft.revise()
             }
-            let failure = run(download, draft, over: transport(to: offer.location))
-            report.objects = download.tally.fetchedCount
-            report.bytes = download.tally.fetchedByteCount
-            report.resumedBytes = download.tally.resumedByteCount
-            report.skipped = download.tally.skipped.sorted()
-            requestCount += download.tally.requestCount
-            figures.files = report.objects
-            figures.bytes = report.bytes
-            figures.resumedBytes = report.resumedBytes
-            figures.requests = download.tally.requestCount
+            let failure = run(download, draft, at: offer.location)
+            report.figures = download.figures
+            report.figures.reusedBytes = plan.reusedBytes
+            report.skipped = download.skipped.sorted()
             if let failure { throw failure }
         }
         if before?.recovery == .partial, try versions.isMaterialized(report.version) {
             // It showed what was left of the version.
             try versions.rebuildTree(of: versions.registeredManifest(of: report.version))
         }
-        report.reusedObjects = plan.reusedObjects
-        report.reusedBytes = plan.reusedBytes
         report.requests = requestCount
-        return report
     }
 
     /// Adds to a plan what has gone since it was made: a collection takes what no version names, and
@@ -94,7 +87,6 @@ extension Pull {
         if missing.remove(draft.received.address) != nil { try draft.bring(to: arrivals) }
         for content in plan.contents { missing.remove(content.name) }
         try plan.add(missing)
-        figures.reusedBytes = plan.reusedBytes
     }
 
     /// How much of a plan an interrupted pull has staged; small files are not looked for.
@@ -111,11 +103,11 @@ extension Pull {
     /// - Returns: what ended the download early; what had come by then is in the store, and the
     ///   version's manifest names it.
     private func run(
-        _ download: Download, _ draft: Draft, over transport: any Transport
+        _ download: Download, _ draft: Draft, at location: OriginLocation
     ) -> StoreError? {
         var failure: StoreError?
         do throws(StoreError) {
-            if !download.plan.contents.isEmpty { try download.run(over: transport) }
+            if !download.plan.contents.isEmpty { try access.run(download, at: location) }
         } catch {
             failure = error
         }
@@ -127,7 +119,7 @@ extension Pull {
                 } catch {
                     failure = failure ?? error
                 }
-                draft.skip(download.tally.absent)
+                draft.skip(download.absent)
                 try draft.revise()
             }
         } catch {

@@ -18,11 +18,9 @@ extension Pull {
     ) throws(StoreError) -> Set<String> {
         guard !lost.isEmpty else { return [] }
         let location = try OriginReference(parsing: origin).location
-        let channels = OriginChannels(
-            over: transport(to: location), retries: options.retries, isInterrupted: isInterrupted)
         let pointers: [ChannelPointer]
         do throws(StoreError) {
-            pointers = try channels.pointers(of: origin)
+            pointers = try access.pointers(of: origin)
         } catch {
             // An origin without channels may have objects all the same.
             guard error.code == .notFound else { throw error }
@@ -47,9 +45,8 @@ extension Pull {
     ) throws(StoreError) -> Bool {
         guard let published = offered.version else { return false }
         do throws(StoreError) {
-            var offer = try release(published, offered, of: pointer, at: location)
+            let offer = try release(published, offered, of: pointer, at: location)
             guard lost.mayName(offer.release) else { return false }
-            offer.sighting = nil
             _ = try fetch(reckon(offer, judges: false), of: offer)
             return true
         } catch {

@@ -13,7 +13,7 @@ extension Pull {
         if let bytes = try changedManifest(published, of: pointer, at: location) { return bytes }
         let path = OriginLayout.manifest(published.manifest)
         let url = location.appending(path)
-        let answer = try document(
+        let answer = try access.document(
             path, at: location, byteCountMax: published.manifestByteCount)
         guard !ReleaseProblem.isTrouble(answer.head.status) else {
             throw StoreError(
@@ -27,7 +27,7 @@ extension Pull {
                 "the manifest of version \(published.name) is not at the origin (\(url) answered "
                     + "\(answer.head.status)); publish the version again")
         }
-        guard try isManifest(published, answer.bytes) else {
+        guard try ObjectID(of: answer.bytes) == published.manifest else {
             throw StoreError(
                 .mismatch,
                 "the manifest of version \(published.name) is not what its address says (\(url)); "
@@ -54,11 +54,11 @@ extension Pull {
     private func changedManifest(
         _ published: PublishedVersion, of pointer: ChannelPointer, at location: OriginLocation
     ) throws(StoreError) -> [UInt8]? {
-        for base in DeltaPublishing.bases(of: published, in: pointer) {
+        for base in pointer.deltaBases(of: published) {
             guard let known = try versions.store.open(base) else { continue }
             let answer: DocumentFetch.Answer
             do throws(StoreError) {
-                answer = try document(
+                answer = try access.document(
                     OriginLayout.delta(to: published.manifest, from: base), at: location,
                     byteCountMax: published.manifestByteCount / 2)
             } catch {
@@ -71,17 +71,10 @@ extension Pull {
             let before = try known.read(at: 0, count: Int(known.byteCount))
             guard
                 let bytes = delta.applied(to: before, byteCount: published.manifestByteCount),
-                try isManifest(published, bytes)
+                try ObjectID(of: bytes) == published.manifest
             else { return nil }
             return bytes
         }
         return nil
-    }
-
-    private func isManifest(
-        _ published: PublishedVersion, _ bytes: [UInt8]
-    ) throws(StoreError) -> Bool {
-        var hasher = try ObjectHasher()
-        return bytes.withUnsafeBytes { hasher.hash($0).address } == published.manifest
     }
 }

@@ -25,15 +25,19 @@ extension Pull {
     ///
     /// A channel that offers nothing any more takes back what waits; it is obeyed when there was something
     /// to take back. Otherwise its sequence protects nothing, and anybody may have written it.
-    func obeyNothing() throws(StoreError) {
+    func obeyNothing(_ sighting: SeenSequences.Sighting?) throws(StoreError) {
         guard !options.isDryRun, let sighting else { return }
-        let hasTakenBack = try takeBackWaiting()
-        if hasTakenBack || isInsistedOn { noteObeyed(sighting) }
+        let hasTakenBack = try takeBackWaiting(sighting)
+        if hasTakenBack || sighting.isInsistedOn { noteObeyed(sighting) }
     }
 
     /// - Returns: whether a version of the channel waited, and waits no more.
-    private func takeBackWaiting() throws(StoreError) -> Bool {
-        guard let channel = emptyChannel, options.destination != .kept else { return false }
+    private func takeBackWaiting(
+        _ sighting: SeenSequences.Sighting
+    ) throws(StoreError) -> Bool {
+        guard let channel = sighting.emptyChannel, options.destination != .kept else {
+            return false
+        }
         let lifecycle = try versions.lifecycle()
         // While nothing is current, what waits is all that there is to show.
         guard let current = lifecycle.current, let pending = lifecycle.pending else { return false }

@@ -15,26 +15,23 @@ extension Pull {
         _ lost: [LostObject], from location: OriginLocation
     ) throws(StoreError) -> Set<ObjectID> {
         guard !lost.isEmpty else { return [] }
-        let base: String
-        switch location {
-        case .web(let url): base = url
-        case .directory(let path):
+        if case .directory(let path) = location {
             let status = try versions.fileSystem.status(POSIXFileSystem.workingDirectory, path)
             guard status != nil else {
                 throw StoreError(.noOrigin, "there is no origin at \(printable(path))")
             }
-            base = "file:///"
         }
+        let origin = try OriginURL(of: location)
         let release = try Self.release(of: lost)
         let plan = try DownloadPlan(
-            release, origin: base, addresses: release.files.map(\.address)
+            release, origin: location.description, addresses: release.files.map(\.address)
         ) { _ in false }
         try versions.store.checkSpace(for: plan.byteCount)
         var arrived: Set<ObjectID> = []
         let download = Download(
-            plan, from: try OriginURL(base), format: CastreeFormat(),
+            plan, from: origin, format: CastreeFormat(),
             arrivals: try Arrivals(versions.store), options: options,
-            isInterrupted: isInterrupted, inspect: { (_, _) throws(StoreError) in }
+            isInterrupted: access.isInterrupted, inspect: { (_, _) throws(StoreError) in }
         ) { (files) throws(StoreError) in
             for file in files { arrived.insert(file.content.name) }
         }
@@ -42,13 +39,12 @@ extension Pull {
         download.leavesOutWrongContent = true
         var failure: StoreError?
         do throws(StoreError) {
-            try download.run(over: transport(to: location))
+            try access.run(download, at: location)
         } catch {
             failure = error
         }
         failure = download.failure ?? failure
         try versions.store.uninterrupted { () throws(StoreError) in try download.settle() }
-        requestCount += download.tally.requestCount
         download.report(download.progress)
         if let failure { throw failure }
         return arrived

@@ -128,9 +128,7 @@ extension Pull {
     private func isReceived(
         _ release: Release, as manifest: Manifest
     ) throws(StoreError) -> Bool {
-        var hasher = try ObjectHasher()
-        let received = release.received.withUnsafeBytes { hasher.hash($0).address }
-        return manifest.received?.address == received
+        try manifest.received?.address == ObjectID(of: release.received)
     }
 
     private func refuseBanned(
@@ -156,7 +154,7 @@ extension Pull {
         var result = release.files.map(\.address)
         try release.validateLabels()
         var digests = StoredDigests(
-            versions.store, for: release.files, isInterrupted: isInterrupted)
+            versions.store, for: release.files, isInterrupted: access.isInterrupted)
         try digests.refuseContradicted(release)
         guard result.contains(nil) else { return result }
         let draft = try arrivedFiles(of: release)

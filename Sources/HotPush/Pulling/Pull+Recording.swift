@@ -5,19 +5,19 @@ import VersionTree
 
 extension Pull {
     /// Notes what an origin has answered.
-    func note(_ answer: OriginAnswer, of origin: String) throws(StoreError) {
+    func note(_ reply: OriginReply, of origin: String) throws(StoreError) {
         guard let journal = options.journal else { return }
         var outcome = CheckOutcome.nothingNew
         var version: String?
         var reason: String?
-        switch answer {
+        switch reply.answer {
         case .release(let found):
             version = found.release.version.description
             if try !isHere(found) { outcome = .available }
         case .known(let name): version = name
         case .embedded: reason = "the app is to show what it was shipped with"
         case .nothing(let reasons):
-            version = offered?.version?.name.description
+            version = reply.offered?.version?.name.description
             outcome = reasons.isEmpty ? .nothingNew : .refused
             reason = reasons.isEmpty ? nil : reasons.joined(separator: "; ")
         }
@@ -32,35 +32,21 @@ extension Pull {
     }
 
     /// Notes that a download begins, unless there is nothing to download.
-    func noteBeginning(of plan: DownloadPlan) -> ContinuousClock.Instant {
-        if let journal = options.journal, !plan.contents.isEmpty {
-            let version = plan.release.version.description
-            journal.record(.planned(version: version, cost: UpdateCost(plan)))
-            journal.record(.downloadBegan(version: version))
-        }
-        return .now
+    func noteBeginning(of plan: DownloadPlan) {
+        guard let journal = options.journal, !plan.contents.isEmpty else { return }
+        let version = plan.release.version.description
+        journal.record(.planned(version: version, cost: UpdateCost(plan)))
+        journal.record(.downloadBegan(version: version))
     }
 
     /// Notes how a download ended.
-    func noteEnd(
-        of plan: DownloadPlan, since began: ContinuousClock.Instant, _ error: StoreError?
-    ) {
-        figures.milliseconds = (ContinuousClock.now - began).milliseconds
+    func noteEnd(of plan: DownloadPlan, _ figures: DownloadFigures, _ error: StoreError?) {
         guard let journal = options.journal else { return }
         guard !plan.contents.isEmpty else {
             if let error { journal.record(error, during: "download") }
             return
         }
-        let outcome: DownloadOutcome =
-            switch error?.code {
-            case nil: .finished
-            case .interrupted?: .cancelled
-            default: .failed
-            }
-        journal.record(
-            .downloadEnded(
-                version: plan.release.version.description, outcome: outcome, figures: figures,
-                reason: error?.message))
+        journal.record(.ended(plan.release.version, figures, error))
     }
 
     /// Whether a complete version is what a release offers: by its content, or by its name where the

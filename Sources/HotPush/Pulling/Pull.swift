@@ -9,45 +9,23 @@ public import VersionTree
 /// let report = try pull.run("https://example.org/app")
 /// ```
 ///
+/// The steps are functions from values to values: ``inquire(_:judges:)`` gives a reply, ``plan(_:)`` makes a plan
+/// of the release in it, ``fetch(_:of:)`` obeys the plan and gives a report, ``show(_:)`` puts the version
+/// in its place.
+///
 /// Every step may be repeated by any process: a partial download *is* a registered version some of
 /// whose objects are missing. A version is visible only when it is whole.
 ///
 /// Belongs to one thread.
 public final class Pull {
     /// Where versions come to.
-    public let versions: VersionStore
+    package let versions: VersionStore
     /// How.
-    public let options: PullOptions
-    private let network: any Transport
+    package let options: PullOptions
+    /// The way to origins: all that changes while a pull goes on, besides the store.
+    let access: OriginAccess
     /// How many requests have been sent.
-    package internal(set) var requestCount = 0
-
-    /// Why the origin's releases are not for this device, as far as they are not.
-    package internal(set) var refusals: [String] = []
-
-    /// What the channel's pointer says of the release that was chosen; if none was, of the newest.
-    package internal(set) var offered: OfferedRelease?
-
-    /// What the answer ``OriginAnswer/known(version:)`` stands for, if its document was read.
-    var knownRelease: Release?
-
-    /// Whether somebody else judges if what is here already may be shown.
-    var leavesJudgement = false
-
-    /// Whether the last answer was an older copy of the channel's pointer: a cache or mirror is behind.
-    package internal(set) var isOlderCopy = false
-
-    /// The pointer that the last answer stands on; nil for other formats and for an older copy.
-    var sighting: SeenSequences.Sighting?
-
-    /// The channel, if the pointer offers nothing at all.
-    var emptyChannel: ChannelName?
-
-    /// Whether the pointer is an older copy that somebody insists on.
-    var isInsistedOn = false
-
-    /// How far the last download came, also if it failed.
-    package internal(set) var figures = DownloadFigures()
+    package var requestCount: Int { access.requestCount }
 
     /// Makes a pull into a store.
     public init(
@@ -55,25 +33,15 @@ public final class Pull {
         _ options: PullOptions = PullOptions()
     ) {
         self.versions = versions
-        network = transport
         self.options = options
-    }
-
-    /// What carries requests to a location.
-    func transport(to location: OriginLocation) -> any Transport {
-        switch location {
-        case .web: network
-        case .directory(let path): DirectoryTransport(path, byteRateMax: network.byteRateMax)
-        }
+        access = OriginAccess(
+            over: transport, retries: options.retries,
+            isInterrupted: { versions.store.options.isInterrupted() || options.isInterrupted() })
     }
 
     static var interruption: StoreError {
         StoreError(
             .interrupted, "interrupted; what has come is kept, and the next pull goes on from it")
-    }
-
-    func isInterrupted() -> Bool {
-        versions.store.options.isInterrupted() || options.isInterrupted()
     }
 
     /// Asks, fetches what is missing, and puts the version where ``PullOptions/destination`` says.
@@ -82,26 +50,26 @@ public final class Pull {
     /// - Throws: what the steps throw; what has come is kept.
     ///   A server that switches to another release in mid-download is asked for that one.
     public func run(_ origin: String) throws(StoreError) -> PullReport? {
-        var answer = try ask(origin)
+        var reply = try inquire(origin)
         for _ in 0..<Self.switchCountMax {
-            guard case .release(let offer) = answer else { break }
+            guard case .release(let offer) = reply.answer else { break }
             let plan = try plan(offer)
             do throws(StoreError) {
                 return try take(plan, of: offer)
             } catch {
-                guard let next = try answerAfter(error, offer, origin) else { throw error }
-                answer = next
+                guard let next = try replyAfter(error, offer, origin) else { throw error }
+                reply = next
             }
         }
-        return try carryOut(answer)
+        return try carryOut(reply)
     }
 
-    /// Does what ``run(_:)`` does, with an answer that has come already.
-    package func carryOut(_ answer: OriginAnswer) throws(StoreError) -> PullReport? {
-        switch answer {
+    /// Does what ``run(_:)`` does, with a reply that has come already.
+    package func carryOut(_ reply: OriginReply) throws(StoreError) -> PullReport? {
+        switch reply.answer {
         case .known(let version):
             let report = try showKnown(version)
-            noteObeyed(sighting)
+            noteObeyed(reply.sighting)
             return report
         case .release(let offer): return try take(plan(offer), of: offer)
         case .embedded:
@@ -109,10 +77,10 @@ public final class Pull {
             guard let embedded = try versions.lifecycle().embedded else { return nil }
             var report = try showKnown(embedded)
             report.isEmbedded = true
-            noteObeyed(sighting)
+            noteObeyed(reply.sighting)
             return report
         case .nothing:
-            try obeyNothing()
+            try obeyNothing(reply.sighting)
             return nil
         }
     }
@@ -122,7 +90,7 @@ public final class Pull {
         var report = PullReport(version: version)
         let row = try versions.store.versionRow(version)
         report.files = Int(row?.fileCount ?? 0)
-        report.reusedBytes = row?.byteCount ?? 0
+        report.figures.reusedBytes = row?.byteCount ?? 0
         report.isUnchanged = true
         try show(version)
         report.requests = requestCount
@@ -142,25 +110,25 @@ public final class Pull {
 
     /// What the origin offers by now, if a failure may come from its having changed meanwhile; nil if
     /// it offers the same still.
-    private func answerAfter(
+    private func replyAfter(
         _ failure: StoreError, _ offer: FoundRelease, _ origin: String
-    ) throws(StoreError) -> OriginAnswer? {
+    ) throws(StoreError) -> OriginReply? {
         switch failure.code {
         case .mismatch, .notFound, .unsuitableRelease, .badRelease: break
         default: return nil
         }
-        let answer: OriginAnswer
+        let reply: OriginReply
         do throws(StoreError) {
-            answer = try ask(origin)
+            reply = try inquire(origin)
         } catch {
             if error.code == .interrupted { throw error }
             // The first failure says more.
             return nil
         }
-        if case .release(let now) = answer, now.release.received == offer.release.received {
+        if case .release(let now) = reply.answer, now.release.received == offer.release.received {
             return nil
         }
-        return answer
+        return reply
     }
 
     /// Lifts the ban of what is taken all the same.

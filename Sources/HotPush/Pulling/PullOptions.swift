@@ -10,17 +10,17 @@ public struct PullOptions: Sendable {
     /// The channel of a castree origin.
     public var channel = "stable"
     /// The name that the version gets; nil for the one that the origin gives it.
-    public var version: String?
+    package var version: String?
     /// The platform of the app, for formats that say different things to each.
     public var platform: String?
     /// What becomes of the version once it is whole.
     public var destination: PullDestination = .pending
     /// Whether to take what is banned, or meant for other devices or apps.
-    public var isForced = false
+    package var isForced = false
     /// Whether nothing is to be changed in the store: what is asked is not noted there.
     ///
     /// Such a pull asks and plans.
-    public var isDryRun = false
+    package var isDryRun = false
     /// Which device this is, for staged roll-outs; nil takes part in none that is partial.
     public var device: String?
     /// What this app says of itself.
@@ -28,9 +28,9 @@ public struct PullOptions: Sendable {
     /// Trying again: how often, how fast.
     package var retries = RetryPolicy()
     /// The largest file that is fetched if the release does not tell its size, in bytes.
-    public var fileByteCountMax: Int64 = 1 << 30
+    package var fileByteCountMax: Int64 = 1 << 30
     /// The largest manifest that is read, in bytes.
-    public var manifestByteCountMax: Int64 = 512 << 20
+    package var manifestByteCountMax: Int64 = 512 << 20
     /// The most entries that a manifest may have; more are refused while it is read.
     public var entryCountMax = 250_000
     /// Where to note what is asked, planned and downloaded; nil notes nothing.
@@ -39,7 +39,7 @@ public struct PullOptions: Sendable {
     /// `.interrupted`.
     public var isInterrupted: @Sendable () -> Bool = { false }
     /// Told about the progress, on the pulling thread, about ten times a second.
-    public var progress: @Sendable (PullProgress) -> Void = { _ in }
+    public var progress: @Sendable (UpdateProgress) -> Void = { _ in }
 
     /// Seconds since 1970; tests have a clock of their own.
     package var now: @Sendable () -> Int64 = { secondsNow() }
@@ -64,52 +64,36 @@ public enum PullDestination: String, Sendable, Hashable {
     case kept
 }
 
-/// How far a pull is.
-public struct PullProgress: Sendable, Hashable {
-    /// Contents that have arrived.
-    public var objects = 0
-    /// How many contents are fetched; an optional one that the origin does not have is left out.
-    public var objectsTotal = 0
-    /// Bytes that are here, with those that were staged before; never more than ``bytesTotal``.
-    ///
-    /// What turns out wrong is taken back.
-    public var bytes: Int64 = 0
-    /// How many of ``bytes`` an earlier, interrupted pull had staged.
-    public var bytesResumed: Int64 = 0
-    /// How many bytes are fetched; a file whose size the format does not tell counts as it comes.
-    public var bytesTotal: Int64 = 0
-
-    /// Makes a progress of nothing.
-    public init() {}
-}
-
 /// What a pull did.
 public struct PullReport: Sendable, Hashable {
     /// The version's name in the store.
     public var version: String
     /// The format it came in.
-    public var family = ""
+    package var family = ""
     /// Its files.
-    public var files = 0
-    /// Contents that were fetched.
-    public var objects = 0
-    /// Bytes of content that came over the network.
-    public var bytes: Int64 = 0
+    package var files = 0
+    /// What its download did; of what was here already, the bytes.
+    public var figures = DownloadFigures()
     /// Contents that the store had already.
-    public var reusedObjects = 0
-    /// Their bytes.
-    public var reusedBytes: Int64 = 0
-    /// Bytes that an earlier, interrupted pull had staged.
-    public var resumedBytes: Int64 = 0
+    package var reusedObjects = 0
     /// Requests that were sent, with those for the manifest.
-    public var requests = 0
+    package var requests = 0
     /// Whether the version was here before, whole.
     public var isUnchanged = false
     /// Whether it is what was shipped with the app: the origin sends devices back to that.
     public var isEmbedded = false
     /// Optional files that the origin does not have.
-    public var skipped: [String] = []
+    package var skipped: [String] = []
 
     /// Makes a report of nothing.
     package init(version: String) { self.version = version }
+
+    /// Makes a report of what a plan says already.
+    init(of plan: DownloadPlan) {
+        version = plan.release.version.description
+        family = plan.release.family
+        files = plan.release.files.count
+        reusedObjects = plan.reusedObjects
+        figures.reusedBytes = plan.reusedBytes
+    }
 }

@@ -12,10 +12,15 @@ struct SeenSequences {
     struct Sighting: Sendable, Hashable {
         let key: String
         let sequence: Int64
+        /// The channel, if its pointer offers nothing at all.
+        let emptyChannel: ChannelName?
+        /// Whether it is an older copy that somebody insists on.
+        var isInsistedOn = false
 
         init(_ pointer: ChannelPointer, at origin: OriginLocation) {
             key = "\(origin.description) \(pointer.channel)"
             sequence = pointer.sequence
+            emptyChannel = pointer.releases.isEmpty ? pointer.channel : nil
         }
     }
 

@@ -1,7 +1,8 @@
 extension Duration {
-    /// The whole milliseconds in it.
-    var milliseconds: Int64 {
+    /// The whole milliseconds in it; of more than fit, more than anybody waits.
+    package var milliseconds: Int64 {
         let (seconds, attoseconds) = components
+        guard seconds < 1 << 40 else { return 1 << 50 }
         return seconds * 1000 + attoseconds / 1_000_000_000_000_000
     }
 }

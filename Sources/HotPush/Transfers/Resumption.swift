@@ -1,24 +1,13 @@
 /// A file of which a part may be staged.
 package struct StagedPart: Sendable, Hashable {
     /// How many bytes are staged.
-    package var byteCount: Int64
+    package var byteCount: Int64 = 0
     /// How many the whole has, if the release says it.
     package var wholeByteCount: Int64?
     /// The validator of the response that the bytes came from.
     package var validator: Validator?
     /// Whether a digest of the whole will be checked: parts that do not fit are found out.
     package var isProvable: Bool
-
-    /// Makes a part.
-    package init(
-        byteCount: Int64 = 0, wholeByteCount: Int64? = nil, validator: Validator? = nil,
-        isProvable: Bool
-    ) {
-        self.byteCount = byteCount
-        self.wholeByteCount = wholeByteCount
-        self.validator = validator
-        self.isProvable = isProvable
-    }
 
     /// What to ask for.
     package enum Question: Sendable, Hashable {
@@ -28,6 +17,9 @@ package struct StagedPart: Sendable, Hashable {
         case whole
         /// The rest, from an offset; with what `If-Range` says, if it says anything.
         case rest(offset: Int64, ifRange: String?)
+
+        /// Whether a part is asked for.
+        var isForRest: Bool { if case .rest = self { true } else { false } }
     }
 
     /// What to ask for: the rest if the parts are sure to fit, or will be proved to.
@@ -50,8 +42,6 @@ package enum ResponseUse: Sendable, Hashable {
     case startOver
     /// Nothing lacks: what is staged is the whole, and is to be checked.
     case complete
-    /// Nothing has changed since the entity tag that `If-None-Match` named.
-    case unchanged
     /// What is staged goes; ask for the whole. The reason, for the journal.
     case askForWhole(String)
     /// The origin does not offer what the release says, now. The reason, for people.
@@ -71,17 +61,13 @@ package enum Resumption {
     ///   - head: of the final response.
     ///   - part: what is staged.
     ///   - question: what was asked; `whole` for a request that knows of no part.
-    ///   - isConditional: whether `If-None-Match` was sent.
     package static func use(
-        of head: TransferHead, for part: StagedPart, asked question: StagedPart.Question,
-        isConditional: Bool = false
+        of head: TransferHead, for part: StagedPart, asked question: StagedPart.Question
     ) -> ResponseUse {
         switch head.status {
         case 200: whole(head, part)
         case 206: partial(head, part, question)
-        case 304:
-            isConditional
-                ? .unchanged : .refuse("the server says 304 (not modified) to a plain request")
+        case 304: .refuse("the server says 304 (not modified) to a plain request")
         case 416: unsatisfiable(head, part, question)
         case 203: .refuse("a proxy before the server has changed the content (203)")
         case 400...: .failure(status: head.status)

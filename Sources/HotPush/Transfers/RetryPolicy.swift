@@ -62,19 +62,10 @@ package struct RetryPolicy: Sendable, Hashable {
     ) -> Duration {
         let doublings = min(max(failureCount - 1, 0), 30)
         let limit = min(firstDelay * (1 << doublings), delayMax)
-        let jitter = Self.drawn(upTo: limit, &generator)
+        let jitter = Duration.milliseconds(
+            Int64.random(in: 0...max(limit.milliseconds, 0), using: &generator))
         guard let retryAfter else { return jitter }
         // Those who were told the same moment do not all come at it.
         return min(max(retryAfter, .zero), retryAfterMax) + min(jitter, firstDelay)
-    }
-
-    private static func drawn(
-        upTo limit: Duration, _ generator: inout some RandomNumberGenerator
-    ) -> Duration {
-        let (seconds, attoseconds) = limit.components
-        guard seconds >= 0, attoseconds >= 0 else { return .zero }
-        let milliseconds =
-            min(UInt64(seconds), 1 << 32) * 1000 + UInt64(attoseconds / 1_000_000_000_000_000)
-        return .milliseconds(UInt64.random(in: 0...milliseconds, using: &generator))
     }
 }

@@ -195,7 +195,7 @@ public struct TransportOptions: Sendable {
     /// How long one transfer may take in all; nil for any time.
     public var totalTimeout: Duration?
     /// How many redirects are followed; they never lead from https to http.
-    public var redirectCountMax = 8
+    package var redirectCountMax = 8
     /// A proxy's URL; nil for what the environment says (`https_proxy`, `no_proxy`); empty for none.
     public var proxy: String?
     /// A file of certificates to trust instead of the system's.
@@ -211,5 +211,5 @@ public struct TransportOptions: Sendable {
 
 extension StoreError.Code {
     /// The library that carries requests cannot work, or an option of it is no good.
-    public static let transport = Self("transport")
+    package static let transport = Self("transport")
 }

@@ -35,10 +35,10 @@ struct OwedRelease {
             try versions.fileSystem.removeIfPresent(root, StoreLayout.owed)
             return try versions.store.sync(root)
         }
-        var writer = JSONWriter()
-        writer.value(.object([.init(key: "version", value: .string(version))]))
+        let document = JSONValue.object([.init(key: "version", value: .string(version))])
         try versions.fileSystem.replaceFile(
-            root, StoreLayout.owed, with: writer.bytes, token: randomToken(),
+            root, StoreLayout.owed, with: JSONWriter.serialize(document, sortedKeys: false),
+            token: randomToken(),
             durably: versions.store.options.isDurable)
     }
 }

@@ -65,25 +65,23 @@ public final class PullSource: UpdateSource {
     @concurrent public func check() async throws(StoreError) -> Release? {
         try await onOwnThread(options) { [self] (pull) throws(StoreError) in
             // The manager says why a version that is here is left alone.
-            pull.leavesJudgement = true
-            let answer = try pull.ask(origin)
-            let sighting = pull.sighting
-            state.withLock { $0.sighting = sighting }
-            switch answer {
+            let reply = try pull.inquire(origin, judges: false)
+            state.withLock { $0.sighting = reply.sighting }
+            switch reply.answer {
             case .release(let found):
                 state.withLock { $0.found = found }
                 return concerning(found.release)
             case .known(let name):
-                if let release = pull.knownRelease { return concerning(release) }
-                return try Release(standingFor: name, pull.offered)
+                if let release = reply.known { return concerning(release) }
+                return try Release(standingFor: name, reply.offered)
             case .embedded:
                 guard let embedded = try versions.lifecycle().embedded else { return nil }
-                return try Release(standingFor: embedded, pull.offered)
+                return try Release(standingFor: embedded, reply.offered)
             case .nothing:
-                try pull.obeyNothing()
+                try pull.obeyNothing(reply.sighting)
                 // For the manager to say why not.
-                guard let name = pull.offered?.version?.name.description else { return nil }
-                return try Release(standingFor: name, pull.offered)
+                guard let name = reply.offered?.version?.name.description else { return nil }
+                return try Release(standingFor: name, reply.offered)
             }
         }
     }
@@ -108,11 +106,10 @@ public final class PullSource: UpdateSource {
         _ release: Release, progress: @escaping @Sendable (UpdateProgress) -> Void
     ) async throws(StoreError) -> DownloadFigures {
         var options = options
-        options.progress = { progress(UpdateProgress($0)) }
+        options.progress = progress
         return try await onOwnThread(options) { [self] (pull) throws(StoreError) in
             let found = try found(release, pull)
-            _ = try pull.fetch(try pull.plan(found), of: found)
-            return pull.figures
+            return try pull.fetch(try pull.plan(found), of: found).figures
         }
     }
 
@@ -205,16 +202,5 @@ extension Release {
 
     fileprivate func isSame(as other: Release) -> Bool {
         version == other.version && family == other.family && received == other.received
-    }
-}
-
-extension UpdateProgress {
-    fileprivate init(_ progress: PullProgress) {
-        var figures = DownloadFigures()
-        figures.files = progress.objects
-        figures.bytes = max(0, progress.bytes - progress.bytesResumed)
-        figures.resumedBytes = progress.bytesResumed
-        self.init(
-            figures: figures, filesTotal: progress.objectsTotal, bytesTotal: progress.bytesTotal)
     }
 }

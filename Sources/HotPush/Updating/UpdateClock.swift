@@ -11,9 +11,6 @@ package protocol UpdateClock: Sendable {
 package struct SystemUpdateClock: UpdateClock {
     private let origin = SuspendingClock.now
 
-    /// Makes a clock that begins now.
-    package init() {}
-
     /// The time since the clock was made.
     package var now: Duration { origin.duration(to: SuspendingClock.now) }
 

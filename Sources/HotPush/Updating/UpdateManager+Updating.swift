@@ -204,25 +204,20 @@ extension UpdateManager {
         state = .downloading(version: version)
         let began = clock.now
         let last = LastProgress()
+        var figures: DownloadFigures
+        var failure: StoreError?
         do throws(StoreError) {
-            var figures = try await source.download(release) { [hub] progress in
+            figures = try await source.download(release) { [hub] progress in
                 last.note(progress.figures)
                 hub.post(.progress(version: version, progress))
             }
-            figures.milliseconds = milliseconds(since: began)
-            journal.record(
-                .downloadEnded(
-                    version: version, outcome: .finished, figures: figures, reason: nil))
         } catch {
-            var figures = last.figures
-            figures.milliseconds = milliseconds(since: began)
-            journal.record(
-                .downloadEnded(
-                    version: version,
-                    outcome: error.code == .interrupted ? .cancelled : .failed, figures: figures,
-                    reason: error.message))
-            throw error
+            figures = last.figures
+            failure = error
         }
+        figures.milliseconds = (clock.now - began).milliseconds
+        journal.record(.ended(release.version, figures, failure))
+        if let failure { throw failure }
     }
 
     /// Makes a complete version the next one, and shows it if this is the moment.
@@ -241,9 +236,5 @@ extension UpdateManager {
         let reason = try waitsFor(version)
         tell(.ready(version: version, waitsFor: reason))
         return .ready(version: version, waitsFor: reason)
-    }
-
-    private func milliseconds(since began: Duration) -> Int64 {
-        (clock.now - began).milliseconds
     }
 }

@@ -36,20 +36,3 @@ extension UpdateSource {
     /// Remembers nothing.
     @concurrent public func noteObeyed() async {}
 }
-
-/// How far a download is.
-public struct UpdateProgress: Sendable, Hashable {
-    /// What it has done so far.
-    public var figures: DownloadFigures
-    /// All files that must be fetched.
-    public var filesTotal: Int
-    /// All bytes that must be fetched, as far as the format says.
-    public var bytesTotal: Int64
-
-    /// Makes a progress.
-    public init(figures: DownloadFigures, filesTotal: Int, bytesTotal: Int64) {
-        self.figures = figures
-        self.filesTotal = filesTotal
-        self.bytesTotal = bytesTotal
-    }
-}

@@ -28,7 +28,7 @@ extension FuzzTarget {
             origin: try OriginURL("https://example.org/app/"),
             layout: first & 128 == 0 ? .server : .directory, platform: "android",
             app: AppIdentity(id: "app", rootURL: "https://example.org/app/"))
-        _ = ReleaseFormats.recognize(bytes)
+        _ = ReleaseFormats.all.first(where: { $0.recognizes(bytes) })
         let release: Release
         do throws(StoreError) {
             release = try format.read(bytes, context)

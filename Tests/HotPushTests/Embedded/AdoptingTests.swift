@@ -1,9 +1,10 @@
 import CASStore
 import Foundation
-import HotPush
 import StorageTestSupport
 import Testing
 import VersionTree
+
+@testable import HotPush
 
 @Suite("An embedded version") struct AdoptingTests {
     /// The files of release `number`: all but one are those of every release.

@@ -1,8 +1,9 @@
 import CASStore
-import HotPush
 import StrictJSON
 import Testing
 import VersionTree
+
+@testable import HotPush
 
 @Suite("castree's own format") struct CastreeFormatTests {
     static let hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"

@@ -38,10 +38,6 @@ import VersionTree
             format.message(.unmet(Requirement(kind: Requirement.compatibility, value: "c")))
                 == "Skipping downloading new version because the Cordova platform version or "
                 + "plugin versions have changed and are potentially incompatible")
-        #expect(
-            MeteorMessages.noRootURLConfigured
-                == "checkForUpdates requires a rootURL to be configured")
-        #expect(MeteorMessages.noPendingVersion == "No pending version to switch to")
     }
 
     @Test("a page in place of the manifest is named with its type and beginning")

@@ -1,9 +1,10 @@
 import CASStore
 import Foundation
-import HotPush
 import StrictJSON
 import Testing
 import VersionTree
+
+@testable import HotPush
 
 @Suite("The schema of castree's manifests") struct SchemaTests {
     let schema: JSONSchema

@@ -181,7 +181,7 @@ import VersionTree
         place.origin.forgetRequests()
         try place.serve(ServedMeteor(3, dialect))
         let report = try place.pull()
-        #expect(report.objects == 4)
+        #expect(report.figures.files == 4)
         #expect(place.asked.count == 5)
         // What was built anew with the same content has other labels.
         var again = ServedMeteor(3, dialect == .content ? .today : dialect)
@@ -228,7 +228,7 @@ import VersionTree
         try place.expectRefusal()
         place.origin.forgetRequests()
         let report = try place.pull()
-        #expect(report.resumedBytes >= 400_000)
+        #expect(report.figures.resumedBytes >= 400_000)
         let request = try #require(place.origin.requests(for: path("app/large.js")).first)
         #expect(request["range"] == "bytes=400000-")
         #expect(try place.start() == "version2")

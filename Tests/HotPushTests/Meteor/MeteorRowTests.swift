@@ -127,7 +127,7 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         let usage = try place.device.reopened().store.usage()
         let objects = [usage.objects, Int(usage.objectBytes)]
         let report = try place.pull()
-        #expect(report.isUnchanged && report.objects == 0 && report.bytes == 0)
+        #expect(report.isUnchanged && report.figures.files == 0 && report.figures.bytes == 0)
         let after = try place.device.reopened().store.usage()
         #expect([after.objects, Int(after.objectBytes)] == objects)
         #expect(

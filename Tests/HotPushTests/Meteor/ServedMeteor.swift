@@ -285,7 +285,7 @@ struct MeteorPlace {
             device.path, options: StoreOptions(isInterrupted: { flag.isSet }))
         var options = Self.options
         options.retries.failureCountMax = 1000
-        options.progress = { if $0.objects >= count { flag.set() } }
+        options.progress = { if $0.figures.files >= count { flag.set() } }
         let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
         #expect(code { try pull.run(origin.url) } == .interrupted)
     }

@@ -1,6 +1,7 @@
 import CurlTransport
-import HotPush
 import Testing
+
+@testable import HotPush
 
 /// The transport against a server that thousands of publishers use.
 @Suite(

@@ -1,9 +1,10 @@
 import CASStore
 import Foundation
-import HotPush
 import StorageTestSupport
 import Testing
 import VersionTree
+
+@testable import HotPush
 
 @Suite("Collecting an origin") struct OriginCollectionTests {
     let place: PublishingPlace

@@ -25,7 +25,7 @@ import VersionTree
         let before = try Manifest(parsing: manifest(fixture))
         Damage.remove(path(fixture))
         let report = try fixture.run()
-        #expect(report.version == "2" && report.objects == 0)
+        #expect(report.version == "2" && report.figures.files == 0)
         let now = try Manifest(parsing: manifest(fixture))
         #expect(try now.contentAddress() == before.contentAddress())
         #expect(now.received == before.received && now.foreign == before.foreign)

@@ -7,7 +7,7 @@ import VersionTree
 
 @Suite("The channels of an origin") struct OriginChannelsTests {
     private func channels(_ origin: String) throws -> [ChannelPointer] {
-        try OriginChannels(over: try PullingFixture.transport(), retries: .init())
+        try OriginAccess(over: try PullingFixture.transport())
             .pointers(of: origin)
     }
 

@@ -80,7 +80,7 @@ struct PullAnswerTests {
             let report = try fixture.run(options)
             #expect(report.version == "app")
             #expect(report.isUnchanged == isUnchanged)
-            #expect(report.objects == 0 && report.bytes == 0)
+            #expect(report.figures.files == 0 && report.figures.bytes == 0)
             #expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
             #expect(try fixture.tree("app") == PublishingPlace.first)
             #expect(try fixture.device.reopened().lifecycle().pending == "app")
@@ -109,7 +109,7 @@ struct PullAnswerTests {
         try fixture.serve()
         let report = try fixture.run()
         #expect(report.version == "shipped")
-        #expect(report.isUnchanged && report.objects == 0)
+        #expect(report.isUnchanged && report.figures.files == 0)
         #expect(try fixture.device.reopened().lifecycle().pending == "shipped")
     }
 
@@ -121,8 +121,9 @@ struct PullAnswerTests {
         _ = try fixture.place.publisher().withdraw(VersionName("2"), toEmbedded: true)
         try fixture.serve()
         let pull = try fixture.pull()
-        #expect(try pull.run(fixture.origin.url) == nil)
-        #expect(pull.refusals.count == 1)
+        let reply = try pull.inquire(fixture.origin.url)
+        #expect(try pull.carryOut(reply) == nil)
+        #expect(reply.reasons.count == 1)
         #expect(try fixture.device.reopened().lifecycle().pending == "2")
     }
 

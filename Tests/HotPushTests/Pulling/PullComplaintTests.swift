@@ -36,7 +36,7 @@ struct PullComplaintTests {
         #expect(try versions.versions().map(\.state) == [.incomplete])
         fixture.origin.forgetRequests()
         let report = try fixture.run()
-        #expect(report.objects == 1)
+        #expect(report.figures.files == 1)
         let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
         #expect(objects == [try fixture.path(of: PullFaultTests.large)])
         #expect(try fixture.tree("2") == PublishingPlace.second)

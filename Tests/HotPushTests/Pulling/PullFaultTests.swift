@@ -27,7 +27,7 @@ import VersionTree
         #expect(requests.count == 2)
         #expect(requests.last?["range"] == (count > 0 ? "bytes=\(count)-" : nil))
         let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
-        #expect(report.bytes == Int64(sizes))
+        #expect(report.figures.bytes == Int64(sizes))
         try fixture.expectClean()
     }
 
@@ -43,11 +43,11 @@ import VersionTree
         #expect(try fixture.device.reopened().lifecycle().pending == nil)
         fixture.origin.forgetRequests()
         let report = try fixture.run()
-        #expect(report.resumedBytes == Int64(count))
+        #expect(report.figures.resumedBytes == Int64(count))
         #expect(
             fixture.origin.requests.filter { $0.path.hasPrefix("/objects/") }.map(\.path) == [path])
         #expect(fixture.origin.requests(for: path).first?["range"] == "bytes=\(count)-")
-        #expect(report.bytes == Int64(Self.byteCount - count))
+        #expect(report.figures.bytes == Int64(Self.byteCount - count))
         #expect(try fixture.tree("2") == PublishingPlace.second)
         try fixture.expectClean()
     }
@@ -143,8 +143,10 @@ import VersionTree
         fixture.origin.always(nil, on: path)
         let report = try fixture.run()
         let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
-        #expect(report.resumedBytes >= 320_000)
-        #expect(report.bytes + report.resumedBytes + report.reusedBytes == Int64(sizes))
+        #expect(report.figures.resumedBytes >= 320_000)
+        #expect(
+            report.figures.bytes + report.figures.resumedBytes + report.figures.reusedBytes
+                == Int64(sizes))
         try fixture.expectClean()
     }
 

@@ -11,18 +11,18 @@ import VersionTree
 @Suite("The progress of a pull", .timeLimit(.minutes(60))) struct PullProgressTests {
     /// What a pull told.
     private final class Told: Sendable {
-        private let list = Mutex<[PullProgress]>([])
-        func add(_ progress: PullProgress) { list.withLock { $0.append(progress) } }
-        var all: [PullProgress] { list.withLock { $0 } }
+        private let list = Mutex<[UpdateProgress]>([])
+        func add(_ progress: UpdateProgress) { list.withLock { $0.append(progress) } }
+        var all: [UpdateProgress] { list.withLock { $0 } }
 
         func expectSound(sourceLocation: SourceLocation = #_sourceLocation) {
             for one in all {
                 #expect(
-                    one.bytes <= one.bytesTotal && one.objects <= one.objectsTotal
-                        && one.bytesResumed <= one.bytes, sourceLocation: sourceLocation)
+                    one.bytes <= one.bytesTotal && one.figures.files <= one.filesTotal
+                        && one.figures.resumedBytes <= one.bytes, sourceLocation: sourceLocation)
             }
             #expect(all.last?.bytes == all.last?.bytesTotal, sourceLocation: sourceLocation)
-            #expect(all.last?.objects == all.last?.objectsTotal, sourceLocation: sourceLocation)
+            #expect(all.last?.figures.files == all.last?.filesTotal, sourceLocation: sourceLocation)
             #expect(all.last?.bytesTotal ?? 0 > 0, sourceLocation: sourceLocation)
         }
     }
@@ -60,7 +60,7 @@ import VersionTree
         options.progress = { told.add($0) }
         try fixture.run(options)
         told.expectSound()
-        #expect(told.all.last?.bytesResumed == 0)
+        #expect(told.all.last?.figures.resumedBytes == 0)
     }
 
     @Test("counts files whose size the format does not tell, in what is done and in all")
@@ -74,8 +74,8 @@ import VersionTree
         options.progress = { told.add($0) }
         let report = try place.pull(options)
         told.expectSound()
-        #expect(told.all.last?.bytes == report.bytes)
-        #expect(told.all.last?.objects == report.objects)
+        #expect(told.all.last?.bytes == report.figures.bytes)
+        #expect(told.all.last?.figures.files == report.figures.files)
     }
 
     @Test("leaves out an optional file that the origin does not have")

@@ -146,7 +146,9 @@ import VersionTree
         var options = PullingFixture.options
         let isDead = InterruptionFlag()
         options.progress = { progress in
-            guard progress.objects >= 3, progress.bytes >= count, !isDead.isSet else { return }
+            guard progress.figures.files >= 3, progress.bytes >= count, !isDead.isSet else {
+                return
+            }
             isDead.set()
             disk.arm(.stop(after: 0))
         }
@@ -172,7 +174,7 @@ import VersionTree
         let offset = try #require(asked.first?["range"].flatMap { Int($0.dropFirst(6).dropLast()) })
         // The server sent so many bytes, and all had come.
         #expect(count - 64 * 1024 <= offset && offset <= count)
-        #expect(report.bytes == Int64(PullFaultTests.byteCount - offset))
+        #expect(report.figures.bytes == Int64(PullFaultTests.byteCount - offset))
         #expect(try fixture.tree("2") == PublishingPlace.second)
         try fixture.expectClean()
     }

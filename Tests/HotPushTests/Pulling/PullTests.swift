@@ -14,8 +14,8 @@ import VersionTree
         let distinct = Set(PublishingPlace.first.values)
         #expect(report.version == "1")
         #expect(report.files == PublishingPlace.first.count)
-        #expect(report.objects == distinct.count)
-        #expect(report.bytes == Int64(distinct.reduce(0) { $0 + $1.utf8.count }))
+        #expect(report.figures.files == distinct.count)
+        #expect(report.figures.bytes == Int64(distinct.reduce(0) { $0 + $1.utf8.count }))
         #expect(report.requests == fixture.origin.requests.count)
         #expect(fixture.origin.requests.map(\.path).sorted().count == 2 + distinct.count - 1)
         #expect(try fixture.tree("1") == PublishingPlace.first)
@@ -63,8 +63,8 @@ import VersionTree
         try fixture.place.store.add("3", files)
         try fixture.publish("3")
         let report = try fixture.run()
-        #expect(report.objects == 0)
-        #expect(report.bytes == 0)
+        #expect(report.figures.files == 0)
+        #expect(report.figures.bytes == 0)
         #expect(try fixture.tree("3") == files)
     }
 
@@ -124,8 +124,8 @@ import VersionTree
         let plan = try pull.plan(found)
         #expect(fixture.origin.requests.count == 2)
         let report = try pull.fetch(plan, of: found)
-        #expect(plan.byteCount == report.bytes)
-        #expect(plan.contents.count == report.objects)
+        #expect(plan.byteCount == report.figures.bytes)
+        #expect(plan.contents.count == report.figures.files)
         #expect(plan.reusedObjects == report.reusedObjects)
     }
 
@@ -182,8 +182,9 @@ import VersionTree
             fixture.origin.put(Content(bytes, type: "application/json"), at: "/" + path)
         }
         let pull = try fixture.pull()
-        #expect(try pull.run(fixture.origin.url) == nil)
-        #expect(pull.refusals.count == 1)
+        let reply = try pull.inquire(fixture.origin.url)
+        #expect(try pull.carryOut(reply) == nil)
+        #expect(reply.reasons.count == 1)
         #expect(try fixture.device.reopened().lifecycle().pending == "2")
         var options = PullingFixture.options
         options.isForced = true
@@ -211,7 +212,7 @@ import VersionTree
         try fixture.publish("3")
         let report = try fixture.run()
         #expect(!report.isUnchanged)
-        #expect(report.objects == 0)
+        #expect(report.figures.files == 0)
     }
 
     @Test("a server that cuts every answer and knows no ranges is given up")

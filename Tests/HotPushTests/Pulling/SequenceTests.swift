@@ -53,9 +53,9 @@ import VersionTree
     func fetched() throws {
         let sequence = try serve(Self.now + 5).sequence
         let pull = try fixture.pull(options)
-        let answer = try pull.ask(fixture.origin.url)
+        let reply = try pull.inquire(fixture.origin.url)
         #expect(try noted() == nil, "asking is not obeying")
-        _ = try pull.carryOut(answer)
+        _ = try pull.carryOut(reply)
         #expect(try noted() == sequence)
         // What is here is obeyed without a byte of it.
         try serve(Self.now + 6)
@@ -69,8 +69,9 @@ import VersionTree
         var dry = options
         dry.isDryRun = true
         let asked = try fixture.pull(dry)
-        _ = try asked.carryOut(.nothing([]))
-        _ = try asked.ask(fixture.origin.url)
+        var reply = try asked.inquire(fixture.origin.url)
+        reply.answer = .nothing([])
+        _ = try asked.carryOut(reply)
         #expect(try noted() == nil)
         fixture.origin.always(.status(404), on: try fixture.path(of: "<h1>one</h1>"))
         #expect(code { try fixture.run(options) } != nil)
@@ -134,8 +135,9 @@ import VersionTree
             .write(to: URL(filePath: fixture.device.path + "/channels.json"))
         try serve(Self.now)
         let pull = try fixture.pull(options)
-        #expect(try pull.run(fixture.origin.url)?.version == "1")
-        #expect(!pull.isOlderCopy)
+        let reply = try pull.inquire(fixture.origin.url)
+        #expect(try pull.carryOut(reply)?.version == "1")
+        #expect(!reply.isOlderCopy)
         #expect(try noted() == Self.now)
     }
 
@@ -145,8 +147,9 @@ import VersionTree
         try fixture.run(options)
         try serve(Self.now)
         let pull = try fixture.pull(options)
-        #expect(try pull.run(fixture.origin.url) == nil)
-        #expect(pull.isOlderCopy)
+        let reply = try pull.inquire(fixture.origin.url)
+        #expect(try pull.carryOut(reply) == nil)
+        #expect(reply.isOlderCopy)
         var forced = options
         forced.isForced = true
         try fixture.run(forced)
@@ -175,8 +178,9 @@ import VersionTree
         // A cache that is behind does not bring it back.
         try serve(Self.now + 10)
         let pull = try fixture.pull(options)
-        #expect(try pull.run(fixture.origin.url) == nil)
-        #expect(pull.isOlderCopy)
+        let reply = try pull.inquire(fixture.origin.url)
+        #expect(try pull.carryOut(reply) == nil)
+        #expect(reply.isOlderCopy)
         // Nothing was to be taken back by the next one.
         try serve(Self.now + 12, isEmpty: true)
         #expect(try fixture.pull(options).run(fixture.origin.url) == nil)

@@ -28,7 +28,7 @@ private func file(
     @Test("are asked one after the other when one does not have it")
     func absent() throws {
         fixture.offer("1", ["/b": Content("run(1)")])
-        #expect(try fixture.run(KnownFormat(file("a", "b"))).objects == 1)
+        #expect(try fixture.run(KnownFormat(file("a", "b"))).figures.files == 1)
         #expect(fixture.asked == ["/a", "/b"])
         #expect(try fixture.tree("1") == ["app.js": "run(1)"])
         try fixture.expectClean()

@@ -205,7 +205,7 @@ import VersionTree
         let versions = try fixture.device.reopened()
         try versions.retire("other")
         try versions.collect()
-        #expect(try pull.fetch(plan, of: found).objects == 1)
+        #expect(try pull.fetch(plan, of: found).figures.files == 1)
         #expect(fixture.asked == ["/good"])
         #expect(try state("1") == .complete)
     }

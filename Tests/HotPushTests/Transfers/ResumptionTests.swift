@@ -1,5 +1,6 @@
-import HotPush
 import Testing
+
+@testable import HotPush
 
 /// The rules of RFC 9110, sections 13 to 15, as far as a client that resumes is concerned.
 @Suite("Resuming a download") struct ResumptionTests {
@@ -87,7 +88,6 @@ import Testing
         case .append: .append
         case .startOver: .startOver
         case .complete: .complete
-        case .unchanged: .unchanged
         case .askForWhole: .askForWhole
         case .refuse: .refuse
         case .failure: .failure
@@ -222,11 +222,10 @@ import Testing
         #expect(Self.use(Resumption.use(of: head, for: part, asked: .whole)) == use)
     }
 
-    @Test("knows a 304 from a condition")
+    @Test("refuses a 304 that nobody asked for")
     func conditional() {
         let part = StagedPart(isProvable: false)
         #expect(
-            Resumption.use(of: Self.head(304), for: part, asked: .whole, isConditional: true)
-                == .unchanged)
+            Self.use(Resumption.use(of: Self.head(304), for: part, asked: .whole)) == .refuse)
     }
 }

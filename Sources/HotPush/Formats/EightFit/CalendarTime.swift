@@ -1,3 +1,5 @@
+import CASStore
+
 /// A moment as ISO 8601 spells it for machines (RFC 3339, section 5.6).
 enum CalendarTime {
     /// Seconds since 1970 of `2015-05-25T10:00:00Z` or `…+02:00`; fractions are cut off.
@@ -23,11 +25,11 @@ enum CalendarTime {
         }
         guard let shift = offset(rest) else { return nil }
         let clock = hour * 3600 + minute * 60 + min(second, 59)
-        return days(year, month, day) * 86_400 + clock - shift
+        return Int64(HTTPDate.days(year: year, month: month, day: day) * 86_400 + clock - shift)
     }
 
     /// `Z`, `+02:00`: seconds ahead of UTC.
-    private static func offset(_ text: ArraySlice<UInt8>) -> Int64? {
+    private static func offset(_ text: ArraySlice<UInt8>) -> Int? {
         if text.elementsEqual([90]) || text.elementsEqual([122]) { return 0 }
         let bytes = Array(text)
         guard bytes.count == 6, bytes[0] == 43 || bytes[0] == 45, bytes[3] == 58,
@@ -38,34 +40,24 @@ enum CalendarTime {
         return bytes[0] == 43 ? seconds : -seconds
     }
 
-    private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
-        var value: Int64 = 0
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
+        var value = 0
         for digit in digits {
             guard (48...57).contains(digit) else { return nil }
-            value = value * 10 + Int64(digit - 48)
+            value = value * 10 + Int(digit - 48)
         }
         return value
     }
 
-    private static func isLeap(_ year: Int64) -> Bool {
+    private static func isLeap(_ year: Int) -> Bool {
         year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
     }
 
-    private static func length(of month: Int64, _ year: Int64) -> Int64 {
+    private static func length(of month: Int, _ year: Int) -> Int {
         switch month {
         case 2: isLeap(year) ? 29 : 28
         case 4, 6, 9, 11: 30
         default: 31
         }
-    }
-
-    /// Days since 1970-01-01, of years from 0 on.
-    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        // Whole years, and the leap days in them; 719,528 days lie between 0000-01-01 and 1970-01-01.
-        let before = year - 1
-        let leapDays = year == 0 ? 0 : before / 4 - before / 100 + before / 400 + 1
-        var days = year * 365 + leapDays - 719_528 + day - 1
-        for earlier in 1..<month { days += length(of: earlier, year) }
-        return days
     }
 }

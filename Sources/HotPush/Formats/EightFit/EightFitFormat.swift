@@ -9,11 +9,8 @@ package import VersionTree
 /// `"route":"/a/js/app.js"}]}`. A file may have `routes`, a list, and `size` besides. There are no
 /// digests, so its content is trusted as far as its length and the connection.
 package struct EightFitFormat: ReleaseFormat {
-    /// Where the document is, relative to the origin.
-    package var documentPath: String
-
     /// Makes the format.
-    package init(documentPath: String = "manifest.json") { self.documentPath = documentPath }
+    package init() {}
 
     /// `8fit`.
     package var name: String { "8fit" }
@@ -22,7 +19,7 @@ package struct EightFitFormat: ReleaseFormat {
 
     /// The one document; there is one version only.
     package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
-        [ReleaseDocument(path: documentPath)]
+        [ReleaseDocument(path: "manifest.json")]
     }
 
     /// Known by a commit and a list of files.
@@ -47,27 +44,21 @@ package struct EightFitFormat: ReleaseFormat {
         do throws(JSONError) {
             try reading.read(bytes)
         } catch {
-            throw StoreError(.badRelease, "the frontend's description is refused: \(error.message)")
+            throw StoreError(.badRelease, "\(Self.refusal): \(error.message)")
         }
         var release = Release(
-            family: family, version: try Self.name(reading.commit), trust: .length,
+            family: family, version: try .foreign(reading.commit, refusal: Self.refusal),
+            trust: .length,
             received: bytes)
         release.order = reading.deployedAt
         release.files = reading.files
-        release.foreign = reading.foreign
+        release.foreign = reading.foreign.members
         release.keep(publisherVersion: reading.commit)
         try release.validate(origin: context.origin)
         return release
     }
 
-    private static func name(_ commit: String) throws(StoreError) -> VersionName {
-        do throws(StoreError) {
-            return try VersionName.foreign(commit)
-        } catch {
-            throw StoreError(
-                .badRelease, "the frontend's description is refused: \(error.message)")
-        }
-    }
+    private static let refusal = "the frontend's description is refused"
 }
 
 /// A frontend's description, half read.
@@ -75,14 +66,13 @@ private struct EightFitReading {
     var commit = ""
     var deployedAt: Int64?
     var files: [ReleaseFile] = []
-    var foreign: [JSONValue.Member] = []
+    var foreign = ForeignFields()
     private var meter: ReadingMeter
 
     init(_ meter: ReadingMeter) { self.meter = meter }
 
     mutating func read(_ bytes: [UInt8]) throws(JSONError) {
         var hasFiles = false
-        var foreignBudget = 256 * 1024
         var reader = try JSONReader(bytes)
         try reader.enterObject()
         while let key = try reader.nextKey() {
@@ -97,13 +87,7 @@ private struct EightFitReading {
                 continue
             default: try reader.skipValue()
             }
-            // What is large stays in the received document only.
-            let end = reader.offset
-            if end - start + key.utf8.count <= foreignBudget {
-                foreignBudget -= end - start + key.utf8.count
-                foreign.append(
-                    .init(key: key, value: try JSONValue.parse(Array(bytes[start..<end]))))
-            }
+            try foreign.keep(key, text: bytes[start..<reader.offset])
         }
         try reader.finish()
         if commit.isEmpty { throw reader.failure("the field \"commit\" is missing or empty") }

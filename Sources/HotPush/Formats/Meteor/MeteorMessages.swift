@@ -66,9 +66,4 @@ package enum MeteorMessages {
     package static let incompatible =
         "Skipping downloading new version because the Cordova platform version or plugin versions "
         + "have changed and are potentially incompatible"
-    /// Nobody said where updates come from.
-    package static let noRootURLConfigured =
-        "checkForUpdates requires a rootURL to be configured"
-    /// There is no version to switch to.
-    package static let noPendingVersion = "No pending version to switch to"
 }

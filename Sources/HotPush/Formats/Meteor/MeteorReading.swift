@@ -11,14 +11,11 @@ struct MeteorReading {
     private var version: String?
     private var compatibility: [(platform: String, version: String)]?
     private var hasManifest = false
-    private var foreign: [JSONValue.Member] = []
+    private var foreign = ForeignFields()
     private var files: MeteorFiles
     private var meter: ReadingMeter
     /// The key `meteorRuntimeConfig`: JSON in a text.
     private(set) var configuration: String?
-
-    /// How much text of foreign values is still kept, in bytes; the received document has all.
-    private var foreignBudget = 256 * 1024
 
     private static let platformCountMax = 64
 
@@ -60,36 +57,17 @@ struct MeteorReading {
             case "meteorRuntimeConfig" where try reader.peekKind() == .string:
                 let text = try reader.readString()
                 configuration = text
-                if spend(text.utf8.count) {
-                    foreign.append(.init(key: key, value: .string(text)))
-                }
-            default: try keep(key, &reader)
+                foreign.keep(key, .string(text), byteCount: text.utf8.count)
+            default:
+                let start = reader.offset
+                try reader.skipValue()
+                try foreign.keep(key, text: bytes[start..<reader.offset])
             }
         }
         try reader.finish()
     }
 
     private var isCompatible: Bool { format == nil || format == MeteorFormat.program }
-
-    /// Keeps a value that the neutral model has no place for, if it is not large: a tree can take
-    /// twenty times the memory of its text.
-    private mutating func keep(
-        _ key: String, _ reader: inout JSONReader
-    ) throws(JSONError) {
-        let start = reader.offset
-        try reader.skipValue()
-        let end = reader.offset
-        guard spend(key.utf8.count + end - start) else { return }
-        foreign.append(
-            .init(key: key, value: try JSONValue.parse(Array(bytes[start..<end]))))
-    }
-
-    /// Takes from the budget; `false` if it does not suffice.
-    private mutating func spend(_ byteCount: Int) -> Bool {
-        if byteCount > foreignBudget { return false }
-        foreignBudget -= byteCount
-        return true
-    }
 
     private mutating func readCompatibility(
         _ key: String, _ reader: inout JSONReader
@@ -111,9 +89,7 @@ struct MeteorReading {
             members.append(.init(key: platform, value: .string(version)))
         }
         compatibility = versions
-        if spend(reader.offset - start) {
-            foreign.append(.init(key: key, value: .object(members)))
-        }
+        foreign.keep(key, .object(members), byteCount: reader.offset - start)
     }
 
     /// The release, if everything is there; it takes the files with it.
@@ -140,15 +116,10 @@ struct MeteorReading {
                 .badRelease,
                 "\(MeteorMessages.documentUnreadable): the field \"manifest\" is missing")
         }
-        let name: VersionName
-        do throws(StoreError) {
-            name = try VersionName.foreign(version)
-        } catch {
-            throw StoreError(
-                .badRelease, "\(MeteorMessages.documentUnreadable): \(error.message)")
-        }
+        let name = try VersionName.foreign(
+            version, refusal: MeteorMessages.documentUnreadable)
         var release = Release(family: family, version: name, trust: .length, received: bytes)
-        release.foreign = foreign
+        release.foreign = foreign.members
         release.keep(publisherVersion: version)
         for (platform, version) in platforms {
             release.requirements.append(

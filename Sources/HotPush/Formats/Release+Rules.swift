@@ -173,17 +173,3 @@ extension Release {
             .badRelease, "release \(shortened(publisherVersion)) is refused: \(problem)")
     }
 }
-
-extension ReleaseFile {
-    /// Whether an address or a digest proves its content.
-    var isProvable: Bool {
-        if address != nil { return true }
-        return checks.contains { check in
-            switch check {
-            case .digest(let label): label.algorithm.identifiesContent
-            case .meteorLabel: true
-            case .entityTag, .unknownDigest: false
-            }
-        }
-    }
-}

@@ -8,12 +8,6 @@ package struct ArrivedContent: Sendable, Hashable {
     package var address: ObjectID
     /// Their number.
     package var byteCount: Int64
-
-    /// Makes a place.
-    package init(address: ObjectID, byteCount: Int64) {
-        self.address = address
-        self.byteCount = byteCount
-    }
 }
 
 extension Release {

@@ -1,18 +1,20 @@
-package import CASStore
-package import StrictJSON
+import CASStore
+import StrictJSON
 import VersionTree
+
+@testable import HotPush
 
 /// The versions that Meteor computes of a manifest: what an app compares when it asks whether there
 /// is something new.
-package struct MeteorVersions: Sendable, Hashable {
+struct MeteorVersions: Sendable, Hashable {
     /// Over everything; the manifest's `version` unless `AUTOUPDATE_VERSION` is set.
-    package var version: String
+    var version: String
     /// Over the style sheets.
-    package var refreshable: String
+    var refreshable: String
     /// Over what needs the page to be loaded anew.
-    package var nonRefreshable: String
+    var nonRefreshable: String
     /// Over what hot module replacement can replace.
-    package var replaceable: String
+    var replaceable: String
 
     /// Computes the versions.
     ///
@@ -24,7 +26,7 @@ package struct MeteorVersions: Sendable, Hashable {
     ///   - publicSettings: `public` of the settings, in JavaScript's order and spelling; nil for
     ///     what the manifest says itself, else `{}`.
     /// - Throws: `.badRelease` with what is wrong and where.
-    package init(manifest: [UInt8], publicSettings: JSONValue? = nil) throws(StoreError) {
+    init(manifest: [UInt8], publicSettings: JSONValue? = nil) throws(StoreError) {
         var settings = publicSettings
         var parts: [Part] = []
         do throws(JSONError) {
@@ -69,7 +71,7 @@ package struct MeteorVersions: Sendable, Hashable {
     ///   - plugins: names and versions.
     ///   - excluded: names that do not count (`METEOR_CORDOVA_COMPAT_VERSION_EXCLUDE`).
     /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
-    package static func compatibilityVersion(
+    static func compatibilityVersion(
         platformVersion: String, plugins: [(name: String, version: String)],
         excluding excluded: [String] = []
     ) throws(StoreError) -> String {

@@ -1,23 +1,7 @@
 package import CASStore
 
-/// What the channels of an origin offer; nothing is fetched but their pointers.
-package struct OriginChannels {
-    private let transport: any Transport
-    private let isInterrupted: () -> Bool
-    private let retries: RetryPolicy
-
-    /// Makes a reader.
-    ///
-    /// - Parameter transport: carries the requests; a directory needs none.
-    package init(
-        over transport: any Transport, retries: RetryPolicy = RetryPolicy(),
-        isInterrupted: @escaping () -> Bool = { false }
-    ) {
-        self.transport = transport
-        self.retries = retries
-        self.isInterrupted = isInterrupted
-    }
-
+// What the channels of an origin offer; nothing is fetched but their pointers.
+extension OriginAccess {
     /// The pointers of an origin's channels, sorted by name.
     ///
     /// A web server does not list its directories: the origin says the names in `channels.json`. One
@@ -38,9 +22,9 @@ package struct OriginChannels {
             }
         case .web:
             for name in try names(at: reference) {
-                let path = OriginLayout.pointer(name)
                 let bytes = try document(
-                    path, at: reference.location, Int64(ChannelPointer.byteCountMax))
+                    OriginLayout.pointer(name), at: reference.location,
+                    Int64(ChannelPointer.byteCountMax))
                 guard let bytes else { continue }
                 pointers.append(try ChannelPointer(parsing: bytes, of: name))
             }
@@ -57,7 +41,7 @@ package struct OriginChannels {
         if let named = reference.channel { return [named] }
         let list = try document(
             OriginLayout.channelList, at: reference.location, ChannelList.byteCountMax)
-        guard let list else { return [try ChannelName("stable")] }
+        guard let list else { return [.stable] }
         return try ChannelList.names(parsing: list)
     }
 
@@ -65,18 +49,13 @@ package struct OriginChannels {
     private func document(
         _ path: String, at location: OriginLocation, _ byteCountMax: Int64
     ) throws(StoreError) -> [UInt8]? {
-        let answer = try DocumentFetch(
-            try OriginURL(of: location).url(of: path), accept: "application/json",
-            byteCountMax: byteCountMax, retries: retries, isInterrupted: isInterrupted
-        ).run(over: transport)
-        switch answer.head.status {
-        case 200 where ReleaseDocument(path: path).accepts(contentType: answer.head["content-type"]):
-            return answer.bytes
-        case 200, 403, 404, 410: return nil
-        default:
+        let answer = try document(path, at: location, byteCountMax: byteCountMax)
+        if answer.isDocument { return answer.bytes }
+        guard answer.isAbsence else {
             throw StoreError(
                 .network,
                 "\(location.appending(path)) answered \(answer.head.status); try again later")
         }
+        return nil
     }
 }

@@ -1,0 +1,29 @@
+import StrictJSON
+
+/// The fields of a document that the neutral model has no place for, as far as they are not large.
+///
+/// A tree can take twenty times the memory of its text, and the received document has all of them.
+struct ForeignFields {
+    /// Those that are kept, in the order of the document.
+    private(set) var members: [JSONValue.Member] = []
+    /// How much text is still kept, in bytes.
+    private var left = 256 * 1024
+
+    /// Keeps a value that was read already, if there is room for the text that it came in.
+    mutating func keep(_ key: String, _ value: JSONValue, byteCount: Int) {
+        guard spend(byteCount) else { return }
+        members.append(.init(key: key, value: value))
+    }
+
+    /// Keeps a value that was skipped, if there is room for its text and its key.
+    mutating func keep(_ key: String, text: ArraySlice<UInt8>) throws(JSONError) {
+        guard spend(key.utf8.count + text.count) else { return }
+        members.append(.init(key: key, value: try JSONValue.parse(Array(text))))
+    }
+
+    private mutating func spend(_ byteCount: Int) -> Bool {
+        if byteCount > left { return false }
+        left -= byteCount
+        return true
+    }
+}

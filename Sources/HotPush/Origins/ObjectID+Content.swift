@@ -1,0 +1,9 @@
+import CASStore
+
+extension ObjectID {
+    /// The address of content that stands in memory.
+    init(of bytes: [UInt8]) throws(StoreError) {
+        var hasher = try ObjectHasher()
+        self = bytes.withUnsafeBytes { hasher.hash($0).address }
+    }
+}

@@ -1,0 +1,75 @@
+import CASStore
+
+/// The way to origins: what carries requests there, and how many it has carried.
+///
+/// The one thing of a ``Pull`` that is state. Belongs to one thread.
+package final class OriginAccess {
+    private let network: any Transport
+    private let retries: RetryPolicy
+    let isInterrupted: () -> Bool
+    /// How many requests have been sent.
+    package private(set) var requestCount = 0
+
+    /// Makes an access; nothing is sent yet.
+    ///
+    /// - Parameter network: carries the requests; a directory needs none.
+    package init(
+        over network: any Transport, retries: RetryPolicy = RetryPolicy(),
+        isInterrupted: @escaping () -> Bool = { false }
+    ) {
+        self.network = network
+        self.retries = retries
+        self.isInterrupted = isInterrupted
+    }
+
+    private func transport(to location: OriginLocation) -> any Transport {
+        switch location {
+        case .web: network
+        case .directory(let path): DirectoryTransport(path, byteRateMax: network.byteRateMax)
+        }
+    }
+
+    /// Asks for a document.
+    /// - Returns: the final answer, whatever its status.
+    /// - Throws: `.network`, `.tooLarge`, `.interrupted`.
+    func document(
+        _ path: String, at location: OriginLocation, accept: String = "application/json",
+        byteCountMax: Int64
+    ) throws(StoreError) -> DocumentFetch.Answer {
+        let fetch = DocumentFetch(
+            try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
+            retries: retries, isInterrupted: isInterrupted)
+        defer { requestCount += fetch.requestCount }
+        return try fetch.run(over: transport(to: location))
+    }
+
+    /// Carries the requests of a download.
+    /// - Throws: what is the matter with the transport itself.
+    func run(_ download: Download, at location: OriginLocation) throws(StoreError) {
+        defer { requestCount += download.figures.requests }
+        try download.run(over: transport(to: location))
+    }
+}
+
+extension OriginURL {
+    /// What sources are relative to; inside a directory the URLs of ``DirectoryTransport``.
+    init(of location: OriginLocation) throws(StoreError) {
+        switch location {
+        case .web(let base): try self.init(base)
+        case .directory: try self.init("file:///")
+        }
+    }
+}
+
+extension DocumentFetch.Answer {
+    /// Whether a castree origin has the document that was asked for: a page in its place is none.
+    var isDocument: Bool {
+        head.status == 200
+            && ReleaseDocument(path: "").accepts(contentType: head["content-type"])
+    }
+
+    /// Whether it has none; the rest is trouble.
+    ///
+    /// Some stores say 403 for what is not there.
+    var isAbsence: Bool { !isDocument && [200, 403, 404, 410].contains(head.status) }
+}
