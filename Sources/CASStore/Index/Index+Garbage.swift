@@ -1,5 +1,13 @@
 // Garbage and where it comes from: what retired versions have left, and what others would leave.
 
+/// A version that is no more, as its garbage remembers it.
+package struct RetiredVersion: Sendable, Hashable {
+    /// Its name.
+    package let name: String
+    /// When it was retired, in seconds since 1970; for people.
+    package let retiredAt: Int64
+}
+
 extension Index {
     /// Notes whose the objects were that a version alone named, now that it is removed.
     ///

@@ -1,5 +1,11 @@
 // The index and its stamp: what it must agree with to be believed.
 
+/// Where the index stood when a writer looked something up.
+package struct IndexMoment: Sendable, Hashable {
+    var epoch: String
+    var generation: Int64
+}
+
 extension Index {
     func readStamp() throws(StoreError) -> IndexStamp? {
         let status = try fileSystem.status(directories.root.raw, StoreLayout.stamp)

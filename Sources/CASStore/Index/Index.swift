@@ -1,9 +1,10 @@
 /// Who names what, how big it is, and what nothing names: the derived index in SQLite.
 ///
-/// All SQL of the package is in this folder. Every use is one transaction, given as a closure that
-/// cannot suspend. A transaction holds a shared lock on `leases/.index`; a rebuild holds it alone, so
-/// the file is never replaced under a running transaction, and each transaction first looks whether
-/// the file at the path is still the one it has open. Writers queue on `leases/.writer`.
+/// SQL stands in this folder; in Usage/ and Checking/ stands what they alone ask. Every use is one
+/// transaction, given as a closure that cannot suspend. A transaction holds a shared lock on
+/// `leases/.index`; a rebuild holds it alone, so the file is never replaced under a running
+/// transaction, and each transaction first looks whether the file at the path is still the one it has
+/// open. Writers queue on `leases/.writer`.
 ///
 /// `@unchecked Sendable`: `Store` calls it under a mutex only.
 package final class Index: @unchecked Sendable {
@@ -136,7 +137,7 @@ package final class Index: @unchecked Sendable {
             let result = try connection.transaction(writing: true) { () throws(StoreError) -> R in
                 let next = try self.checkStamp(connection, writing: true) + 1
                 announced = next
-                try self.announce(next, durably: preparing == nil || !Store.canSyncAll)
+                try self.announce(next, durably: preparing == nil || !fileSystem.canSyncAll)
                 if let preparing { try preparing() }
                 let result = try body(connection)
                 try self.count(next, connection)

@@ -19,15 +19,6 @@ package struct SourceMount: Sendable, Hashable {
     }
 }
 
-extension Store {
-    /// The mount that holds an open source file; `nil` where a change of a file might not show.
-    package func sourceMount(of file: Int32) -> SourceMount? {
-        guard let status = fileSystem.mount(of: file), status.provesChanges else { return nil }
-        // Without the boot's name every file is read, which is always right.
-        return SourceMount(status, boot: try? fileSystem.systemBoot())
-    }
-}
-
 extension Index {
     /// How many mounts are known: those of the last boots, and of containers, which have their own.
     private static let mountsMax: Int64 = 64

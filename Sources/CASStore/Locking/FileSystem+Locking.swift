@@ -52,7 +52,7 @@ extension FileSystem {
             wait.rest()
             if try isDone() { return }
             if wait.isToBeTold { wait.tell(LockHolder.find(of: try file())) }
-            if wait.isInterrupted { throw Store.interruption }
+            if wait.isInterrupted { throw StoreError.interruption }
         }
         throw wait.error(LockHolder.find(of: try file()))
     }

@@ -98,15 +98,10 @@ public final class Store: Sendable {
 
     // MARK: Durability
 
-    /// The error of work that the caller asked to stop.
-    package static var interruption: StoreError {
-        StoreError(.interrupted, "interrupted; what was acknowledged is kept")
-    }
-
     /// Throws `.interrupted` if the caller asked to stop.
     package func checkInterruption() throws(StoreError) {
         guard keepingCount.load(ordering: .relaxed) == 0 else { return }
-        if options.isInterrupted() { throw Self.interruption }
+        if options.isInterrupted() { throw StoreError.interruption }
     }
 
     /// Does what must be done although the caller asked to stop: keeps what long work has brought.
@@ -187,15 +182,7 @@ public final class Store: Sendable {
     }
 
     /// Whether one call can make everything durable here; otherwise files are synced one by one.
-    package var canSyncAll: Bool { Self.canSyncAll }
-
-    static var canSyncAll: Bool {
-        #if os(Linux)
-            true
-        #else
-            false
-        #endif
-    }
+    package var canSyncAll: Bool { fileSystem.canSyncAll }
 
     /// Notes an error of a composed write: after a failed sync the store refuses writes.
     package func noteFailure(_ error: StoreError) -> StoreError {

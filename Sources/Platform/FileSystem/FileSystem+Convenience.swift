@@ -9,6 +9,15 @@ package struct RegularFile: ~Copyable, Sendable {
 
 /// Small compositions of the verbs; they make no system call of their own.
 extension FileSystem {
+    /// Whether ``syncAll(_:)`` can make everything durable here; otherwise files are synced one by one.
+    package var canSyncAll: Bool {
+        #if os(Linux)
+            true
+        #else
+            false
+        #endif
+    }
+
     /// The whole content of a regular file.
     /// - Throws: `.tooLarge` beyond `limit` bytes, `.notFound`, what reading throws.
     package func contents(
