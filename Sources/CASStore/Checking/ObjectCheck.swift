@@ -170,9 +170,9 @@ final class ObjectPass: Sendable {
     ) throws(StoreError) {
         guard !computed.isEmpty else { return }
         do throws(StoreError) {
-            try store.writing { (index, connection) throws(StoreError) in
+            try store.writing { (index) throws(StoreError) in
                 for (address, fingerprint) in computed {
-                    try index.setFingerprint(fingerprint, of: address, connection)
+                    try index.setFingerprint(fingerprint, of: address)
                 }
             }
         } catch {
@@ -227,8 +227,8 @@ final class CheckedRows: Sendable {
     private static let rowCountMax = 2048
 
     init(_ store: Store) throws(StoreError) {
-        let objectCount = try store.reading { (index, connection) throws(StoreError) in
-            try index.lastObjectID(connection)
+        let objectCount = try store.reading { (index) throws(StoreError) in
+            try index.lastObjectID()
         }
         var count = 1
         while count < 256, objectCount / count > Self.rowCountMax { count *= 2 }
@@ -259,9 +259,9 @@ final class CheckedRows: Sendable {
     }
 
     private func load(_ first: UInt8, _ last: UInt8) throws(StoreError) -> [[CheckedRow]] {
-        try store.reading { (index, connection) throws(StoreError) in
+        try store.reading { (index) throws(StoreError) in
             try index.checkedRows(
-                from: first, through: last, connection)
+                from: first, through: last)
         }
     }
 }

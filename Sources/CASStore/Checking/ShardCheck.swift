@@ -331,9 +331,7 @@ struct ShardCheck: ~Copyable {
 extension Store {
     /// What the index says of one object now.
     fileprivate func checkedRow(_ address: ObjectID) throws(StoreError) -> CheckedRow? {
-        let row = try reading { (index, connection) throws(StoreError) in
-            try index.object(address, connection)
-        }
+        let row = try reading { (index) throws(StoreError) in try index.object(address) }
         return row.map {
             CheckedRow(
                 address: address, byteCount: $0.byteCount, fingerprint: $0.fingerprint,

@@ -7,6 +7,9 @@ struct EdgeRuns: Sendable, Equatable {
     /// Ascending, not touching each other.
     private(set) var runs: [ClosedRange<Int64>] = []
 
+    /// What to say of stored runs that cannot be read.
+    static let damage = StoreError(.index, "the index holds damaged references")
+
     /// Groups ids in any order; duplicates count once.
     init(_ ids: [Int64]) {
         for id in ids.sorted() {
@@ -109,4 +112,16 @@ struct EdgeRuns: Sendable, Equatable {
 
     /// How many ids there are.
     var count: Int64 { runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound + 1) } }
+}
+
+extension Statement {
+    /// Calls `body` with every row of the objects with these ids: the statement asks for those from `?1` through `?2`.
+    func forEachRow(
+        in edges: EdgeRuns, _ body: (Statement) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        for run in edges.runs {
+            bind(1, run.lowerBound).bind(2, run.upperBound)
+            while try step() { try body(self) }
+        }
+    }
 }

@@ -1,11 +1,5 @@
 // The index and its stamp: what it must agree with to be believed.
 
-/// Where the index stood when a writer looked something up.
-package struct IndexMoment: Sendable, Hashable {
-    var epoch: String
-    var generation: Int64
-}
-
 extension Index {
     func readStamp() throws(StoreError) -> IndexStamp? {
         let status = try fileSystem.status(directories.root.raw, StoreLayout.stamp)
@@ -59,13 +53,6 @@ extension Index {
         }
         self.epoch = epoch
         return (row.integer(1), stamp)
-    }
-
-    /// Where the index stands, inside a transaction.
-    func moment(_ connection: Connection) throws(StoreError) -> IndexMoment {
-        let row = try connection.statement("SELECT value FROM meta WHERE key = 'generation'")
-        defer { row.reset() }
-        return IndexMoment(epoch: epoch, generation: try row.step() ? row.integer(0) : 0)
     }
 
     /// Says that a transaction begins, before it changes a page: from here on a power cut may tear the

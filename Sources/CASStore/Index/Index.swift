@@ -46,7 +46,7 @@ package final class Index: @unchecked Sendable {
     ///
     /// Where the disk is read-only or full, the answer comes from an index in memory, made from the objects
     /// and manifests; until any of them changes, or the file.
-    func read<R>(_ body: (Connection) throws(StoreError) -> R) throws(StoreError) -> R {
+    func read<R>(_ body: (IndexTransaction) throws(StoreError) -> R) throws(StoreError) -> R {
         if let memoryBasis, try self.basis() != memoryBasis { close() }
         do throws(StoreError) {
             return try perform(writing: false, body)
@@ -73,8 +73,8 @@ package final class Index: @unchecked Sendable {
     ///     for both. A power cut in it leaves an index that is in doubt, so the order is free.
     func write<R>(
         rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
-        _ body: (Connection) throws(StoreError) -> R,
-        syncing: ((Connection) throws(StoreError) -> Void)? = nil
+        _ body: (IndexTransaction) throws(StoreError) -> R,
+        syncing: ((IndexTransaction) throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> R {
         // The disk could not be used once; perhaps it can now.
         if isInMemory { close() }
@@ -84,16 +84,16 @@ package final class Index: @unchecked Sendable {
 
     private func perform<R>(
         writing: Bool, rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
-        syncing: ((Connection) throws(StoreError) -> Void)? = nil,
-        _ body: (Connection) throws(StoreError) -> R
+        syncing: ((IndexTransaction) throws(StoreError) -> Void)? = nil,
+        _ body: (IndexTransaction) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         var attempts = 0
         var rows = rows
         while true {
             do throws(StoreError) {
                 if !isInMemory, try needsReconciling() {
-                    _ = try attempt(writing: true) { (connection) throws(StoreError) in
-                        try self.reconcile(connection, thoroughly: false)
+                    _ = try attempt(writing: true) { (index) throws(StoreError) in
+                        try index.reconcile(thoroughly: false)
                     }
                     isReconciled = true
                 }
@@ -114,21 +114,22 @@ package final class Index: @unchecked Sendable {
 
     private func attempt<R>(
         writing: Bool, rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
-        syncing: ((Connection) throws(StoreError) -> Void)? = nil,
-        _ body: (Connection) throws(StoreError) -> R
+        syncing: ((IndexTransaction) throws(StoreError) -> Void)? = nil,
+        _ body: (IndexTransaction) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         if isInMemory, let connection {
             return try connection.transaction(writing: false) { () throws(StoreError) -> R in
-                try body(connection)
+                try body(IndexTransaction(index: self, connection: connection))
             }
         }
         try locks.lock(writing ? .writing : .reading)
         defer { locks.unlock() }
         let connection = try openIfNeeded(writing: writing)
+        let transaction = IndexTransaction(index: self, connection: connection)
         guard writing else {
             return try connection.transaction(writing: false) { () throws(StoreError) -> R in
                 _ = try self.checkStamp(connection, writing: false)
-                return try body(connection)
+                return try body(transaction)
             }
         }
         try chooseJournal(rows: rows, connection)
@@ -139,11 +140,11 @@ package final class Index: @unchecked Sendable {
                 announced = next
                 try self.announce(next, durably: preparing == nil || !fileSystem.canSyncAll)
                 if let preparing { try preparing() }
-                let result = try body(connection)
+                let result = try body(transaction)
                 try self.count(next, connection)
                 return result
             }
-            if let syncing { try syncing(connection) } else { try sync(connection) }
+            if let syncing { try syncing(transaction) } else { try sync(connection) }
             if let announced { try settle(announced) }
             return result
         } catch {
@@ -170,11 +171,8 @@ package final class Index: @unchecked Sendable {
 
     private func needsReconciling() throws(StoreError) -> Bool {
         guard !isReconciled else { return false }
-        let recorded = try attempt(writing: false) { (connection) throws(StoreError) -> Int64 in
-            let row = try connection.statement("SELECT value FROM meta WHERE key = ?")
-                .bind(1, "manifests_changed_at")
-            defer { row.reset() }
-            return try row.step() ? row.integer(0) : -1
+        let recorded = try attempt(writing: false) { (index) throws(StoreError) in
+            try index.meta("manifests_changed_at") ?? -1
         }
         let now = try fileSystem.status(directories.manifests.raw).changedAt
         isReconciled = recorded == now

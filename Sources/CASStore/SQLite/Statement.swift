@@ -87,6 +87,17 @@ package final class Statement {
         while try step() {}
     }
 
+    /// What `read` makes of the first row; `nil` if there is none.
+    package func first<R>(
+        _ read: (Statement) throws(StoreError) -> R
+    ) throws(StoreError) -> R? {
+        defer { reset() }
+        return try step() ? try read(self) : nil
+    }
+
+    /// The number that the first row begins with; `nil` if there is none.
+    package func firstInteger() throws(StoreError) -> Int64? { try first { $0.integer(0) } }
+
     /// Ends a half-read result; bound values stay.
     package func reset() { sqlite3_reset(handle) }
 
@@ -112,6 +123,15 @@ package final class Statement {
     /// A column that holds an address; `nil` for NULL or another length.
     package func address(_ column: Int32) -> ObjectID? {
         withBlob(column) { $0.count == 32 ? ObjectID(unchecked: $0) : nil }
+    }
+
+    /// As above.
+    /// - Throws: `.index` if the column holds none.
+    func requiredAddress(_ column: Int32) throws(StoreError) -> ObjectID {
+        guard let address = address(column) else {
+            throw StoreError(.index, "the index holds a damaged address")
+        }
+        return address
     }
 
     package func fingerprint(_ column: Int32) -> Fingerprint? {

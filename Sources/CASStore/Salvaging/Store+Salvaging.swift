@@ -11,37 +11,37 @@ extension Store {
         guard !copies.isEmpty else { return [] }
         try checkWritable()
         var made: Set<ObjectID> = []
-        try writing { (index, connection) throws(StoreError) in
+        try writing { (index) throws(StoreError) in
             made = []
             var checker = try ObjectChecker()
             // All are staged before the first has its place: what one is made from may be what another one
             // sends to quarantine, or takes the place of there.
             var staged: [(object: StoredObject, name: String)] = []
             for copy in copies {
-                guard try self.isLost(copy.address, index, connection, &checker),
+                guard try self.isLost(copy.address, index, &checker),
                     let one = try self.stage(copy, &checker)
                 else { continue }
                 staged.append(one)
             }
             for (object, name) in staged {
                 try self.install(object.address, from: name, &checker)
-                try index.setPresent(object, connection)
+                try index.setPresent(object)
                 made.insert(object.address)
             }
-            made.formUnion(try self.settleCopies(index, connection, &checker))
+            made.formUnion(try self.settleCopies(index, &checker))
             try self.syncAll()
-            _ = try index.completeVersions(connection)
+            _ = try index.completeVersions()
         }
         return made
     }
 
     /// Ends what repairs have left that died.
     func settleCopies() throws(StoreError) {
-        try writing { (index, connection) throws(StoreError) in
+        try writing { (index) throws(StoreError) in
             var checker = try ObjectChecker()
-            _ = try self.settleCopies(index, connection, &checker)
+            _ = try self.settleCopies(index, &checker)
             try self.syncAll()
-            _ = try index.completeVersions(connection)
+            _ = try index.completeVersions()
         }
     }
 
@@ -49,7 +49,7 @@ extension Store {
     ///
     /// Whoever stages one does so while nobody else writes, so each that is found there was left.
     private func settleCopies(
-        _ index: Index, _ connection: Connection, _ checker: inout ObjectChecker
+        _ index: IndexTransaction, _ checker: inout ObjectChecker
     ) throws(StoreError) -> Set<ObjectID> {
         var names: [String] = []
         try fileSystem.list(directories.staging.raw) { (entry, kind) throws(StoreError) in
@@ -60,11 +60,11 @@ extension Store {
         var made: Set<ObjectID> = []
         for name in names {
             if let object = try readCopy("\(StoreLayout.staging)/\(name)", &checker),
-                try isLost(object.address, index, connection, &checker)
+                try isLost(object.address, index, &checker)
             {
                 try fileSystem.setMode(directories.staging.raw, name, 0o444)
                 try install(object.address, from: name, &checker)
-                try index.setPresent(object, connection)
+                try index.setPresent(object)
                 made.insert(object.address)
             } else {
                 try fileSystem.removeIfPresent(directories.staging.raw, name)
@@ -75,10 +75,10 @@ extension Store {
 
     /// Whether versions name an object, and it is not there or not sound.
     private func isLost(
-        _ address: ObjectID, _ index: Index, _ connection: Connection,
+        _ address: ObjectID, _ index: IndexTransaction,
         _ checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
-        guard let row = try index.object(address, connection), row.references > 0 else {
+        guard let row = try index.object(address), row.references > 0 else {
             return false
         }
         return try !objects.isSound(address, checker: &checker)
@@ -184,8 +184,8 @@ extension Store {
     package func keepIfLast(_ path: String) throws(StoreError) {
         var checker = try ObjectChecker()
         guard let address = try readCopy(path, &checker)?.address else { return }
-        let isNamed = try reading { (index, connection) throws(StoreError) in
-            (try index.object(address, connection)?.references ?? 0) > 0
+        let isNamed = try reading { (index) throws(StoreError) in
+            (try index.object(address)?.references ?? 0) > 0
         }
         guard isNamed, try !objects.isSound(address, checker: &checker) else { return }
         _ = try salvage([ObjectCopy(address: address, path: path)])

@@ -3,11 +3,11 @@
 extension Store {
     /// The registered versions, newest first, each with what it lacks.
     package func versionRows() throws(StoreError) -> [(row: VersionRow, missing: Int)] {
-        try reading { (index, connection) throws(StoreError) in
+        try reading { (index) throws(StoreError) in
             var result: [(row: VersionRow, missing: Int)] = []
-            for row in try index.versions(connection) {
+            for row in try index.versions() {
                 let missing =
-                    row.isComplete ? 0 : try index.missing(from: row.id, connection).count
+                    row.isComplete ? 0 : try index.missing(from: row.id).count
                 result.append((row, missing))
             }
             return result
@@ -16,16 +16,14 @@ extension Store {
 
     /// A registered version.
     package func versionRow(_ name: String) throws(StoreError) -> VersionRow? {
-        try reading { (index, connection) throws(StoreError) in
-            try index.version(name, connection)
-        }
+        try reading { (index) throws(StoreError) in try index.version(name) }
     }
 
     /// What a version names and the store lacks: what is still to be downloaded.
     package func missingObjects(of name: String) throws(StoreError) -> [MissingObject]? {
-        try reading { (index, connection) throws(StoreError) in
-            guard let row = try index.version(name, connection) else { return nil }
-            return try index.missing(from: row.id, connection)
+        try reading { (index) throws(StoreError) in
+            guard let row = try index.version(name) else { return nil }
+            return try index.missing(from: row.id)
         }
     }
 
@@ -36,17 +34,15 @@ extension Store {
 
     /// How many objects a version names.
     package func referenceCount(of name: String) throws(StoreError) -> Int {
-        try reading { (index, connection) throws(StoreError) in
-            guard let row = try index.version(name, connection) else { return 0 }
-            return Int(try index.edges(of: row.id, connection).count)
+        try reading { (index) throws(StoreError) in
+            guard let row = try index.version(name) else { return 0 }
+            return Int(try index.edges(of: row.id).count)
         }
     }
 
     /// The ordinal that a new version gets.
     package func nextOrdinal() throws(StoreError) -> Int64 {
-        try reading { (index, connection) throws(StoreError) in
-            try index.nextOrdinal(connection)
-        }
+        try reading { (index) throws(StoreError) in try index.nextOrdinal() }
     }
 
     /// The addresses among `addresses` that the index does not know as present, sorted.
@@ -55,9 +51,9 @@ extension Store {
     ) throws(StoreError) -> [ObjectID] {
         let addresses = addresses.sorted()
         guard !addresses.isEmpty else { return [] }
-        return try reading { (index, connection) throws(StoreError) in
+        return try reading { (index) throws(StoreError) in
             var result: [ObjectID] = []
-            var objects = try ObjectCursor(connection)
+            var objects = try ObjectCursor(index)
             defer { objects.end() }
             // In the index's own order each of its pages is read once, whatever the cache holds.
             for address in addresses

@@ -150,12 +150,12 @@ public final class Store: Sendable {
     }
 
     /// Makes what a transaction goes with durable, and the index: one step for all where there is one.
-    func syncAll(with index: Index, _ connection: Connection) throws(StoreError) {
+    func syncAll(with index: IndexTransaction) throws(StoreError) {
         try syncAll()
         if canSyncAll { return }
         try sync(directories.manifests.raw)
         try sync(directories.versions.raw)
-        try index.sync(connection)
+        try index.sync()
     }
 
     /// Makes everything on the file system durable, or where the system cannot, the named files.

@@ -24,24 +24,22 @@ extension Store {
         _ name: String, references: Int, notingGarbage: Bool,
         _ beside: () throws(StoreError) -> Void
     ) throws(StoreError) {
-        try index { (index) throws(StoreError) in
-            try index.write(rows: references) { (connection) throws(StoreError) in
-                // First what may fail: a version without its tree can be shown again, one without its manifest cannot.
-                try beside()
-                try self.fileSystem.removeIfPresent(
-                    self.directories.manifests.raw, StoreLayout.manifest(name))
-                if let row = try index.version(name, connection) {
-                    let edges = try index.edges(of: row.id, connection)
-                    try index.removeVersion(id: row.id, connection)
-                    if notingGarbage {
-                        try index.noteGarbage(of: name, edges, at: secondsNow(), connection)
-                    }
+        try writing(rows: references) { (index) throws(StoreError) in
+            // First what may fail: a version without its tree can be shown again, one without its manifest cannot.
+            try beside()
+            try self.fileSystem.removeIfPresent(
+                self.directories.manifests.raw, StoreLayout.manifest(name))
+            if let row = try index.version(name) {
+                let edges = try index.edges(of: row.id)
+                try index.removeVersion(id: row.id)
+                if notingGarbage {
+                    try index.noteGarbage(of: name, edges, at: secondsNow())
                 }
-                try index.noteManifestsDirectory(connection)
-            } syncing: { (connection) throws(StoreError) in
-                try self.sync(self.directories.manifests.raw)
-                try index.sync(connection)
             }
+            try index.noteManifestsDirectory()
+        } syncing: { (index) throws(StoreError) in
+            try self.sync(self.directories.manifests.raw)
+            try index.sync()
         }
     }
 }

@@ -3,21 +3,19 @@
 extension Store {
     /// Notes that an object is on disk, verified and durable.
     package func recordPresent(_ published: [StoredObject]) throws(StoreError) -> [String] {
-        try writing { (index, connection) throws(StoreError) in
-            for object in published { try index.setPresent(object, connection) }
-            return try index.completeVersions(connection)
+        try writing { (index) throws(StoreError) in
+            for object in published { try index.setPresent(object) }
+            return try index.completeVersions()
         }
     }
 
     /// Notes that objects are on disk, verified and durable but for their names: makes those durable too.
     func recordPublished(_ published: [StoredObject]) throws(StoreError) -> [String] {
-        try index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                for object in published { try index.setPresent(object, connection) }
-                return try index.completeVersions(connection)
-            } syncing: { (connection) throws(StoreError) in
-                try self.syncAll(with: index, connection)
-            }
+        try writing { (index) throws(StoreError) in
+            for object in published { try index.setPresent(object) }
+            return try index.completeVersions()
+        } syncing: { (index) throws(StoreError) in
+            try self.syncAll(with: index)
         }
     }
 

@@ -10,22 +10,22 @@ extension Store {
     ) throws(StoreError) -> IndexMoment {
         let references = registration.references
         try claim(count: references.count, { references[$0].address }, lease: lease)
-        return try reading { (index, connection) throws(StoreError) in
-            try Self.checkName(registration, index, connection)
-            return try index.moment(connection)
+        return try reading { (index) throws(StoreError) in
+            try Self.checkName(registration, index)
+            return try index.moment()
         }
     }
 
     private static func checkName(
-        _ registration: Registration, _ index: Index, _ connection: Connection
+        _ registration: Registration, _ index: IndexTransaction
     ) throws(StoreError) {
         let name = registration.name
-        if let known = try index.version(name, connection), known.content != registration.content,
+        if let known = try index.version(name), known.content != registration.content,
             known.recovery == .none
         {
             throw StoreError.versionExists(name)
         }
-        if let other = try index.nameInOtherCase(name, connection) {
+        if let other = try index.nameInOtherCase(name) {
             throw StoreError(
                 .versionExists,
                 "version \(name) differs from version \(other) in case only, and some file systems "
@@ -76,23 +76,23 @@ extension Store {
             return try index.write(
                 rows: version.registration.references.count * 2,
                 preparing: early == nil ? prepare : nil
-            ) { (connection) throws(StoreError) -> Settlement in
-                moment = try index.moment(connection)
+            ) { (index) throws(StoreError) -> Settlement in
+                moment = try index.moment()
                 let registration = published ?? version.registration
                 let mayBeAnother = isLate
                 isLate = true
                 try self.record(
-                    registration, version, index, connection, mayBeAnother: mayBeAnother)
+                    registration, version, index, mayBeAnother: mayBeAnother)
                 try index.cache(
-                    version.sourceContents, ordinal: registration.ordinal, connection)
+                    version.sourceContents, ordinal: registration.ordinal)
                 try index.trimCache(
-                    ordinal: registration.ordinal, files: registration.fileCount, connection)
-                try index.noteManifestsDirectory(connection)
-                return .settled(completed: try index.completeVersions(connection))
-            } syncing: { (connection) throws(StoreError) in
+                    ordinal: registration.ordinal, files: registration.fileCount)
+                try index.noteManifestsDirectory()
+                return .settled(completed: try index.completeVersions())
+            } syncing: { (index) throws(StoreError) in
                 // Committed, as the next generation; it may fail yet to become durable.
                 moment?.generation += 1
-                try self.syncAll(with: index, connection)
+                try self.syncAll(with: index)
             }
         } catch {
             if error.code == .lost { return .lost }
@@ -122,35 +122,35 @@ extension Store {
                 return try version.takeBack()
             }
         }
-        try index.write { (connection) throws(StoreError) in
-            guard try index.version(version.registration.name, connection) == nil else { return }
+        try index.write { (index) throws(StoreError) in
+            guard try index.version(version.registration.name) == nil else { return }
             try version.takeBack()
-            try index.noteManifestsDirectory(connection)
+            try index.noteManifestsDirectory()
         }
     }
 
     private func record(
-        _ registration: Registration, _ version: some UnrecordedVersion, _ index: Index,
-        _ connection: Connection, mayBeAnother: Bool
+        _ registration: Registration, _ version: some UnrecordedVersion, _ index: IndexTransaction,
+        mayBeAnother: Bool
     ) throws(StoreError) {
         let manifest = try fileSystem.status(
             directories.manifests.raw, StoreLayout.manifest(registration.name))
         guard let manifest else { throw StoreError(.lost, "the manifest was retired meanwhile") }
-        try Self.checkName(registration, index, connection)
+        try Self.checkName(registration, index)
         if mayBeAnother, let file = registration.file,
             try !file.isSameFile(as: manifest, fileSystem)
         {
             throw StoreError(.lost, "the version was retired meanwhile, and added again")
         }
-        let before = try index.version(registration.name, connection)
+        let before = try index.version(registration.name)
         // Registered before with the same content: recorded anew, as some objects may be back.
-        if let before { try index.removeVersion(id: before.id, connection) }
+        if let before { try index.removeVersion(id: before.id) }
         let (_, absent) = try index.insertVersion(
-            registration, connection, stored: version.knowledge(ofObjectAt:)
+            registration, stored: version.knowledge(ofObjectAt:)
         ) { (address) throws(StoreError) in try self.objects.contains(address) }
         guard absent.isEmpty || version.allowsMissing else {
             throw StoreError(.lost, "objects are gone that the version relied on")
         }
-        try index.noteManifest(registration.name, Index.identity(manifest), connection)
+        try index.noteManifest(registration.name, Index.identity(manifest))
     }
 }

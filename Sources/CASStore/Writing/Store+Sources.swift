@@ -16,11 +16,11 @@ extension Store {
     package func lookUpSources(
         count: Int, key: (Int) -> StatKey?, found: (Int, ObjectID) -> Void
     ) throws(StoreError) -> (ordinal: Int64, renews: Bool, moment: IndexMoment) {
-        try reading { (index, connection) throws(StoreError) in
-            try index.cachedAddresses(count: count, key, connection, found: found)
-            let ordinal = try index.nextOrdinal(connection)
+        try reading { (index) throws(StoreError) in
+            try index.cachedAddresses(count: count, key, found: found)
+            let ordinal = try index.nextOrdinal()
             let renews = index.renewsCache(ordinal: ordinal)
-            return (ordinal, renews, try index.moment(connection))
+            return (ordinal, renews, try index.moment())
         }
     }
 }

@@ -19,9 +19,7 @@ extension Store {
 
     /// Whether an object's own file is there, and is sound if a version still names it.
     private func canSpareExecutableCopy(of address: ObjectID) throws(StoreError) -> Bool {
-        let known = try reading { (index, connection) throws(StoreError) in
-            try index.object(address, connection)
-        }
+        let known = try reading { (index) throws(StoreError) in try index.object(address) }
         guard let known, let own = try objects.status(address), own.kind == .regular,
             own.byteCount == known.byteCount
         else { return false }

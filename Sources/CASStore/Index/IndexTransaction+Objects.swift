@@ -12,38 +12,32 @@ package struct ObjectRow: Sendable, Hashable {
     package var references: Int64
 }
 
-extension Index {
-    func object(
-        _ address: ObjectID, _ connection: Connection
-    ) throws(StoreError) -> ObjectRow? {
-        let row = try connection.statement(
-            "SELECT id, bytes, fingerprint, state, refs FROM object WHERE address = ?"
-        )
-        .bind(1, address)
-        defer { row.reset() }
-        guard try row.step() else { return nil }
-        return ObjectRow(
-            id: row.integer(0), address: address, byteCount: row.integer(1),
-            fingerprint: row.fingerprint(2),
-            isPresent: row.integer(3) == ObjectState.present.rawValue,
-            isDying: row.integer(3) == ObjectState.dying.rawValue, references: row.integer(4))
+extension IndexTransaction {
+    func object(_ address: ObjectID) throws(StoreError) -> ObjectRow? {
+        try statement("SELECT id, bytes, fingerprint, state, refs FROM object WHERE address = ?")
+            .bind(1, address).first { row in
+                ObjectRow(
+                    id: row.integer(0), address: address, byteCount: row.integer(1),
+                    fingerprint: row.fingerprint(2),
+                    isPresent: row.integer(3) == ObjectState.present.rawValue,
+                    isDying: row.integer(3) == ObjectState.dying.rawValue,
+                    references: row.integer(4))
+            }
     }
 
     /// The largest id: about how many objects there are.
-    func lastObjectID(_ connection: Connection) throws(StoreError) -> Int {
-        let row = try connection.statement("SELECT coalesce(max(id), 0) FROM object")
-        defer { row.reset() }
-        return try row.step() ? Int(row.integer(0)) : 0
+    func lastObjectID() throws(StoreError) -> Int {
+        Int(try statement("SELECT coalesce(max(id), 0) FROM object").firstInteger() ?? 0)
     }
 
     /// Notes that an object is on disk, verified and durable.
     ///
     /// Inserts it, named by nothing, if the index does not know it.
-    func setPresent(_ object: StoredObject, _ connection: Connection) throws(StoreError) {
-        let known = try self.object(object.address, connection)
+    func setPresent(_ object: StoredObject) throws(StoreError) {
+        let known = try self.object(object.address)
         guard let known else {
-            let id = try nextObjectID(connection)
-            try connection.statement(
+            let id = try nextObjectID()
+            try statement(
                 "INSERT INTO object (id, address, bytes, fingerprint, state, refs, keepers) "
                     + "VALUES (?, ?, ?, ?, 1, 0, 0)"
             )
@@ -53,8 +47,8 @@ extension Index {
         }
         // What was promised becomes what is there, and its only keeper keeps it from now on.
         try shiftKeeper(
-            of: known, by: object.byteCount - (known.isPresent ? known.byteCount : 0), connection)
-        try connection.statement(
+            of: known, by: object.byteCount - (known.isPresent ? known.byteCount : 0))
+        try statement(
             "UPDATE object SET state = 1, bytes = ?, fingerprint = coalesce(?, fingerprint) "
                 + "WHERE id = ?"
         )
@@ -62,11 +56,9 @@ extension Index {
     }
 
     /// Adds to the bytes that the only version naming an object keeps alone.
-    func shiftKeeper(
-        of object: ObjectRow, by change: Int64, _ connection: Connection
-    ) throws(StoreError) {
+    func shiftKeeper(of object: ObjectRow, by change: Int64) throws(StoreError) {
         guard object.references == 1, change != 0 else { return }
-        try connection.statement(
+        try statement(
             "UPDATE version SET unique_bytes = unique_bytes + ? "
                 + "WHERE id = (SELECT keepers FROM object WHERE id = ?)"
         )
@@ -74,29 +66,23 @@ extension Index {
     }
 
     /// Records a fingerprint that a full check has computed.
-    func setFingerprint(
-        _ fingerprint: Fingerprint, of address: ObjectID, _ connection: Connection
-    ) throws(StoreError) {
-        try connection.statement("UPDATE object SET fingerprint = ? WHERE address = ?")
+    func setFingerprint(_ fingerprint: Fingerprint, of address: ObjectID) throws(StoreError) {
+        try statement("UPDATE object SET fingerprint = ? WHERE address = ?")
             .bind(1, fingerprint).bind(2, address).run()
     }
 
     /// Up to `limit` objects that no version names, from id `after` on.
-    func garbage(
-        after: Int64, limit: Int, _ connection: Connection
-    ) throws(StoreError) -> [ObjectRow] {
+    func garbage(after: Int64, limit: Int) throws(StoreError) -> [ObjectRow] {
         // The partial index `garbage` answers this: its cost is what it returns.
-        let rows = try connection.statement(
+        let rows = try statement(
             "SELECT id, address, bytes, state FROM object WHERE refs = 0 AND id > ? "
                 + "ORDER BY id LIMIT ?")
         return try unnamed(rows.bind(1, after).bind(2, Int64(limit)))
     }
 
     /// The objects whose deletion is announced and that nothing has named since.
-    func doomed(
-        after: Int64, through last: Int64, _ connection: Connection
-    ) throws(StoreError) -> [ObjectRow] {
-        let rows = try connection.statement(
+    func doomed(after: Int64, through last: Int64) throws(StoreError) -> [ObjectRow] {
+        let rows = try statement(
             "SELECT id, address, bytes, state FROM object "
                 + "WHERE refs = 0 AND state <> 1 AND id > ? AND id <= ? ORDER BY id")
         return try unnamed(rows.bind(1, after).bind(2, last))
@@ -116,30 +102,29 @@ extension Index {
     }
 
     /// Announces the deletion of objects: writers that need one must revive it or write it again.
-    func markDying(_ ids: [Int64], _ connection: Connection) throws(StoreError) {
-        let update = try connection.statement(
+    func markDying(_ ids: [Int64]) throws(StoreError) {
+        let update = try statement(
             "UPDATE object SET state = 2 WHERE id = ? AND refs = 0 AND state = 1")
         for id in ids { try update.bind(1, id).run() }
     }
 
     /// Forgets objects whose files are deleted.
-    func forget(_ ids: [Int64], _ connection: Connection) throws(StoreError) {
+    func forget(_ ids: [Int64]) throws(StoreError) {
         guard let largest = ids.max() else { return }
-        try connection.statement(
+        try statement(
             "INSERT INTO meta VALUES ('last_object', ?1) "
                 + "ON CONFLICT (key) DO UPDATE SET value = max(value, ?1)"
         ).bind(1, largest).run()
-        let delete = try connection.statement("DELETE FROM object WHERE id = ? AND refs = 0")
+        let delete = try statement("DELETE FROM object WHERE id = ? AND refs = 0")
         for id in ids { try delete.bind(1, id).run() }
     }
 
     /// The id of the next new object: none is used a second time, so what is remembered of an object
     /// is never believed of another.
-    func nextObjectID(_ connection: Connection) throws(StoreError) -> Int64 {
-        let row = try connection.statement(
-            "SELECT coalesce((SELECT max(id) FROM object), 0), "
-                + "coalesce((SELECT value FROM meta WHERE key = 'last_object'), 0)")
-        defer { row.reset() }
-        return try row.step() ? max(row.integer(0), row.integer(1)) + 1 : 1
+    func nextObjectID() throws(StoreError) -> Int64 {
+        try statement(
+            "SELECT max(coalesce((SELECT max(id) FROM object), 0), "
+                + "coalesce((SELECT value FROM meta WHERE key = 'last_object'), 0)) + 1"
+        ).firstInteger() ?? 1
     }
 }
