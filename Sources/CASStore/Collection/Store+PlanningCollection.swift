@@ -109,20 +109,11 @@ extension IndexTransaction {
         _ retiring: [String]
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         var found: [CollectionPlan.Garbage] = []
-        // The latest first: an object that two have left was last that one's.
-        let origins = try garbageOrigins().reversed()
-        var after: Int64 = 0
-        while true {
-            let batch = try garbage(after: after, limit: 4096)
-            guard let last = batch.last else { break }
-            after = last.id
-            for row in batch where row.isPresent {
-                let origin = origins.first { $0.edges.contains(row.id) }?.origin
-                found.append(
-                    .init(
-                        address: row.address, byteCount: row.byteCount,
-                        reason: origin.map { .retired($0) } ?? .neverNamed))
-            }
+        try forEachGarbage { (row, origin) in
+            found.append(
+                .init(
+                    address: row.address, byteCount: row.byteCount,
+                    reason: origin.map { .retired($0) } ?? .neverNamed))
         }
         guard !retiring.isEmpty else { return found }
         let known = try ids(of: retiring)

@@ -43,7 +43,7 @@ extension Index {
     func create() throws(StoreError) -> (objects: Int, versions: Int) {
         epoch = try randomToken()
         // Whoever finds an index that nobody finished sees that it was begun, and does not call it damage.
-        try announceFirst()
+        try writeFirstStamp(isMade: false)
         let root = directories.root.raw
         try fileSystem.setMode(root, StoreLayout.stamp, 0o644)  // the umask has cut it
         if fileSystem is OwnersFileSystem {
@@ -62,7 +62,7 @@ extension Index {
         connection = made
         openInode = try fileSystem.status(directories.root.raw, StoreLayout.index)?.inode ?? 0
         try syncAll(made)
-        try writeFirstStamp()
+        try writeFirstStamp(isMade: true)
         isReconciled = true
         return counts
     }

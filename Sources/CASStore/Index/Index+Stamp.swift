@@ -117,15 +117,9 @@ extension Index {
         if durably, options.isDurable { try fileSystem.sync(file.raw) }
     }
 
-    /// Says that an index is being made, before there is a file of it.
-    func announceFirst() throws(StoreError) {
-        try writeStamp(settled: 0, pending: 1, durably: true)
-        if options.isDurable { try fileSystem.sync(directories.root.raw) }
-    }
-
-    /// Writes the stamp of an index that was just made and is durable.
-    func writeFirstStamp() throws(StoreError) {
-        try writeStamp(settled: 1, pending: 1, durably: true)
+    /// Says that an index is being made, before there is a file of it; or that it was made, and is durable.
+    func writeFirstStamp(isMade: Bool) throws(StoreError) {
+        try writeStamp(settled: isMade ? 1 : 0, pending: 1, durably: true)
         // Its entry, and that of the index.
         if options.isDurable { try fileSystem.sync(directories.root.raw) }
     }

@@ -45,6 +45,23 @@ extension IndexTransaction {
         return result
     }
 
+    /// Calls `body` with each object on disk that no version names, and the retired version that has left it.
+    func forEachGarbage(
+        _ body: (ObjectRow, RetiredVersion?) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        // The latest first: an object that two have left was last that one's.
+        let origins = try garbageOrigins().reversed()
+        var after: Int64 = 0
+        while true {
+            let batch = try garbage(after: after, limit: 4096)
+            guard let last = batch.last else { return }
+            after = last.id
+            for row in batch where row.isPresent {
+                try body(row, origins.first { $0.edges.contains(row.id) }?.origin)
+            }
+        }
+    }
+
     /// How many ids ``orphans(retiring:_:_:)`` counts at once: 6 MiB of counters, however many objects
     /// the store holds.
     private static var orphanWindow: Int64 { 1 << 20 }

@@ -92,7 +92,7 @@ extension IndexTransaction {
     /// are recorded.
     private func register(_ registration: Registration) throws(StoreError) {
         let objects = ObjectDirectory(fileSystem, directories)
-        let (_, absent) = try insertVersion(
+        let absent = try insertVersion(
             registration, acceptsContradictions: true
         ) { (address) throws(StoreError) in try objects.contains(address) }
         guard !absent.isEmpty else { return }

@@ -35,14 +35,14 @@ extension IndexTransaction {
     ///   - isThere: asked for each dying object, and for what the index does not know as present and
     ///     the writer has not made sure of: is its file there? Inside a write transaction neither
     ///     collectors nor repairs take any away, so the answer holds.
-    /// - Returns: the row's id and the positions of the references that are not present.
+    /// - Returns: the positions of the references that are not present.
     /// - Throws: `.mismatch` if the version gives an object that is there another size. Of one that
     ///   is not there two versions may promise two sizes; its bytes will tell.
     func insertVersion(
         _ registration: Registration,
         stored: (Int) -> WriterKnowledge? = { _ in nil }, acceptsContradictions: Bool = false,
         isThere: (ObjectID) throws(StoreError) -> Bool
-    ) throws(StoreError) -> (id: Int64, absent: [UInt32]) {
+    ) throws(StoreError) -> [UInt32] {
         let version = try nextVersionID()
         let firstNew = try nextObjectID()
         // Looked at first and written afterwards: the cursor must not see what is written.
@@ -90,7 +90,7 @@ extension IndexTransaction {
             edges.append(firstNew...(firstNew + Int64(rows.missing.count) - 1))
         }
         try insertRow(registration, id: version, edges, isComplete: absent.isEmpty)
-        return (version, absent)
+        return absent
     }
 
     /// What the index knows of the objects that a version will name.

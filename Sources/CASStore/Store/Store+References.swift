@@ -55,18 +55,12 @@ extension Store {
     /// they may be the content.
     package func objectsOfNobody() throws(StoreError) -> [Reference] {
         try reading { (index) throws(StoreError) in
-            let origins = try index.garbageOrigins()
             var result: [Reference] = []
-            var after: Int64 = 0
-            while true {
-                let batch = try index.garbage(after: after, limit: 4096)
-                guard let last = batch.last else { return result }
-                after = last.id
-                for row in batch
-                where row.isPresent && !origins.contains(where: { $0.edges.contains(row.id) }) {
-                    result.append(Reference(address: row.address, byteCount: row.byteCount))
-                }
+            try index.forEachGarbage { (row, origin) in
+                guard origin == nil else { return }
+                result.append(Reference(address: row.address, byteCount: row.byteCount))
             }
+            return result
         }
     }
 }

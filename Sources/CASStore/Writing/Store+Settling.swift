@@ -145,7 +145,7 @@ extension Store {
         let before = try index.version(registration.name)
         // Registered before with the same content: recorded anew, as some objects may be back.
         if let before { try index.removeVersion(id: before.id) }
-        let (_, absent) = try index.insertVersion(
+        let absent = try index.insertVersion(
             registration, stored: version.knowledge(ofObjectAt:)
         ) { (address) throws(StoreError) in try self.objects.contains(address) }
         guard absent.isEmpty || version.allowsMissing else {
