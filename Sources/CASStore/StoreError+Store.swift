@@ -38,6 +38,15 @@ extension StoreError {
         StoreError(.interrupted, "interrupted; what was acknowledged is kept")
     }
 
+    /// The error of bytes that are not the object's.
+    static func damagedObject(_ address: ObjectID) -> StoreError {
+        StoreError(
+            .damagedObject,
+            "the bytes of object \(address) do not match its address; "
+                + "run castree fsck --repair, then add or pull the content again",
+            object: address)
+    }
+
     /// What to say of a manifest whose bytes are not those that were registered.
     package static func editedManifest(_ name: String) -> String {
         "the manifest of version \(name) is not the one that was registered: put that back from a copy, "

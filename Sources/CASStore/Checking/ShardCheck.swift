@@ -267,9 +267,11 @@ struct ShardCheck: ~Copyable {
         guard found.address == address else { return (.damagedObject, nil) }
         if let row, row.isDying { return (nil, nil) }
         guard let row, row.isPresent else { return (.unindexedObject, found.fingerprint) }
-        if row.fingerprint == nil, row.byteCount == found.byteCount {
-            computed.append((address, found.fingerprint))
-            return (nil, found.fingerprint)
+        if row.fingerprint == nil, row.byteCount == found.byteCount,
+            let fingerprint = found.fingerprint
+        {
+            computed.append((address, fingerprint))
+            return (nil, fingerprint)
         }
         let agrees = row.fingerprint == found.fingerprint && row.byteCount == found.byteCount
         return (agrees ? nil : .wrongFingerprint, found.fingerprint)

@@ -265,14 +265,9 @@ extension Store {
     ///
     /// One that runs loses such a memory with it, and nothing else.
     private func sweepAsides() throws(StoreError) {
-        var asides: [String] = []
-        try fileSystem.list(directories.root.raw) { (entry, kind) throws(StoreError) in
-            let name = String(cString: entry)
-            let isAside = [StoreLayout.verified, StoreLayout.lastCheck].contains {
-                name.hasPrefix(".\($0).")
-            }
-            if isAside, kind != .directory { asides.append(name) }
-            return true
+        let memories = [StoreLayout.verified, StoreLayout.lastCheck]
+        let asides = try fileSystem.names(in: directories.root.raw) { (name, kind) in
+            kind != .directory && memories.contains { name.hasPrefix(".\($0).") }
         }
         for name in asides { try fileSystem.removeIfPresent(directories.root.raw, name) }
     }

@@ -21,8 +21,11 @@ extension Store {
                 next = try self.collectBatch(after: after, &collected)
                 progress(collected)
             }
-            for name in try self.quarantinedNames() {
-                let quarantine = self.directories.quarantine.raw
+            let quarantine = self.directories.quarantine.raw
+            let quarantined = try self.fileSystem.names(in: quarantine) { (name, _) in
+                ObjectID(name) != nil
+            }
+            for name in quarantined.sorted() {
                 let status = try self.fileSystem.status(quarantine, name)
                 if status?.kind == .directory {
                     try self.removeTreeKeepingContent(in: StoreLayout.quarantine, name)
@@ -115,16 +118,6 @@ extension Store {
             return true
         }
         return found.sorted { $0.address < $1.address }
-    }
-
-    private func quarantinedNames() throws(StoreError) -> [String] {
-        var names: [String] = []
-        try fileSystem.list(directories.quarantine.raw) { (entry, _) throws(StoreError) in
-            let name = String(cString: entry)
-            if ObjectID(name) != nil { names.append(name) }
-            return true
-        }
-        return names.sorted()
     }
 
     /// Partial objects of no version, that no writer has open.

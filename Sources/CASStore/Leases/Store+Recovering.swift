@@ -36,12 +36,8 @@ extension Store {
                 case .manifests: directories.manifests.raw
                 case .versions: directories.versions.raw
                 }
-            var names: [String] = []
-            try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
-                if (kind == .directory) == (trace != .manifests) {
-                    names.append(String(cString: entry))
-                }
-                return true
+            let names = try fileSystem.names(in: directory) { (_, kind) in
+                (kind == .directory) == (trace != .manifests)
             }
             for name in names {
                 guard let lease = Self.lease(thatLeft: name, in: trace) else { continue }
@@ -300,12 +296,8 @@ extension Store {
     private func hidden(
         of lease: String, in directory: Int32
     ) throws(StoreError) -> [String] {
-        var names: [String] = []
-        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
-            let name = String(cString: entry)
-            if name.hasPrefix("."), name.hasSuffix(".\(lease)") { names.append(name) }
-            return true
+        try fileSystem.names(in: directory) { (name, _) in
+            name.hasPrefix(".") && name.hasSuffix(".\(lease)")
         }
-        return names
     }
 }

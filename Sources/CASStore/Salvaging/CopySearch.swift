@@ -69,12 +69,7 @@ struct CopySearch: ~Copyable {
     }
 
     private mutating func look(into directory: Int32, _ path: String) throws(StoreError) {
-        var names: [String] = []
-        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
-            names.append(String(cString: entry))
-            return true
-        }
-        for name in names.sorted() where !isDone {
+        for name in try fileSystem.names(in: directory).sorted() where !isDone {
             try checkInterruption()
             guard let status = try fileSystem.status(directory, name) else { continue }
             let inner = "\(path)/\(name)"

@@ -51,11 +51,8 @@ extension Store {
     private func settleCopies(
         _ index: IndexTransaction, _ checker: inout ObjectChecker
     ) throws(StoreError) -> Set<ObjectID> {
-        var names: [String] = []
-        try fileSystem.list(directories.staging.raw) { (entry, kind) throws(StoreError) in
-            let name = String(cString: entry)
-            if name.hasPrefix(StoreLayout.copyPrefix), kind != .directory { names.append(name) }
-            return true
+        let names = try fileSystem.names(in: directories.staging.raw) { (name, kind) in
+            name.hasPrefix(StoreLayout.copyPrefix) && kind != .directory
         }
         var made: Set<ObjectID> = []
         for name in names {
@@ -94,10 +91,8 @@ extension Store {
         let name = "\(StoreLayout.copyPrefix)\(try randomToken())"
         guard let file = try openCopy(copy.path) else { return nil }
         let status = try fileSystem.status(file.raw)
-        let found = try checker.hash(file.raw, fileSystem)
-        guard found.address == copy.address else { return nil }
-        let object = StoredObject(
-            address: found.address, byteCount: found.byteCount, fingerprint: found.fingerprint)
+        let object = try checker.hash(file.raw, fileSystem)
+        guard object.address == copy.address else { return nil }
         let isExecutableCopy =
             copy.path.hasPrefix(StoreLayout.objects + "/")
             && copy.path.hasSuffix(StoreLayout.executableCopySuffix)
@@ -123,9 +118,7 @@ extension Store {
     ) throws(StoreError) -> StoredObject? {
         do throws(StoreError) {
             guard let file = try openCopy(path) else { return nil }
-            let found = try checker.hash(file.raw, fileSystem)
-            return StoredObject(
-                address: found.address, byteCount: found.byteCount, fingerprint: found.fingerprint)
+            return try checker.hash(file.raw, fileSystem)
         } catch {
             guard error.code == .io else { throw error }
             return nil

@@ -13,8 +13,7 @@ public final class Store: Sendable {
     package let fileSystem: any FileSystem
     package let directories: StoreDirectories
     private let indexLock: Mutex<Index>
-    private let hasSyncFailed = Atomic<Bool>(false)
-    /// The first sync that failed; set before ``hasSyncFailed`` is.
+    /// The first sync that failed.
     private let failedSync = Mutex<StoreError?>(nil)
     private let keepingCount = Atomic<Int>(0)
 
@@ -86,13 +85,7 @@ public final class Store: Sendable {
         let bytes = try reader.read(at: 0, count: limit)
         var hasher = try ObjectHasher()
         let found = bytes.withUnsafeBytes { hasher.hash($0).address }
-        guard found == address else {
-            throw StoreError(
-                .damagedObject,
-                "the bytes of object \(address) do not match its address; "
-                    + "run castree fsck --repair, then add or pull the content again",
-                object: address)
-        }
+        guard found == address else { throw StoreError.damagedObject(address) }
         return bytes
     }
 
@@ -118,8 +111,7 @@ public final class Store: Sendable {
     ///
     /// The message tells of the sync. Opening the store again looks at what is really there.
     package func checkWritable() throws(StoreError) {
-        guard hasSyncFailed.load(ordering: .acquiring) else { return }
-        let reason = failedSync.withLock { $0?.message } ?? "a sync failed"
+        guard let reason = failedSync.withLock({ $0?.message }) else { return }
         throw StoreError(
             .writesRefused,
             "\(reason); until the store is opened again nothing more is written to \(printable(path)); "
@@ -128,9 +120,14 @@ public final class Store: Sendable {
 
     /// Makes one file or directory durable.
     package func sync(_ file: Int32) throws(StoreError) {
+        try syncing { () throws(StoreError) in try fileSystem.sync(file) }
+    }
+
+    /// Does what makes something durable; whatever fails of it, nothing more is written.
+    private func syncing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         guard options.isDurable else { return }
         try checkWritable()
-        do throws(StoreError) { try fileSystem.sync(file) } catch { throw refuseWrites(error) }
+        do throws(StoreError) { try body() } catch { throw refuseWrites(error) }
     }
 
     /// Makes an object's directory entries durable.
@@ -162,9 +159,7 @@ public final class Store: Sendable {
     func syncAll(
         orEach directory: Int32, _ names: some Sequence<String>
     ) throws(StoreError) {
-        guard options.isDurable else { return }
-        try checkWritable()
-        do throws(StoreError) {
+        try syncing { () throws(StoreError) in
             if try fileSystem.syncAll(directories.root.raw) { return }
             for name in names {
                 let file = try fileSystem.open(directory, name, .reading, mode: 0)
@@ -176,8 +171,6 @@ public final class Store: Sendable {
                 try fileSystem.sync(opened.raw)
             }
             try fileSystem.sync(directory)
-        } catch {
-            throw refuseWrites(error)
         }
     }
 
@@ -192,7 +185,6 @@ public final class Store: Sendable {
 
     private func refuseWrites(_ error: StoreError) -> StoreError {
         failedSync.withLock { first in if first == nil { first = error } }
-        hasSyncFailed.store(true, ordering: .releasing)
         return error
     }
 

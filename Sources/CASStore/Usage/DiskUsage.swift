@@ -34,6 +34,12 @@ package struct DiskUsage: Sendable, Hashable {
         package var apparentBytes: Int64 = 0
         /// What they and the directories take, in bytes: blocks.
         package var diskBytes: Int64 = 0
+
+        static func += (sum: inout Figures, part: Figures) {
+            sum.files += part.files
+            sum.apparentBytes += part.apparentBytes
+            sum.diskBytes += part.diskBytes
+        }
     }
 
     private var figures = [Figures](repeating: Figures(), count: Part.allCases.count)
@@ -49,11 +55,7 @@ package struct DiskUsage: Sendable, Hashable {
 
     /// All parts together.
     package var total: Figures {
-        figures.reduce(into: Figures()) { sum, part in
-            sum.files += part.files
-            sum.apparentBytes += part.apparentBytes
-            sum.diskBytes += part.diskBytes
-        }
+        figures.reduce(into: Figures()) { $0 += $1 }
     }
 
     private static func place(of part: Part) -> Int {
@@ -107,7 +109,8 @@ private struct DiskWalk {
             if isDirectory {
                 try walk(root, name)
             } else if let status = try fileSystem.status(root, name) {
-                add(status)
+                let file = counted(status)
+                figures += file
             }
             close(name.hasPrefix(StoreLayout.index) ? .index : .other)
         }
@@ -121,20 +124,14 @@ private struct DiskWalk {
 
     /// Gives what was counted since the last time to a part.
     private mutating func close(_ part: DiskUsage.Part) {
-        usage[part].files += figures.files
-        usage[part].apparentBytes += figures.apparentBytes
-        usage[part].diskBytes += figures.diskBytes
+        usage[part] += figures
         figures = DiskUsage.Figures()
     }
 
     private mutating func walkObjects(_ root: Int32) throws(StoreError) {
         guard let objects = try fileSystem.openIfPresent(root, StoreLayout.objects, .directory)
         else { return }
-        var shards: [String] = []
-        try fileSystem.list(objects.raw) { (name, _) throws(StoreError) in
-            shards.append(String(cString: name))
-            return true
-        }
+        let shards = try fileSystem.names(in: objects.raw)
         figures.diskBytes += try fileSystem.status(objects.raw).blocks * 512
         var executableCopies = DiskUsage.Figures()
         for shard in shards {
@@ -173,15 +170,11 @@ private struct DiskWalk {
                 return true
             }
             if status.inode != inode { self.entriesTellInodes = false }
+            let file = self.counted(status)
             if separatesExecutableCopies, StoreLayout.isExecutableCopyName(entry) {
-                let before = self.figures
-                self.add(status)
-                executableCopies.files += self.figures.files - before.files
-                executableCopies.apparentBytes += self.figures.apparentBytes - before.apparentBytes
-                executableCopies.diskBytes += self.figures.diskBytes - before.diskBytes
-                self.figures = before
+                executableCopies += file
             } else {
-                self.add(status)
+                self.figures += file
             }
             return true
         }
@@ -192,14 +185,16 @@ private struct DiskWalk {
         }
     }
 
-    private mutating func add(_ status: FileStatus) {
-        if status.linkCount > 1, !inodes(of: status.device).insert(status.inode) { return }
-        figures.files += 1
-        // A socket or a device has no size that means bytes.
-        if status.kind == .regular || status.kind == .symbolicLink {
-            figures.apparentBytes += status.byteCount
+    /// The figures of a file; of one that was counted under another name nothing.
+    private mutating func counted(_ status: FileStatus) -> DiskUsage.Figures {
+        if status.linkCount > 1, !inodes(of: status.device).insert(status.inode) {
+            return DiskUsage.Figures()
         }
-        figures.diskBytes += status.blocks * 512
+        // A socket or a device has no size that means bytes.
+        let hasBytes = status.kind == .regular || status.kind == .symbolicLink
+        return DiskUsage.Figures(
+            files: 1, apparentBytes: hasBytes ? status.byteCount : 0,
+            diskBytes: status.blocks * 512)
     }
 
     private mutating func inodes(of device: UInt64) -> InodeSet {
