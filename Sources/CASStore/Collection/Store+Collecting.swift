@@ -92,7 +92,7 @@ extension Store {
             // knows of.
             try self.syncAll(with: index)
         }
-        for row in gone where row.isPresent {
+        for row in gone where row.state != .absent {
             collected.objectCount += 1
             collected.byteCount += row.byteCount
         }

@@ -1,4 +1,4 @@
-// The index is derived: made from objects/ and manifests/, and held against manifests/ on opening.
+// The index is derived: its file is thrown away and made again.
 
 extension Index {
     /// Throws the index file away and makes it again from the objects and manifests.

@@ -56,7 +56,7 @@ extension IndexTransaction {
             let batch = try garbage(after: after, limit: 4096)
             guard let last = batch.last else { return }
             after = last.id
-            for row in batch where row.isPresent {
+            for row in batch where row.state != .absent {
                 try body(row, origins.first { $0.edges.contains(row.id) }?.origin)
             }
         }

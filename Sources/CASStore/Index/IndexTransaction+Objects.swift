@@ -1,28 +1,55 @@
 // Objects as rows: what is on disk, and what nothing names.
 
 /// An object as the index knows it.
-package struct ObjectRow: Sendable, Hashable {
-    package var id: Int64
-    package var address: ObjectID
-    package var byteCount: Int64
-    package var fingerprint: Fingerprint?
-    package var isPresent: Bool
+struct ObjectRow: Sendable, Hashable {
+    let id: Int64
+    let address: ObjectID
+    let byteCount: Int64
+    let fingerprint: Fingerprint?
+    /// `nil` if the row has none that there is.
+    let state: ObjectState?
+    /// How many versions name it.
+    let references: Int64
+
+    var isPresent: Bool { state == .present }
     /// A collector has announced its deletion; the file may be there or not.
-    package var isDying = false
-    package var references: Int64
+    var isDying: Bool { state == .dying }
 }
 
 extension IndexTransaction {
+    private static let objectColumns = "id, address, bytes, fingerprint, state, refs"
+    private static let objectByAddress = "SELECT \(objectColumns) FROM object WHERE address = ?"
+
+    /// - Returns: `nil` if its address is damaged.
+    private func objectRow(_ row: Statement) -> ObjectRow? {
+        guard let address = row.address(1) else { return nil }
+        return ObjectRow(
+            id: row.integer(0), address: address, byteCount: row.integer(2),
+            fingerprint: row.fingerprint(3), state: ObjectState(rawValue: row.integer(4)),
+            references: row.integer(5))
+    }
+
     func object(_ address: ObjectID) throws(StoreError) -> ObjectRow? {
-        try statement("SELECT id, bytes, fingerprint, state, refs FROM object WHERE address = ?")
-            .bind(1, address).first { row in
-                ObjectRow(
-                    id: row.integer(0), address: address, byteCount: row.integer(1),
-                    fingerprint: row.fingerprint(2),
-                    isPresent: row.integer(3) == ObjectState.present.rawValue,
-                    isDying: row.integer(3) == ObjectState.dying.rawValue,
-                    references: row.integer(4))
+        try statement(Self.objectByAddress).bind(1, address).first(objectRow) ?? nil
+    }
+
+    /// The objects whose address begins with a byte from `first` through `last`: by that byte, sorted.
+    ///
+    /// They are read by the index of addresses, so that a row which that index does not lead to is
+    /// missed here, and its object found to be unknown.
+    func objects(from first: UInt8, through last: UInt8) throws(StoreError) -> [[ObjectRow]] {
+        var rows = [[ObjectRow]](repeating: [], count: Int(last - first) + 1)
+        let found = try statement(
+            "SELECT \(Self.objectColumns) FROM object "
+                + "WHERE address >= ? AND address <= ? ORDER BY address")
+        found.bind(1, [first]).bind(2, [last] + [UInt8](repeating: 255, count: 32))
+        while try found.step() {
+            guard let row = objectRow(found) else {
+                throw StoreError(.index, "the index holds a damaged address")
             }
+            rows[Int(row.address.w0 >> 56) - Int(first)].append(row)
+        }
+        return rows
     }
 
     /// The largest id: about how many objects there are.
@@ -75,7 +102,7 @@ extension IndexTransaction {
     func garbage(after: Int64, limit: Int) throws(StoreError) -> [ObjectRow] {
         // The partial index `garbage` answers this: its cost is what it returns.
         let rows = try statement(
-            "SELECT id, address, bytes, state FROM object WHERE refs = 0 AND id > ? "
+            "SELECT \(Self.objectColumns) FROM object WHERE refs = 0 AND id > ? "
                 + "ORDER BY id LIMIT ?")
         return try unnamed(rows.bind(1, after).bind(2, Int64(limit)))
     }
@@ -83,7 +110,7 @@ extension IndexTransaction {
     /// The objects whose deletion is announced and that nothing has named since.
     func doomed(after: Int64, through last: Int64) throws(StoreError) -> [ObjectRow] {
         let rows = try statement(
-            "SELECT id, address, bytes, state FROM object "
+            "SELECT \(Self.objectColumns) FROM object "
                 + "WHERE refs = 0 AND state <> 1 AND id > ? AND id <= ? ORDER BY id")
         return try unnamed(rows.bind(1, after).bind(2, last))
     }
@@ -91,12 +118,7 @@ extension IndexTransaction {
     private func unnamed(_ rows: Statement) throws(StoreError) -> [ObjectRow] {
         var result: [ObjectRow] = []
         while try rows.step() {
-            guard let address = rows.address(1) else { continue }
-            result.append(
-                ObjectRow(
-                    id: rows.integer(0), address: address, byteCount: rows.integer(2),
-                    fingerprint: nil,
-                    isPresent: rows.integer(3) != ObjectState.absent.rawValue, references: 0))
+            if let row = objectRow(rows) { result.append(row) }
         }
         return result
     }

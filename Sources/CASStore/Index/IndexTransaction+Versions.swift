@@ -126,7 +126,7 @@ extension IndexTransaction {
         if object.references == 0 { return try forget([object.id]) }
         if object.isPresent { try shiftKeeper(of: object, by: -object.byteCount) }
         try setState(.absent, of: object.id)
-        for version in try versionsNaming(object.id) {
+        for version in try versions() where try edges(of: version.id).contains(object.id) {
             try setComplete(false, version: version.id)
         }
     }
@@ -134,14 +134,5 @@ extension IndexTransaction {
     private func setComplete(_ isComplete: Bool, version id: Int64) throws(StoreError) {
         try statement("UPDATE version SET complete = ? WHERE id = ?")
             .bind(1, isComplete ? 1 : 0).bind(2, id).run()
-    }
-
-    /// The registered versions that name an object.
-    func versionsNaming(_ object: Int64) throws(StoreError) -> [VersionRow] {
-        var result: [VersionRow] = []
-        for version in try versions() where try edges(of: version.id).contains(object) {
-            result.append(version)
-        }
-        return result
     }
 }

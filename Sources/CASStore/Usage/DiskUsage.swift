@@ -68,15 +68,14 @@ extension Store {
     ///
     /// A link in a tree costs its directory entry and no look of its own, since its inode is known.
     package func diskUsage() throws(StoreError) -> DiskUsage {
-        var walk = DiskWalk(fileSystem) { () throws(StoreError) in try self.checkInterruption() }
+        var walk = DiskWalk(self)
         return try walk.usage(of: directories.root.raw)
     }
 }
 
 /// The walk through a store.
 private struct DiskWalk {
-    let fileSystem: any FileSystem
-    let check: () throws(StoreError) -> Void
+    private let store: Store
     private var usage = DiskUsage()
     /// The part that is being walked through.
     private var figures = DiskUsage.Figures()
@@ -84,10 +83,9 @@ private struct DiskWalk {
     /// Whether a directory says the inodes that its files have: some layered file systems do not.
     private var entriesTellInodes = true
 
-    init(_ fileSystem: any FileSystem, check: @escaping () throws(StoreError) -> Void) {
-        self.fileSystem = fileSystem
-        self.check = check
-    }
+    private var fileSystem: any FileSystem { store.fileSystem }
+
+    init(_ store: Store) { self.store = store }
 
     mutating func usage(of root: Int32) throws(StoreError) -> DiskUsage {
         // First, so that links to objects elsewhere are recognized as such.
@@ -151,7 +149,7 @@ private struct DiskWalk {
         _ parent: Int32, _ name: String, executableCopies: inout DiskUsage.Figures,
         separatesExecutableCopies: Bool = true
     ) throws(StoreError) {
-        try check()
+        try store.checkInterruption()
         guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else { return }
         let own = try fileSystem.status(directory.raw)
         figures.diskBytes += own.blocks * 512
