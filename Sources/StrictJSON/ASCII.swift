@@ -45,3 +45,8 @@ extension UInt8 {
         self = low < 10 ? ASCII.zero + low : UInt8(ascii: "a") + low - 10
     }
 }
+
+/// What other values stand in.
+enum JSONContainer {
+    case object, array
+}

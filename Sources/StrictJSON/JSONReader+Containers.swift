@@ -56,7 +56,7 @@ extension JSONReader {
         return token
     }
 
-    private mutating func enter(_ container: Container, at opening: UInt8) throws(JSONError) {
+    private mutating func enter(_ container: JSONContainer, at opening: UInt8) throws(JSONError) {
         try requireValue()
         guard has(position), bytes[position] == opening else {
             throw mismatch(container == .object ? "an object" : "an array")

@@ -89,11 +89,8 @@ extension JSONReader {
         return result + "\""
     }
 
-    private func hexadecimal(_ value: UInt32, digitCount: UInt32) -> String {
-        var digits: [UInt8] = []
-        for place in (0..<digitCount).reversed() {
-            digits.append(UInt8(hexDigit: value >> (4 * place)))
-        }
-        return String(decoding: digits, as: UTF8.self)
+    private func hexadecimal(_ value: UInt32, digitCount: Int) -> String {
+        let digits = String(value, radix: 16)
+        return String(repeating: "0", count: digitCount - digits.count) + digits
     }
 }

@@ -104,7 +104,7 @@ extension JSONReader {
 
 /// An object or array of which the end was not yet read.
 private struct PartialValue {
-    var container: JSONReader.Container
+    var container: JSONContainer
     /// The key whose value comes next; of objects only.
     var key = ""
     var members: [JSONValue.Member] = []
@@ -119,9 +119,5 @@ private struct PartialValue {
 
     var value: JSONValue {
         container == .object ? .object(members) : .array(elements)
-    }
-
-    init(container: JSONReader.Container) {
-        self.container = container
     }
 }

@@ -28,10 +28,6 @@ public struct JSONReader: ~Copyable, Sendable {
         case object, array, string, number, bool, null
     }
 
-    enum Container {
-        case object, array
-    }
-
     enum State {
         /// A value is due, at `position`.
         case value
@@ -60,7 +56,7 @@ public struct JSONReader: ~Copyable, Sendable {
     let depthMax: Int
     var position = 0
     var state = State.value
-    var containers: [Container] = []
+    var containers: [JSONContainer] = []
     var keys = KeyTable()
     var firstError: JSONError?
 

@@ -50,15 +50,18 @@ extension JSONWriter {
 
     /// Writes `true` or `false`.
     public mutating func bool(_ value: Bool) {
-        beginValue()
-        bytes.append(contentsOf: (value ? "true" : "false").utf8)
-        endValue()
+        literal(value ? "true" : "false")
     }
 
     /// Writes `null`.
     public mutating func null() {
+        literal("null")
+    }
+
+    /// Writes what stands in the text as it is.
+    mutating func literal(_ text: String) {
         beginValue()
-        bytes.append(contentsOf: "null".utf8)
+        bytes.append(contentsOf: text.utf8)
         endValue()
     }
 

@@ -47,9 +47,7 @@ extension JSONWriter {
         let spelling = Array(text.utf8)
         let token = try? NumberToken(in: spelling, at: 0)  // Refused in the next line.
         precondition(token?.end == spelling.count, "JSONWriter: the number is not valid JSON")
-        beginValue()
-        bytes.append(contentsOf: spelling)
-        endValue()
+        literal(text)
     }
 
     private static func sorted(_ members: [JSONValue.Member]) -> [JSONValue.Member] {

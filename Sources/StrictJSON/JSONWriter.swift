@@ -15,10 +15,6 @@
 /// caller's. To call a verb where its text cannot stand is a programmer's mistake and stops the
 /// program.
 public struct JSONWriter: Sendable {
-    private enum Level {
-        case object, array
-    }
-
     private enum State {
         /// A value is due: the outermost, or that of a key.
         case value
@@ -32,7 +28,7 @@ public struct JSONWriter: Sendable {
 
     /// What was written and not yet drained.
     public internal(set) var bytes: [UInt8] = []
-    private var levels: [Level] = []
+    private var levels: [JSONContainer] = []
     private var state = State.value
 
     /// Makes a writer that has written nothing.
@@ -43,10 +39,7 @@ public struct JSONWriter: Sendable {
 
     /// Begins an object, as a value.
     public mutating func beginObject() {
-        beginValue()
-        bytes.append(ASCII.openBrace)
-        levels.append(.object)
-        state = .first
+        begin(.object, with: ASCII.openBrace)
     }
 
     /// Ends the object begun last.
@@ -56,10 +49,7 @@ public struct JSONWriter: Sendable {
 
     /// Begins an array, as a value.
     public mutating func beginArray() {
-        beginValue()
-        bytes.append(ASCII.openBracket)
-        levels.append(.array)
-        state = .first
+        begin(.array, with: ASCII.openBracket)
     }
 
     /// Ends the array begun last.
@@ -94,7 +84,14 @@ public struct JSONWriter: Sendable {
         state = levels.isEmpty ? .done : .next
     }
 
-    private mutating func end(_ level: Level, with closing: UInt8) {
+    private mutating func begin(_ level: JSONContainer, with opening: UInt8) {
+        beginValue()
+        bytes.append(opening)
+        levels.append(level)
+        state = .first
+    }
+
+    private mutating func end(_ level: JSONContainer, with closing: UInt8) {
         precondition(
             levels.last == level && state != .value,
             "JSONWriter: what ends here was not begun, or a key has no value")

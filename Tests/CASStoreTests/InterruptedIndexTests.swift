@@ -117,8 +117,8 @@ import VersionTree
         let temporary = try DerivedIndexTests.makeStore()
         let failure = code {
             try temporary.store.index { (index) throws(StoreError) in
-                try index.write { (connection) throws(StoreError) in
-                    try connection.execute("UPDATE object SET refs = refs + 1")
+                try index.write { (transaction) throws(StoreError) in
+                    try transaction.connection.execute("UPDATE object SET refs = refs + 1")
                     throw StoreError(.mismatch, "a reason to give the transaction up")
                 }
             }
@@ -143,16 +143,16 @@ import VersionTree
         let seen = Held<[[Int64]]>([])
         disk.arm(.stop(after: .max))
         try store.index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
+            try index.write { (transaction) throws(StoreError) in
                 // The announcement itself is durable by now.
                 let synced = disk.operations.contains {
                     $0.verb == .sync && $0.path.hasSuffix("/stamp")
                 }
                 #expect(synced)
                 seen.value.append((try? stamp()) ?? [])
-            } syncing: { (connection) throws(StoreError) in
+            } syncing: { (transaction) throws(StoreError) in
                 seen.value.append((try? stamp()) ?? [])
-                try index.sync(connection)
+                try transaction.sync()
             }
         }
         #expect(seen.value == [[0, 1], [0, 1]])
@@ -165,7 +165,7 @@ import VersionTree
         let found = Held(0)
         let done = DispatchSemaphore(value: 0)
         try temporary.store.index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
+            try index.write { (transaction) throws(StoreError) in
                 let thread = Thread {
                     // What fails is seen by the count.
                     found.value =
@@ -173,7 +173,7 @@ import VersionTree
                     done.signal()
                 }
                 thread.start()
-                try connection.execute("UPDATE object SET fingerprint = NULL")
+                try transaction.connection.execute("UPDATE object SET fingerprint = NULL")
             }
         }
         done.wait()
@@ -193,8 +193,8 @@ import VersionTree
             guard looks.value == look else { return }
             // The answer to this look is out of date at once.
             try temporary.store.index { (index) throws(StoreError) in
-                try index.write { (connection) throws(StoreError) in
-                    try connection.execute("UPDATE object SET fingerprint = NULL")
+                try index.write { (transaction) throws(StoreError) in
+                    try transaction.connection.execute("UPDATE object SET fingerprint = NULL")
                 }
             }
         })
@@ -259,8 +259,8 @@ import VersionTree
         #expect(try reader.versions().count == 4)
         let found = Held(0)
         try temporary.store.index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                try connection.execute("UPDATE object SET fingerprint = NULL")
+            try index.write { (transaction) throws(StoreError) in
+                try transaction.connection.execute("UPDATE object SET fingerprint = NULL")
                 found.value = try reader.versions().count
             }
         }

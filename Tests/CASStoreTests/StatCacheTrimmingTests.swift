@@ -17,11 +17,10 @@ import VersionTree
         _ store: Store, _ address: ObjectID, from inode: UInt64, _ count: Int, ordinal: Int64
     ) throws {
         try store.index { (index) throws(StoreError) in
-            try index.write { (connection) throws(StoreError) in
-                try index.cache(
-                    (0..<UInt64(count)).map { (key(inode + $0), address) }, ordinal: ordinal,
-                    connection)
-                try index.trimCache(ordinal: ordinal, files: Int64(count), connection)
+            try index.write { (transaction) throws(StoreError) in
+                try transaction.cache(
+                    (0..<UInt64(count)).map { (key(inode + $0), address) }, ordinal: ordinal)
+                try transaction.trimCache(ordinal: ordinal, files: Int64(count))
             }
         }
     }
@@ -62,8 +61,8 @@ import VersionTree
         let address = try temporary.put("content")
         for mount in 1...Int64(200) {
             try temporary.store.index { (index) throws(StoreError) in
-                try index.write { (connection) throws(StoreError) in
-                    try index.cache([(key(1, mount: mount), address)], ordinal: 1, connection)
+                try index.write { (transaction) throws(StoreError) in
+                    try transaction.cache([(key(1, mount: mount), address)], ordinal: 1)
                 }
             }
         }

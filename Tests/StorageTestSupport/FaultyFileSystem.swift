@@ -12,7 +12,7 @@ import Synchronization
 /// ```
 ///
 /// SQLite reaches the disk by itself; but for the syncs of its file, what it does is not seen here.
-package final class FaultyFileSystem: FileSystem {
+package final class FaultyFileSystem: FileSystemWrapper {
     /// What goes wrong, and when.
     ///
     /// Operations are counted from 1, from the moment it is armed.
@@ -70,6 +70,7 @@ package final class FaultyFileSystem: FileSystem {
     }
 
     private let disk = POSIXFileSystem()
+    package var base: any FileSystem { disk }
     private let state = Mutex(State())
     private let hook = Mutex<(@Sendable (Moment, Operation) -> Void)?>(nil)
 

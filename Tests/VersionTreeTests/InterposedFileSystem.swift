@@ -3,8 +3,8 @@ import Foundation
 
 /// A file system that calls back before every operation, so that a test can let another process act
 /// exactly there.
-struct InterposedFileSystem: FileSystem {
-    let base = POSIXFileSystem()
+struct InterposedFileSystem: FileSystemWrapper {
+    let base: any FileSystem = POSIXFileSystem()
     /// Called with the verb and the path, before it is done.
     let before: @Sendable (_ verb: String, _ path: String) -> Void
 

@@ -4,8 +4,7 @@
 /// all versions are gone through. So the rows are read in the order in which they lie on disk, each
 /// once, and what is held in memory does not grow with the store.
 struct IndexRecount {
-    private let index: Index
-    private let connection: Connection
+    private let index: IndexTransaction
     private let last: Int64
     /// What each version names, by its id.
     private var sums: [Int64: AddressSum] = [:]
@@ -34,10 +33,9 @@ struct IndexRecount {
     /// In how many windows at most: the edges are read once for each.
     private static let windowCountMax: Int64 = 64
 
-    init(_ index: Index, _ connection: Connection) throws(StoreError) {
+    init(_ index: IndexTransaction) throws(StoreError) {
         self.index = index
-        self.connection = connection
-        last = Int64(try index.lastObjectID(connection))
+        last = Int64(try index.lastObjectID())
     }
 
     /// The sum of the addresses that a version's edges name.
@@ -46,7 +44,7 @@ struct IndexRecount {
     /// Looks at everything.
     /// - Throws: `.index` if edges cannot be read.
     mutating func run() throws(StoreError) {
-        let versions = try connection.statement("SELECT id, name, unique_bytes, tally FROM version")
+        let versions = try index.statement("SELECT id, name, unique_bytes, tally FROM version")
         while try versions.step() {
             stored[versions.integer(0)] = (
                 versions.text(1) ?? "", versions.integer(2), versions.integer(3)
@@ -86,7 +84,7 @@ struct IndexRecount {
         window.references = Array(repeating: 0, count: count)
         window.keepers = Array(repeating: 0, count: count)
         window.tallies = Array(repeating: 0, count: Int(Tally.block(of: Int64(ids.count))))
-        let rows = try connection.statement(
+        let rows = try index.statement(
             "SELECT id, address, bytes, refs, keepers, state FROM object "
                 + "WHERE id >= ? AND id < ?"
         ).bind(1, ids.lowerBound == 0 ? Int64.min : ids.lowerBound).bind(2, ids.upperBound)
@@ -109,13 +107,13 @@ struct IndexRecount {
     }
 
     private mutating func subtractEdges() throws(StoreError) {
-        let rows = try connection.statement("SELECT id, edges FROM version")
+        let rows = try index.statement("SELECT id, edges FROM version")
         while try rows.step() {
             let version = rows.integer(0)
             var sum = sum(of: version)
             var tally = tallies[version] ?? 0
             switch rows.withBlob(1, { subtract($0, of: version, &sum, &tally) }) {
-            case nil: throw StoreError(.index, "the index holds damaged references")
+            case nil: throw EdgeRuns.damage
             case false?: findings = [Store.wrongCount(stored[version]?.name)]
             case true?: (sums[version], tallies[version]) = (sum, tally)
             }
@@ -151,7 +149,7 @@ struct IndexRecount {
     private func talliesAgree() throws(StoreError) -> Bool {
         let first = Tally.block(of: window.ids.lowerBound)
         var place = 0
-        let rows = try connection.statement(
+        let rows = try index.statement(
             "SELECT block, sum FROM tally WHERE block >= ? AND block < ? ORDER BY block"
         ).bind(1, first).bind(2, first + Int64(window.tallies.count))
         defer { rows.reset() }

@@ -170,9 +170,9 @@ final class ObjectPass: Sendable {
     ) throws(StoreError) {
         guard !computed.isEmpty else { return }
         do throws(StoreError) {
-            try store.writing { (index, connection) throws(StoreError) in
+            try store.writing { (index) throws(StoreError) in
                 for (address, fingerprint) in computed {
-                    try index.setFingerprint(fingerprint, of: address, connection)
+                    try index.setFingerprint(fingerprint, of: address)
                 }
             }
         } catch {
@@ -220,15 +220,15 @@ final class CheckedRows: Sendable {
     let objectCount: Int
 
     private final class Block: Sendable {
-        let shards = Mutex<[[CheckedRow]]?>(nil)
+        let shards = Mutex<[[ObjectRow]]?>(nil)
     }
 
-    /// About so many rows of 64 bytes are held for each worker.
+    /// About so many rows of 96 bytes are held for each worker.
     private static let rowCountMax = 2048
 
     init(_ store: Store) throws(StoreError) {
-        let objectCount = try store.reading { (index, connection) throws(StoreError) in
-            try index.lastObjectID(connection)
+        let objectCount = try store.reading { (index) throws(StoreError) in
+            try index.lastObjectID()
         }
         var count = 1
         while count < 256, objectCount / count > Self.rowCountMax { count *= 2 }
@@ -238,11 +238,11 @@ final class CheckedRows: Sendable {
     }
 
     /// The rows of a shard, sorted; the first shard of a block brings the others along.
-    func take(_ shard: Int) throws(StoreError) -> [CheckedRow] {
+    func take(_ shard: Int) throws(StoreError) -> [ObjectRow] {
         let width = 256 / blocks.count
         let block = shard / width
         // As in `Store.index`: `withLock` is generic over its error.
-        let outcome: Result<[CheckedRow], StoreError> = blocks[block].shards.withLock { shards in
+        let outcome: Result<[ObjectRow], StoreError> = blocks[block].shards.withLock { shards in
             do throws(StoreError) {
                 if shards == nil {
                     shards = try load(UInt8(block * width), UInt8((block + 1) * width - 1))
@@ -250,7 +250,7 @@ final class CheckedRows: Sendable {
             } catch {
                 return .failure(error)
             }
-            var rows: [CheckedRow] = []
+            var rows: [ObjectRow] = []
             if let held = shards?[shard % width] { rows = held }
             shards?[shard % width] = []
             return .success(rows)
@@ -258,10 +258,9 @@ final class CheckedRows: Sendable {
         return try outcome.get()
     }
 
-    private func load(_ first: UInt8, _ last: UInt8) throws(StoreError) -> [[CheckedRow]] {
-        try store.reading { (index, connection) throws(StoreError) in
-            try index.checkedRows(
-                from: first, through: last, connection)
+    private func load(_ first: UInt8, _ last: UInt8) throws(StoreError) -> [[ObjectRow]] {
+        try store.reading { (index) throws(StoreError) in
+            try index.objects(from: first, through: last)
         }
     }
 }

@@ -54,7 +54,7 @@ struct ShardCheck: ~Copyable {
         reportsAt = .now + Self.reportingInterval
     }
 
-    mutating func check(_ number: Int, _ rows: [CheckedRow]) throws(StoreError) {
+    mutating func check(_ number: Int, _ rows: [ObjectRow]) throws(StoreError) {
         try store.checkInterruption()
         let shard = StoreLayout.shards[number]
         guard let directory = try open(shard) else {
@@ -62,41 +62,26 @@ struct ShardCheck: ~Copyable {
             return
         }
         let listing = try list(directory.raw, shard)
-        var row = 0
-        var executableCopy = 0
+        var rows = rows[...]
+        var executableCopies = listing.executableCopies[...]
         for address in listing.objects {
-            while row < rows.count, rows[row].address < address {
-                suspectMissing(rows[row])
-                row += 1
+            while let row = rows.first, row.address < address {
+                suspectMissing(row)
+                rows.removeFirst()
             }
-            while executableCopy < listing.executableCopies.count,
-                listing.executableCopies[executableCopy] < address
-            {
-                try checkExecutableCopy(
-                    listing.executableCopies[executableCopy], directory.raw, nil)
-                executableCopy += 1
+            while let copied = executableCopies.first, copied < address {
+                try checkExecutableCopy(copied, directory.raw, nil)
+                executableCopies.removeFirst()
             }
-            var known: CheckedRow?
-            if row < rows.count, rows[row].address == address {
-                known = rows[row]
-                row += 1
-            }
-            let hasExecutableCopy =
-                executableCopy < listing.executableCopies.count
-                && listing.executableCopies[executableCopy] == address
-            if hasExecutableCopy { executableCopy += 1 }
+            let known = rows.first?.address == address ? rows.removeFirst() : nil
+            let hasExecutableCopy = executableCopies.first == address
+            if hasExecutableCopy { executableCopies.removeFirst() }
             try check(address, directory.raw, known, hasExecutableCopy: hasExecutableCopy)
             reached = address.w0
             try reportIfDue()
         }
-        while row < rows.count {
-            suspectMissing(rows[row])
-            row += 1
-        }
-        while executableCopy < listing.executableCopies.count {
-            try checkExecutableCopy(listing.executableCopies[executableCopy], directory.raw, nil)
-            executableCopy += 1
-        }
+        for row in rows { suspectMissing(row) }
+        for copied in executableCopies { try checkExecutableCopy(copied, directory.raw, nil) }
     }
 
     private mutating func reportIfDue() throws(StoreError) {
@@ -147,7 +132,7 @@ struct ShardCheck: ~Copyable {
         }
     }
 
-    private mutating func suspectMissing(_ row: CheckedRow) {
+    private mutating func suspectMissing(_ row: ObjectRow) {
         guard row.isPresent else { return }
         suspicions.append(Suspicion(kind: .missingObject, address: row.address))
     }
@@ -155,7 +140,7 @@ struct ShardCheck: ~Copyable {
     // MARK: One object
 
     private mutating func check(
-        _ address: ObjectID, _ directory: Int32, _ row: CheckedRow?, hasExecutableCopy: Bool
+        _ address: ObjectID, _ directory: Int32, _ row: ObjectRow?, hasExecutableCopy: Bool
     ) throws(StoreError) {
         let count = suspicions.count
         let isRead = try StoreLayout.withShardName(address) { (name) throws(StoreError) in
@@ -185,7 +170,7 @@ struct ShardCheck: ~Copyable {
 
     /// - Returns: whether its bytes were read.
     private mutating func checkObject(
-        _ address: ObjectID, _ directory: Int32, _ name: UnsafePointer<CChar>, _ row: CheckedRow?
+        _ address: ObjectID, _ directory: Int32, _ name: UnsafePointer<CChar>, _ row: ObjectRow?
     ) throws(StoreError) -> Bool {
         if let time = timeToSkip(address), let row,
             try skipObject(row, time, directory, name)
@@ -231,7 +216,7 @@ struct ShardCheck: ~Copyable {
     /// Looks at an object from outside only.
     /// - Returns: whether that is enough.
     private mutating func skipObject(
-        _ row: CheckedRow, _ time: UInt32, _ directory: Int32, _ name: UnsafePointer<CChar>
+        _ row: ObjectRow, _ time: UInt32, _ directory: Int32, _ name: UnsafePointer<CChar>
     ) throws(StoreError) -> Bool {
         guard row.isPresent, let status = try store.fileSystem.status(directory, name),
             status.kind == .regular, status.mode == 0o444, status.byteCount == row.byteCount
@@ -249,11 +234,13 @@ struct ShardCheck: ~Copyable {
     }
 
     private mutating func judge(
-        _ address: ObjectID, _ file: Int32, _ status: FileStatus, _ row: CheckedRow?
+        _ address: ObjectID, _ file: Int32, _ status: FileStatus, _ row: ObjectRow?
     ) throws(StoreError) -> (kind: Finding.Kind?, fingerprint: Fingerprint?) {
         var row = row
         // It may have been recorded since the rows were read.
-        if row?.isPresent != true { row = try store.checkedRow(address) }
+        if row?.isPresent != true {
+            row = try store.reading { (index) throws(StoreError) in try index.object(address) }
+        }
         if !isDeep, let row, row.isPresent, let expected = row.fingerprint,
             row.byteCount == status.byteCount
         {
@@ -267,9 +254,11 @@ struct ShardCheck: ~Copyable {
         guard found.address == address else { return (.damagedObject, nil) }
         if let row, row.isDying { return (nil, nil) }
         guard let row, row.isPresent else { return (.unindexedObject, found.fingerprint) }
-        if row.fingerprint == nil, row.byteCount == found.byteCount {
-            computed.append((address, found.fingerprint))
-            return (nil, found.fingerprint)
+        if row.fingerprint == nil, row.byteCount == found.byteCount,
+            let fingerprint = found.fingerprint
+        {
+            computed.append((address, fingerprint))
+            return (nil, fingerprint)
         }
         let agrees = row.fingerprint == found.fingerprint && row.byteCount == found.byteCount
         return (agrees ? nil : .wrongFingerprint, found.fingerprint)
@@ -278,7 +267,7 @@ struct ShardCheck: ~Copyable {
     // MARK: Its executable copy
 
     private mutating func checkExecutableCopy(
-        _ address: ObjectID, _ directory: Int32, _ row: CheckedRow?
+        _ address: ObjectID, _ directory: Int32, _ row: ObjectRow?
     ) throws(StoreError) {
         try StoreLayout.withShardName(address, executable: true) { (name) throws(StoreError) in
             guard let status = try store.fileSystem.status(directory, name) else { return }
@@ -304,7 +293,7 @@ struct ShardCheck: ~Copyable {
     /// Looks at an executable copy from outside only.
     /// - Returns: whether that is enough.
     private mutating func skipExecutableCopy(
-        _ address: ObjectID, _ directory: Int32, _ row: CheckedRow?
+        _ address: ObjectID, _ directory: Int32, _ row: ObjectRow?
     ) throws(StoreError) -> Bool {
         try StoreLayout.withShardName(address, executable: true) { (name) throws(StoreError) in
             guard let status = try store.fileSystem.status(directory, name) else { return true }
@@ -317,7 +306,7 @@ struct ShardCheck: ~Copyable {
     /// - Returns: `nil` if it is gone.
     private mutating func isExecutableCopy(
         of address: ObjectID, _ directory: Int32, _ name: UnsafePointer<CChar>,
-        _ status: FileStatus, _ row: CheckedRow?
+        _ status: FileStatus, _ row: ObjectRow?
     ) throws(StoreError) -> Bool? {
         guard status.kind == .regular else { return false }
         guard let file = try store.fileSystem.openIfPresent(directory, name, .reading) else {
@@ -325,19 +314,5 @@ struct ShardCheck: ~Copyable {
         }
         // `nil`: its bytes are the object's.
         return try judge(address, file.raw, status, row).kind != .damagedObject
-    }
-}
-
-extension Store {
-    /// What the index says of one object now.
-    fileprivate func checkedRow(_ address: ObjectID) throws(StoreError) -> CheckedRow? {
-        let row = try reading { (index, connection) throws(StoreError) in
-            try index.object(address, connection)
-        }
-        return row.map {
-            CheckedRow(
-                address: address, byteCount: $0.byteCount, fingerprint: $0.fingerprint,
-                state: $0.isPresent ? .present : $0.isDying ? .dying : .absent)
-        }
     }
 }

@@ -34,23 +34,12 @@ package struct SoundInodes: Sendable {
     /// Whether an inode is that of a sound object.
     package func contains(_ address: ObjectID, executable: Bool, inode: UInt64) -> Bool {
         // The last part that does not begin behind it.
-        let place = Self.firstPosition(in: parts) { $0.begin > address.w0 }
+        let place = (0..<parts.count).firstPosition { parts[$0].begin > address.w0 }
         guard place > 0 else { return false }
         let entries = executable ? parts[place - 1].executableCopies : parts[place - 1].objects
-        let low = Self.firstPosition(in: entries) { $0.prefix >= address.w0 }
+        let low = (0..<entries.count).firstPosition { entries[$0].prefix >= address.w0 }
         return low < entries.count && entries[low].prefix == address.w0
             && entries[low].inode == inode
-    }
-
-    private static func firstPosition<Element>(
-        in elements: [Element], where isFound: (Element) -> Bool
-    ) -> Int {
-        var (low, high) = (0, elements.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if isFound(elements[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low
     }
 
     /// Joins what was found in parts of the address space, in any order.

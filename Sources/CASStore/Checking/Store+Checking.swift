@@ -43,10 +43,10 @@ extension Store {
         _ suspicions: [Suspicion], _ checker: inout ObjectChecker
     ) throws(StoreError) -> [ConfirmedFinding] {
         var confirmed: [ConfirmedFinding] = []
-        try excludingWriters { (index, connection) throws(StoreError) in
+        try excludingWriters { (index) throws(StoreError) in
             confirmed = []
             for suspicion in suspicions {
-                guard try self.holds(suspicion, index, connection, &checker) else { continue }
+                guard try self.holds(suspicion, index, &checker) else { continue }
                 confirmed.append(
                     ConfirmedFinding(finding: Self.describe(suspicion), suspicion: suspicion))
             }
@@ -56,26 +56,26 @@ extension Store {
 
     // A store that cannot be written has no writers to exclude.
     func excludingWriters(
-        _ body: (Index, Connection) throws(StoreError) -> Void
+        _ body: (IndexTransaction) throws(StoreError) -> Void
     ) throws(StoreError) {
         try index { (index) throws(StoreError) in
             do throws(StoreError) {
-                try index.write { (connection) throws(StoreError) in try body(index, connection) }
+                try index.write(body)
             } catch {
                 guard [.readOnly, .permission, .outOfSpace].contains(error.code) else {
                     throw error
                 }
-                try index.read { (connection) throws(StoreError) in try body(index, connection) }
+                try index.read(body)
             }
         }
     }
 
     private func holds(
-        _ suspicion: Suspicion, _ index: Index, _ connection: Connection,
+        _ suspicion: Suspicion, _ index: IndexTransaction,
         _ checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
         guard let address = suspicion.address else { return true }
-        let row = try index.object(address, connection)
+        let row = try index.object(address)
         // What stands behind a link in place of the shard is no object.
         let status = try objects.hasShard(of: address) ? objects.status(address) : nil
         switch suspicion.kind {
@@ -157,14 +157,14 @@ extension Store {
         try checkWritable()
         var findings: [Finding] = []
         var checker = try ObjectChecker()
-        try writing { (index, connection) throws(StoreError) in
+        try writing { (index) throws(StoreError) in
             findings = []
             for item in confirmed {
                 var finding = item.finding
                 // Confirmed in another transaction: others may have been at work since.
-                if try self.holds(item.suspicion, index, connection, &checker) {
+                if try self.holds(item.suspicion, index, &checker) {
                     finding.isRepaired = try self.repair(
-                        item.suspicion, index, connection, &checker)
+                        item.suspicion, index, &checker)
                 } else {
                     finding.isRepaired = true
                     finding.message += "; it is right by now"
@@ -172,7 +172,7 @@ extension Store {
                 findings.append(finding)
             }
             try self.syncAll()
-            _ = try index.completeVersions(connection)
+            _ = try index.completeVersions()
         }
         return findings
     }
@@ -182,21 +182,19 @@ extension Store {
         guard !addresses.isEmpty else { return }
         try checkWritable()
         var checker = try ObjectChecker()
-        try index { (index) throws(StoreError) in
-            // Nothing is changed in the index; but no collector and no other repair moves meanwhile.
-            try index.write { (connection) throws(StoreError) in
-                for address in addresses {
-                    let suspicion = Suspicion(kind: .notAFile, address: address)
-                    if try self.holds(suspicion, index, connection, &checker) {
-                        _ = try self.objects.quarantineUnlessSound(address, checker: &checker)
-                    }
+        // Nothing is changed in the index; but no collector and no other repair moves meanwhile.
+        try writing { (index) throws(StoreError) in
+            for address in addresses {
+                let suspicion = Suspicion(kind: .notAFile, address: address)
+                if try self.holds(suspicion, index, &checker) {
+                    _ = try self.objects.quarantineUnlessSound(address, checker: &checker)
                 }
             }
         }
     }
 
     private func repair(
-        _ suspicion: Suspicion, _ index: Index, _ connection: Connection,
+        _ suspicion: Suspicion, _ index: IndexTransaction,
         _ checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
         guard let address = suspicion.address else { return try setAsideStray(suspicion) }
@@ -205,13 +203,13 @@ extension Store {
             guard try objects.quarantineUnlessSound(address, checker: &checker) else {
                 return true
             }
-            try index.loseObject(address, connection)
-        case .missingObject: try index.loseObject(address, connection)
+            try index.loseObject(address)
+        case .missingObject: try index.loseObject(address)
         case .unindexedObject, .wrongFingerprint:
             try index.setPresent(
                 StoredObject(
                     address: address, byteCount: suspicion.byteCount,
-                    fingerprint: suspicion.fingerprint), connection)
+                    fingerprint: suspicion.fingerprint))
         case .wrongMode:
             var isExecutableCopy = suspicion.path == StoreLayout.executableCopySuffix
             let objects = directories.objects.raw
@@ -267,14 +265,9 @@ extension Store {
     ///
     /// One that runs loses such a memory with it, and nothing else.
     private func sweepAsides() throws(StoreError) {
-        var asides: [String] = []
-        try fileSystem.list(directories.root.raw) { (entry, kind) throws(StoreError) in
-            let name = String(cString: entry)
-            let isAside = [StoreLayout.verified, StoreLayout.lastCheck].contains {
-                name.hasPrefix(".\($0).")
-            }
-            if isAside, kind != .directory { asides.append(name) }
-            return true
+        let memories = [StoreLayout.verified, StoreLayout.lastCheck]
+        let asides = try fileSystem.names(in: directories.root.raw) { (name, kind) in
+            kind != .directory && memories.contains { name.hasPrefix(".\($0).") }
         }
         for name in asides { try fileSystem.removeIfPresent(directories.root.raw, name) }
     }

@@ -15,32 +15,30 @@ extension Store {
     package func checkIndex(
         isDeep: Bool, _ facts: (String) throws(StoreError) -> ManifestFacts?
     ) throws(StoreError) -> [Finding] {
-        let names = try reading { (index, connection) throws(StoreError) in
-            try index.versions(connection).map(\.name)
-        }
+        let names = try reading { (index) throws(StoreError) in try index.versions().map(\.name) }
         var expected: [String: ManifestSum] = [:]
         for name in names {
             if let found = try facts(name) { expected[name] = ManifestSum(found) }
         }
-        let suspects = try reading { (index, connection) throws(StoreError) in
-            try index.disagreeing(connection, isDeep: isDeep) { (name) throws(StoreError) in
+        let suspects = try reading { (index) throws(StoreError) in
+            try index.disagreeing(isDeep: isDeep) { (name) throws(StoreError) in
                 expected[name]
             }
         }
         guard !suspects.isEmpty else { return [] }
         let (found, isCertain) = try reading {
-            (index, connection) throws(StoreError) -> ([Finding], Bool) in
-            let found = try index.disagreeingNow(connection, isDeep: isDeep, facts)
+            (transaction) throws(StoreError) -> ([Finding], Bool) in
+            let found = try transaction.disagreeingNow(isDeep: isDeep, facts)
             // Whoever has put a manifest in its place and not committed yet is still at it: while
             // this transaction reads, nobody commits.
-            return (found, try !index.locks.isSomebodyWriting())
+            return (found, try !transaction.index.locks.isSomebodyWriting())
         }
         if isCertain || found.isEmpty || found.contains(where: { $0.kind == .damagedIndex }) {
             return found
         }
         var last: [Finding] = []
-        try excludingWriters { (index, connection) throws(StoreError) in
-            last = try index.disagreeingNow(connection, isDeep: isDeep, facts)
+        try excludingWriters { (index) throws(StoreError) in
+            last = try index.disagreeingNow(isDeep: isDeep, facts)
         }
         return last
     }
@@ -72,7 +70,7 @@ extension Store {
     package func rebuildIndex(because reason: String) throws(StoreError) {
         try index { (index) throws(StoreError) in
             // Opens the file first, so that the rebuild knows which one it is to replace.
-            _ = try index.read { (connection) throws(StoreError) in try index.versions(connection) }
+            _ = try index.read { (index) throws(StoreError) in try index.versions() }
             try index.rebuild(because: reason)
         }
     }
@@ -146,33 +144,33 @@ struct AddressSum: Equatable {
     }
 }
 
-extension Index {
+extension IndexTransaction {
     /// As below, with what the manifests say now.
     fileprivate func disagreeingNow(
-        _ connection: Connection, isDeep: Bool,
+        isDeep: Bool,
         _ facts: (String) throws(StoreError) -> ManifestFacts?
     ) throws(StoreError) -> [Finding] {
-        try disagreeing(connection, isDeep: isDeep) { (name) throws(StoreError) in
+        try disagreeing(isDeep: isDeep) { (name) throws(StoreError) in
             try facts(name).map { ManifestSum($0) }
         }
     }
 
     /// What of the index disagrees with itself or with the sums of the manifests.
     fileprivate func disagreeing(
-        _ connection: Connection, isDeep: Bool,
+        isDeep: Bool,
         _ expected: (String) throws(StoreError) -> ManifestSum?
     ) throws(StoreError) -> [Finding] {
-        if let problem = try integrityProblem(connection, quickly: !isDeep) {
+        if let problem = try index.integrityProblem(connection, quickly: !isDeep) {
             return [
                 Finding(
                     .damagedIndex, path: StoreLayout.index,
                     "the index file is damaged: \(problem)")
             ]
         }
-        var recount = try IndexRecount(self, connection)
+        var recount = try IndexRecount(self)
         try recount.run()
         var findings: [Finding] = []
-        for row in try versions(connection) {
+        for row in try versions() {
             guard let expected = try expected(row.name) else { continue }
             if row.manifest != expected.manifest {
                 findings.append(Store.edited(row.name))

@@ -120,13 +120,7 @@ private final class KeptTimes {
             offset += Int64(count)
             position = 0
         }
-        let entry = piece.withUnsafeBytes {
-            VerifiedTimes.Entry(
-                prefix: UInt64(
-                    littleEndian: $0.loadUnaligned(fromByteOffset: position, as: UInt64.self)),
-                time: UInt32(
-                    littleEndian: $0.loadUnaligned(fromByteOffset: position + 8, as: UInt32.self)))
-        }
+        let entry = piece.withUnsafeBytes { VerifiedTimes.Entry($0, at: position) }
         guard isWanted(entry.prefix) else { return nil }
         position += VerifiedTimes.entryByteCount
         return entry

@@ -34,15 +34,11 @@ struct VerifiedTimes: Sendable {
 
     /// When an object was last found sound; `nil` for never, or for not deeply where that is asked.
     func time(of address: ObjectID, isDeep: Bool) -> UInt32? {
-        var (low, high) = (0, entries.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].prefix < address.w0 { low = middle + 1 } else { high = middle }
-        }
+        var place = (0..<entries.count).firstPosition { entries[$0].prefix >= address.w0 }
         var time: UInt32?
-        while low < entries.count, entries[low].prefix == address.w0 {
-            time = min(time ?? .max, entries[low].time)
-            low += 1
+        while place < entries.count, entries[place].prefix == address.w0 {
+            time = min(time ?? .max, entries[place].time)
+            place += 1
         }
         guard let time, !isDeep || time & 1 == 1 else { return nil }
         return time
@@ -67,15 +63,21 @@ struct VerifiedTimes: Sendable {
             for offset in stride(
                 from: Self.heading.count, to: end, by: Self.entryByteCount)
             {
-                let prefix = body.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-                let time = body.loadUnaligned(fromByteOffset: offset + 8, as: UInt32.self)
-                entries.append(
-                    Entry(prefix: UInt64(littleEndian: prefix), time: UInt32(littleEndian: time)))
+                entries.append(Entry(body, at: offset))
             }
             return entries
         }
         guard let entries else { return nil }
         self.entries = entries
+    }
+}
+
+extension VerifiedTimes.Entry {
+    /// Reads what stands at an offset of the file.
+    init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+        prefix = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        time = UInt32(
+            littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: UInt32.self))
     }
 }
 

@@ -42,14 +42,6 @@ public struct CollectionPlan: Sendable {
     }
 }
 
-/// A version that is no more, as its garbage remembers it.
-package struct RetiredVersion: Sendable, Hashable {
-    /// Its name.
-    package let name: String
-    /// When it was retired, in seconds since 1970; for people.
-    package let retiredAt: Int64
-}
-
 /// What a collection has deleted.
 public struct Collected: Sendable, Hashable {
     /// How many files.

@@ -21,8 +21,11 @@ extension Store {
                 next = try self.collectBatch(after: after, &collected)
                 progress(collected)
             }
-            for name in try self.quarantinedNames() {
-                let quarantine = self.directories.quarantine.raw
+            let quarantine = self.directories.quarantine.raw
+            let quarantined = try self.fileSystem.names(in: quarantine) { (name, _) in
+                ObjectID(name) != nil
+            }
+            for name in quarantined.sorted() {
                 let status = try self.fileSystem.status(quarantine, name)
                 if status?.kind == .directory {
                     try self.removeTreeKeepingContent(in: StoreLayout.quarantine, name)
@@ -54,14 +57,14 @@ extension Store {
         var damaged: [String] = []
         var isLast = true
         let last = try writing(rows: Self.batch) {
-            (index, connection) throws(StoreError) -> Int64? in
-            try connection.execute(IndexSchema.cacheWhileCollecting)
+            (index) throws(StoreError) -> Int64? in
+            try index.connection.execute(IndexSchema.cacheWhileCollecting)
             // The manifests are the roots, a count is a hint.
-            damaged = try index.reconcile(connection, thoroughly: true)
+            damaged = try index.reconcile(thoroughly: true)
             guard damaged.isEmpty else { return nil }
-            let batch = try index.garbage(after: after, limit: Self.batch, connection)
+            let batch = try index.garbage(after: after, limit: Self.batch)
             isLast = batch.count < Self.batch
-            try index.markDying(batch.map(\.id), connection)
+            try index.markDying(batch.map(\.id))
             return batch.last?.id
         }
         if let first = damaged.first {
@@ -72,25 +75,24 @@ extension Store {
                     + "makes it again from the version's tree, or says what to do")
         }
         guard let last else { return nil }
-        let gone = try index { (index) throws(StoreError) in
-            try index.write(rows: Self.batch) { (connection) throws(StoreError) -> [ObjectRow] in
-                // Writers take objects back under this same lock, so none comes back in between.
-                let claimed = try self.claimedAddresses()
-                let gone = try index.doomed(after: after, through: last, connection)
-                    .filter { !claimed.contains($0.address) }
-                try index.refuseNamed(gone.map(\.id), connection)
-                for row in gone { try self.objects.remove(row.address) }
-                try index.forget(gone.map(\.id), connection)
-                try index.forgetGarbageOrigins(connection)
-                try connection.execute(IndexSchema.cache)
-                return gone
-            } syncing: { (connection) throws(StoreError) in
-                // The deletions with the forgetting: a power cut must not leave files that nothing
-                // knows of.
-                try self.syncAll(with: index, connection)
-            }
+        let gone = try writing(rows: Self.batch) {
+            (index) throws(StoreError) -> [ObjectRow] in
+            // Writers take objects back under this same lock, so none comes back in between.
+            let claimed = try self.claimedAddresses()
+            let gone = try index.doomed(after: after, through: last)
+                .filter { !claimed.contains($0.address) }
+            try index.refuseNamed(gone.map(\.id))
+            for row in gone { try self.objects.remove(row.address) }
+            try index.forget(gone.map(\.id))
+            try index.forgetGarbageOrigins()
+            try index.connection.execute(IndexSchema.cache)
+            return gone
+        } syncing: { (index) throws(StoreError) in
+            // The deletions with the forgetting: a power cut must not leave files that nothing
+            // knows of.
+            try self.syncAll(with: index)
         }
-        for row in gone where row.isPresent {
+        for row in gone where row.state != .absent {
             collected.objectCount += 1
             collected.byteCount += row.byteCount
         }
@@ -118,16 +120,6 @@ extension Store {
         return found.sorted { $0.address < $1.address }
     }
 
-    private func quarantinedNames() throws(StoreError) -> [String] {
-        var names: [String] = []
-        try fileSystem.list(directories.quarantine.raw) { (entry, _) throws(StoreError) in
-            let name = String(cString: entry)
-            if ObjectID(name) != nil { names.append(name) }
-            return true
-        }
-        return names.sorted()
-    }
-
     /// Partial objects of no version, that no writer has open.
     ///
     /// Removed under their lock, so that no writer begins with one in between.
@@ -140,8 +132,8 @@ extension Store {
         }
         return try leftovers(in: staging, .partial, besides: others) {
             (address) throws(StoreError) in
-            let known = try self.reading { (index, connection) throws(StoreError) in
-                try index.object(address, connection)
+            let known = try self.reading { (index) throws(StoreError) in
+                try index.object(address)
             }
             if let known, known.references > 0 { return false }
             let name = address.description

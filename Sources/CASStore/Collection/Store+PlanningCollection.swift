@@ -33,13 +33,13 @@ extension Store {
     package func bytesFreed(
         retiring names: [String]
     ) throws(StoreError) -> (freed: [Int64], total: Int64) {
-        try reading { (index, connection) throws(StoreError) in
+        try reading { (index) throws(StoreError) in
             var freed = [Int64](repeating: 0, count: names.count)
-            let known = try index.ids(of: names, connection)
-            try index.orphans(retiring: known.map(\.id), connection) {
+            let known = try index.ids(of: names)
+            try index.orphans(retiring: known.map(\.id)) {
                 (_, byteCount, position) in freed[known[position].position] += byteCount
             }
-            return (freed, try index.referencedBytes(connection))
+            return (freed, try index.referencedBytes())
         }
     }
 
@@ -51,18 +51,18 @@ extension Store {
     package func freed(
         retiring names: [String]
     ) throws(StoreError) -> (rows: [VersionRow], objects: Int, bytes: Int64) {
-        try reading { (index, connection) throws(StoreError) in
+        try reading { (index) throws(StoreError) in
             var rows: [VersionRow] = []
             // Names of versions are ASCII.
             for name in names where !rows.contains(where: { $0.name == name }) {
-                guard let row = try index.version(name, connection) else {
+                guard let row = try index.version(name) else {
                     throw StoreError.noVersion(name)
                 }
                 rows.append(row)
             }
             rows.sort { ($0.ordinal, $0.name) > ($1.ordinal, $1.name) }
             var freed: (objects: Int, bytes: Int64) = (0, 0)
-            try index.orphans(retiring: rows.map(\.id), connection) { (_, byteCount, _) in
+            try index.orphans(retiring: rows.map(\.id)) { (_, byteCount, _) in
                 freed.objects += 1
                 freed.bytes += byteCount
             }
@@ -70,12 +70,8 @@ extension Store {
         }
     }
 
-    private func garbageKnown(
-        _ retiring: [String]
-    ) throws(StoreError) -> [CollectionPlan.Garbage] {
-        try reading { (index, connection) throws(StoreError) in
-            try index.presentGarbage(retiring, connection)
-        }
+    private func garbageKnown(_ retiring: [String]) throws(StoreError) -> [CollectionPlan.Garbage] {
+        try reading { (index) throws(StoreError) in try index.presentGarbage(retiring) }
     }
 
     /// What will be garbage once the collection has recovered what dead writers left: recovered in a
@@ -85,10 +81,10 @@ extension Store {
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         var found: [CollectionPlan.Garbage] = []
         do throws(StoreError) {
-            try writing { (index, connection) throws(StoreError) in
-                for object in unrecorded { try index.setPresent(object, connection) }
-                try index.reconcile(connection, thoroughly: true)
-                found = try index.presentGarbage(retiring, connection)
+            try writing { (index) throws(StoreError) in
+                for object in unrecorded { try index.setPresent(object) }
+                try index.reconcile(thoroughly: true)
+                found = try index.presentGarbage(retiring)
                 throw StoreError(.takenBack, "a plan changes nothing")
             }
         } catch {
@@ -107,30 +103,21 @@ extension StoreError.Code {
     fileprivate static let takenBack = Self("takenBack")
 }
 
-extension Index {
+extension IndexTransaction {
     /// The objects on disk that no version names, and those that none would name any more.
     fileprivate func presentGarbage(
-        _ retiring: [String], _ connection: Connection
+        _ retiring: [String]
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         var found: [CollectionPlan.Garbage] = []
-        // The latest first: an object that two have left was last that one's.
-        let origins = try garbageOrigins(connection).reversed()
-        var after: Int64 = 0
-        while true {
-            let batch = try garbage(after: after, limit: 4096, connection)
-            guard let last = batch.last else { break }
-            after = last.id
-            for row in batch where row.isPresent {
-                let origin = origins.first { $0.edges.contains(row.id) }?.origin
-                found.append(
-                    .init(
-                        address: row.address, byteCount: row.byteCount,
-                        reason: origin.map { .retired($0) } ?? .neverNamed))
-            }
+        try forEachGarbage { (row, origin) in
+            found.append(
+                .init(
+                    address: row.address, byteCount: row.byteCount,
+                    reason: origin.map { .retired($0) } ?? .neverNamed))
         }
         guard !retiring.isEmpty else { return found }
-        let known = try ids(of: retiring, connection)
-        try orphans(retiring: known.map(\.id), connection) { (address, byteCount, position) in
+        let known = try ids(of: retiring)
+        try orphans(retiring: known.map(\.id)) { (address, byteCount, position) in
             let version = retiring[known[position].position]
             found.append(
                 .init(
@@ -140,12 +127,10 @@ extension Index {
     }
 
     /// The ids of those among `names` that are registered, and where they stand in it.
-    fileprivate func ids(
-        of names: [String], _ connection: Connection
-    ) throws(StoreError) -> [(id: Int64, position: Int)] {
+    fileprivate func ids(of names: [String]) throws(StoreError) -> [(id: Int64, position: Int)] {
         var known: [(id: Int64, position: Int)] = []
         for (position, name) in names.enumerated() {
-            if let row = try version(name, connection) { known.append((row.id, position)) }
+            if let row = try version(name) { known.append((row.id, position)) }
         }
         return known
     }

@@ -7,21 +7,18 @@ struct EdgeRuns: Sendable, Equatable {
     /// Ascending, not touching each other.
     private(set) var runs: [ClosedRange<Int64>] = []
 
+    /// What to say of stored runs that cannot be read.
+    static let damage = StoreError(.index, "the index holds damaged references")
+
     /// Groups ids in any order; duplicates count once.
     init(_ ids: [Int64]) {
-        for id in ids.sorted() {
-            if let last = runs.last, id <= last.upperBound + 1 {
-                runs[runs.count - 1] = last.lowerBound...max(last.upperBound, id)
-            } else {
-                runs.append(id...id)
-            }
-        }
+        for id in ids.sorted() { append(id...id) }
     }
 
-    /// Adds a run that lies above all others.
+    /// Adds a run that begins in the last one or above it.
     mutating func append(_ run: ClosedRange<Int64>) {
-        if let last = runs.last, last.upperBound + 1 == run.lowerBound {
-            runs[runs.count - 1] = last.lowerBound...run.upperBound
+        if let last = runs.last, run.lowerBound <= last.upperBound + 1 {
+            runs[runs.count - 1] = last.lowerBound...max(last.upperBound, run.upperBound)
         } else {
             runs.append(run)
         }
@@ -99,14 +96,22 @@ struct EdgeRuns: Sendable, Equatable {
 
     /// Whether an id is among them.
     func contains(_ id: Int64) -> Bool {
-        var (low, high) = (0, runs.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if runs[middle].upperBound < id { low = middle + 1 } else { high = middle }
-        }
-        return low < runs.count && runs[low].contains(id)
+        let place = (0..<runs.count).firstPosition { runs[$0].upperBound >= id }
+        return place < runs.count && runs[place].contains(id)
     }
 
     /// How many ids there are.
     var count: Int64 { runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound + 1) } }
+}
+
+extension Statement {
+    /// Calls `body` with every row of the objects with these ids: the statement asks for those from `?1` through `?2`.
+    func forEachRow(
+        in edges: EdgeRuns, _ body: (Statement) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        for run in edges.runs {
+            bind(1, run.lowerBound).bind(2, run.upperBound)
+            while try step() { try body(self) }
+        }
+    }
 }

@@ -22,7 +22,9 @@ extension Index {
         let basis = try basis()
         epoch = try randomToken()
         let made = try Connection(path: ":memory:", mode: .memory)
-        _ = try made.transaction(writing: true) { () throws(StoreError) in try self.fill(made) }
+        _ = try made.transaction(writing: true) { () throws(StoreError) in
+            try IndexTransaction(index: self, connection: made).fill()
+        }
         connection = made
         memoryBasis = basis
         isReconciled = true

@@ -68,9 +68,7 @@ extension Index {
     }
 
     private func pragma(_ name: String, _ connection: Connection) throws(StoreError) -> Int64 {
-        let row = try connection.statement("PRAGMA \(name)")
-        defer { row.reset() }
-        return try row.step() ? row.integer(0) : 0
+        try connection.statement("PRAGMA \(name)").firstInteger() ?? 0
     }
 
     private func checkSchema(_ connection: Connection) throws(StoreError) {
@@ -129,10 +127,8 @@ extension Index {
     func integrityProblem(
         _ connection: Connection, quickly: Bool = false
     ) throws(StoreError) -> String? {
-        let row = try connection.statement(
-            quickly ? "PRAGMA quick_check(1)" : "PRAGMA integrity_check(1)")
-        defer { row.reset() }
-        guard try row.step(), let answer = row.text(0), answer != "ok" else { return nil }
-        return answer
+        let check = quickly ? "PRAGMA quick_check(1)" : "PRAGMA integrity_check(1)"
+        let answer = try connection.statement(check).first { $0.text(0) } ?? nil
+        return answer == "ok" ? nil : answer
     }
 }

@@ -55,13 +55,6 @@ extension Index {
         return (row.integer(1), stamp)
     }
 
-    /// Where the index stands, inside a transaction.
-    func moment(_ connection: Connection) throws(StoreError) -> IndexMoment {
-        let row = try connection.statement("SELECT value FROM meta WHERE key = 'generation'")
-        defer { row.reset() }
-        return IndexMoment(epoch: epoch, generation: try row.step() ? row.integer(0) : 0)
-    }
-
     /// Says that a transaction begins, before it changes a page: from here on a power cut may tear the
     /// index.
     /// - Parameter durably: otherwise the caller makes it durable before the first page is changed.
@@ -124,15 +117,9 @@ extension Index {
         if durably, options.isDurable { try fileSystem.sync(file.raw) }
     }
 
-    /// Says that an index is being made, before there is a file of it.
-    func announceFirst() throws(StoreError) {
-        try writeStamp(settled: 0, pending: 1, durably: true)
-        if options.isDurable { try fileSystem.sync(directories.root.raw) }
-    }
-
-    /// Writes the stamp of an index that was just made and is durable.
-    func writeFirstStamp() throws(StoreError) {
-        try writeStamp(settled: 1, pending: 1, durably: true)
+    /// Says that an index is being made, before there is a file of it; or that it was made, and is durable.
+    func writeFirstStamp(isMade: Bool) throws(StoreError) {
+        try writeStamp(settled: isMade ? 1 : 0, pending: 1, durably: true)
         // Its entry, and that of the index.
         if options.isDurable { try fileSystem.sync(directories.root.raw) }
     }

@@ -1,9 +1,10 @@
 /// Who names what, how big it is, and what nothing names: the derived index in SQLite.
 ///
-/// All SQL of the package is in this folder. Every use is one transaction, given as a closure that
-/// cannot suspend. A transaction holds a shared lock on `leases/.index`; a rebuild holds it alone, so
-/// the file is never replaced under a running transaction, and each transaction first looks whether
-/// the file at the path is still the one it has open. Writers queue on `leases/.writer`.
+/// SQL stands in this folder; in Usage/ and Checking/ stands what they alone ask. Every use is one
+/// transaction, given as a closure that cannot suspend. A transaction holds a shared lock on
+/// `leases/.index`; a rebuild holds it alone, so the file is never replaced under a running
+/// transaction, and each transaction first looks whether the file at the path is still the one it has
+/// open. Writers queue on `leases/.writer`.
 ///
 /// `@unchecked Sendable`: `Store` calls it under a mutex only.
 package final class Index: @unchecked Sendable {
@@ -45,17 +46,17 @@ package final class Index: @unchecked Sendable {
     ///
     /// Where the disk is read-only or full, the answer comes from an index in memory, made from the objects
     /// and manifests; until any of them changes, or the file.
-    func read<R>(_ body: (Connection) throws(StoreError) -> R) throws(StoreError) -> R {
+    func read<R>(_ body: (IndexTransaction) throws(StoreError) -> R) throws(StoreError) -> R {
         if let memoryBasis, try self.basis() != memoryBasis { close() }
         do throws(StoreError) {
-            return try perform(writing: false, body)
+            return try perform(nil, body)
         } catch {
             let isUnwritable = [.readOnly, .outOfSpace].contains(error.code)
             guard error.saysIndexIsUnreachable || isUnwritable, !isInMemory else { throw error }
             options.notice(
                 "the index cannot be used here (\(error.message)); reading the manifests instead")
             try fillMemory()
-            return try perform(writing: false, body)
+            return try perform(nil, body)
         }
     }
 
@@ -72,37 +73,41 @@ package final class Index: @unchecked Sendable {
     ///     for both. A power cut in it leaves an index that is in doubt, so the order is free.
     func write<R>(
         rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
-        _ body: (Connection) throws(StoreError) -> R,
-        syncing: ((Connection) throws(StoreError) -> Void)? = nil
+        _ body: (IndexTransaction) throws(StoreError) -> R,
+        syncing: ((IndexTransaction) throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> R {
         // The disk could not be used once; perhaps it can now.
         if isInMemory { close() }
-        return try perform(
-            writing: true, rows: rows, preparing: preparing, syncing: syncing, body)
+        return try perform(Change(rows: rows, preparing: preparing, syncing: syncing), body)
     }
 
+    /// What a transaction that writes is made with, as ``write(rows:preparing:_:syncing:)`` was told.
+    private struct Change {
+        var rows: Int?
+        var preparing: (() throws(StoreError) -> Void)?
+        var syncing: ((IndexTransaction) throws(StoreError) -> Void)?
+    }
+
+    /// - Parameter change: `nil` to read.
     private func perform<R>(
-        writing: Bool, rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
-        syncing: ((Connection) throws(StoreError) -> Void)? = nil,
-        _ body: (Connection) throws(StoreError) -> R
+        _ change: Change?, _ body: (IndexTransaction) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         var attempts = 0
-        var rows = rows
+        var change = change
         while true {
             do throws(StoreError) {
                 if !isInMemory, try needsReconciling() {
-                    _ = try attempt(writing: true) { (connection) throws(StoreError) in
-                        try self.reconcile(connection, thoroughly: false)
+                    _ = try attempt(Change()) { (index) throws(StoreError) in
+                        try index.reconcile(thoroughly: false)
                     }
                     isReconciled = true
                 }
-                return try attempt(
-                    writing: writing, rows: rows, preparing: preparing, syncing: syncing, body)
+                return try attempt(change, body)
             } catch {
                 attempts += 1
-                if writing, attempts == 1, error.code == .outOfSpace, journalIsOnDisk {
+                if change != nil, attempts == 1, error.code == .outOfSpace, journalIsOnDisk {
                     // The disk has no room for the journal; memory may have.
-                    rows = 0
+                    change?.rows = 0
                     continue
                 }
                 guard error.saysIndexIsDamaged, !isInMemory, attempts < 3 else { throw error }
@@ -112,37 +117,40 @@ package final class Index: @unchecked Sendable {
     }
 
     private func attempt<R>(
-        writing: Bool, rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
-        syncing: ((Connection) throws(StoreError) -> Void)? = nil,
-        _ body: (Connection) throws(StoreError) -> R
+        _ change: Change?, _ body: (IndexTransaction) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         if isInMemory, let connection {
             return try connection.transaction(writing: false) { () throws(StoreError) -> R in
-                try body(connection)
+                try body(IndexTransaction(index: self, connection: connection))
             }
         }
-        try locks.lock(writing ? .writing : .reading)
+        try locks.lock(change == nil ? .reading : .writing)
         defer { locks.unlock() }
-        let connection = try openIfNeeded(writing: writing)
-        guard writing else {
+        let connection = try openIfNeeded(writing: change != nil)
+        let transaction = IndexTransaction(index: self, connection: connection)
+        guard let change else {
             return try connection.transaction(writing: false) { () throws(StoreError) -> R in
                 _ = try self.checkStamp(connection, writing: false)
-                return try body(connection)
+                return try body(transaction)
             }
         }
-        try chooseJournal(rows: rows, connection)
+        try chooseJournal(rows: change.rows, connection)
         var announced: Int64?
         do throws(StoreError) {
             let result = try connection.transaction(writing: true) { () throws(StoreError) -> R in
                 let next = try self.checkStamp(connection, writing: true) + 1
                 announced = next
-                try self.announce(next, durably: preparing == nil || !Store.canSyncAll)
-                if let preparing { try preparing() }
-                let result = try body(connection)
+                try self.announce(next, durably: change.preparing == nil || !fileSystem.canSyncAll)
+                try change.preparing?()
+                let result = try body(transaction)
                 try self.count(next, connection)
                 return result
             }
-            if let syncing { try syncing(connection) } else { try sync(connection) }
+            if let syncing = change.syncing {
+                try syncing(transaction)
+            } else {
+                try sync(connection)
+            }
             if let announced { try settle(announced) }
             return result
         } catch {
@@ -169,11 +177,8 @@ package final class Index: @unchecked Sendable {
 
     private func needsReconciling() throws(StoreError) -> Bool {
         guard !isReconciled else { return false }
-        let recorded = try attempt(writing: false) { (connection) throws(StoreError) -> Int64 in
-            let row = try connection.statement("SELECT value FROM meta WHERE key = ?")
-                .bind(1, "manifests_changed_at")
-            defer { row.reset() }
-            return try row.step() ? row.integer(0) : -1
+        let recorded = try attempt(nil) { (index) throws(StoreError) in
+            try index.meta("manifests_changed_at") ?? -1
         }
         let now = try fileSystem.status(directories.manifests.raw).changedAt
         isReconciled = recorded == now

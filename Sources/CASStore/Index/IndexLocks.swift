@@ -89,9 +89,9 @@ final class IndexLocks {
     private func opened(_ mode: Mode) throws(StoreError) -> Files? {
         if let files { return files }
         do throws(StoreError) {
-            let index = try fileSystem.openLock(directories.leases.raw, StoreLayout.indexLock)
-            let writer = try fileSystem.openLock(directories.leases.raw, StoreLayout.writerLock)
-            files = Files(index: index, writer: writer)
+            files = Files(
+                index: try fileSystem.openLock(directories.leases.raw, StoreLayout.indexLock),
+                writer: try fileSystem.openLock(directories.leases.raw, StoreLayout.writerLock))
         } catch {
             guard mode == .reading, try isReadOnly(error) else { throw error }
             // They can be locked, too, if they were made before the disk became read-only.
@@ -114,8 +114,8 @@ final class IndexLocks {
 
     private func openForReading() throws(StoreError) -> Files {
         let leases = directories.leases.raw
-        let index = try fileSystem.open(leases, StoreLayout.indexLock, .reading, mode: 0)
-        let writer = try fileSystem.open(leases, StoreLayout.writerLock, .reading, mode: 0)
-        return Files(index: index, writer: writer)
+        return Files(
+            index: try fileSystem.open(leases, StoreLayout.indexLock, .reading, mode: 0),
+            writer: try fileSystem.open(leases, StoreLayout.writerLock, .reading, mode: 0))
     }
 }

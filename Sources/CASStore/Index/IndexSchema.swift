@@ -23,7 +23,7 @@
 ///   tally         the sum of the weights of these ids: edges that rotted are not counted down
 ///
 /// tally       one row per block of 64 ids that a version names: what the counts in it must come to
-///   sum           the weights of the ids, added up over the edges of all versions (Index+Tally)
+///   sum           the weights of the ids, added up over the edges of all versions (IndexTransaction+Tally)
 ///
 /// retired     what a retired version left that nothing names: its name, when, and these ids as
 ///             edges; until they are collected, so that a collection can say whose garbage it is

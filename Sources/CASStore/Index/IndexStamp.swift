@@ -26,14 +26,14 @@ struct IndexStamp: Equatable, Sendable {
         return Array((line + sum + "\n").utf8)
     }
 
-    init(epoch: String, settled: Int64, pending: Int64, byteCount: Int64, changedAt: Int64) {
-        self.epoch = epoch
-        self.settled = settled
-        self.pending = pending
-        self.byteCount = byteCount
-        self.changedAt = changedAt
+    /// Whether an index of this epoch and generation is as new as the truth.
+    func agrees(epoch: String, generation: Int64) -> Bool {
+        epoch == self.epoch
+            && (generation == settled || generation == pending || generation > pending)
     }
+}
 
+extension IndexStamp {
     /// Reads the file's bytes; `nil` if they are not a whole stamp.
     init?(_ bytes: [UInt8]) {
         let lines = String(decoding: bytes, as: UTF8.self).split(
@@ -48,11 +48,5 @@ struct IndexStamp: Equatable, Sendable {
             epoch: String(fields[2]), settled: settled, pending: pending,
             byteCount: byteCount, changedAt: changedAt)
         guard bytes.starts(with: encoded) else { return nil }
-    }
-
-    /// Whether an index of this epoch and generation is as new as the truth.
-    func agrees(epoch: String, generation: Int64) -> Bool {
-        epoch == self.epoch
-            && (generation == settled || generation == pending || generation > pending)
     }
 }

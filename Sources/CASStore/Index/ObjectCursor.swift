@@ -9,14 +9,11 @@ struct ObjectCursor {
 
     private var rows: OrderedCursor<ObjectID>
 
-    init(_ connection: Connection) throws(StoreError) {
-        let rows = try connection.statement(
+    init(_ index: IndexTransaction) throws(StoreError) {
+        let rows = try index.statement(
             "SELECT address, id, state, bytes FROM object WHERE address >= ? ORDER BY address")
         self.rows = OrderedCursor(rows, bind: { $0.bind(1, $1) }) { (row) throws(StoreError) in
-            guard let address = row.address(0) else {
-                throw StoreError(.index, "the index holds a damaged address")
-            }
-            return address
+            try row.requiredAddress(0)
         }
     }
 

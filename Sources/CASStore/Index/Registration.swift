@@ -93,15 +93,6 @@ package protocol ManifestReading: Sendable {
     ) throws(StoreError) -> Bool
 }
 
-extension ManifestReading {
-    /// Whether the version has a tree.
-    package func isSpokenOf(
-        _ version: String, _ directories: StoreDirectories, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> Bool {
-        try fileSystem.status(directories.versions.raw, version)?.kind == .directory
-    }
-}
-
 /// A registered version, as the index knows it.
 package struct VersionRow: Sendable, Hashable {
     package var id: Int64

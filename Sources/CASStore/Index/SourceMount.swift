@@ -19,43 +19,25 @@ package struct SourceMount: Sendable, Hashable {
     }
 }
 
-extension Store {
-    /// The mount that holds an open source file; `nil` where a change of a file might not show.
-    package func sourceMount(of file: Int32) -> SourceMount? {
-        guard let status = fileSystem.mount(of: file), status.provesChanges else { return nil }
-        // Without the boot's name every file is read, which is always right.
-        return SourceMount(status, boot: try? fileSystem.systemBoot())
-    }
-}
-
-extension Index {
+extension IndexTransaction {
     /// How many mounts are known: those of the last boots, and of containers, which have their own.
     private static let mountsMax: Int64 = 64
 
     /// The number by which rows of the cache speak of a mount, which is shorter than its name.
-    func number(
-        of mount: SourceMount, _ connection: Connection
-    ) throws(StoreError) -> Int64? {
-        let row = try connection.statement("SELECT id FROM mount WHERE name = ?").bind(
-            1, mount.name)
-        defer { row.reset() }
-        return try row.step() ? row.integer(0) : nil
+    func number(of mount: SourceMount) throws(StoreError) -> Int64? {
+        try statement("SELECT id FROM mount WHERE name = ?").bind(1, mount.name).firstInteger()
     }
 
     /// As above, and gives a new mount its number.
     ///
     /// The largest number always stays, so none is used again. Rows of a mount that was dropped do not count.
-    func noteNumber(
-        of mount: SourceMount, _ connection: Connection
-    ) throws(StoreError) -> Int64 {
-        if let known = try number(of: mount, connection) { return known }
-        let row = try connection.statement("SELECT coalesce(max(id), 0) + 1 FROM mount")
-        defer { row.reset() }
-        let number = try row.step() ? row.integer(0) : 1
-        row.reset()
-        try connection.statement("INSERT INTO mount VALUES (?, ?)").bind(1, number)
+    func noteNumber(of mount: SourceMount) throws(StoreError) -> Int64 {
+        if let known = try number(of: mount) { return known }
+        let number =
+            try statement("SELECT coalesce(max(id), 0) + 1 FROM mount").firstInteger() ?? 1
+        try statement("INSERT INTO mount VALUES (?, ?)").bind(1, number)
             .bind(2, mount.name).run()
-        try connection.statement("DELETE FROM mount WHERE id <= ?").bind(1, number - Self.mountsMax)
+        try statement("DELETE FROM mount WHERE id <= ?").bind(1, number - Self.mountsMax)
             .run()
         return number
     }

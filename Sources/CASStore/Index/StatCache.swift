@@ -43,7 +43,7 @@ extension FileStatus {
     package var hasFineChangeTime: Bool { changedAt % 1_000_000_000 != 0 }
 }
 
-extension Index {
+extension IndexTransaction {
     /// How many versions a row that nothing has used stays.
     private static let lifetime: Int64 = 16
 
@@ -53,7 +53,7 @@ extension Index {
     /// Passes in the order of the rows, over the cache and over the objects: a look-up for each file
     /// would cost several times as much.
     func cachedAddresses(
-        count: Int, _ key: (Int) -> StatKey?, _ connection: Connection,
+        count: Int, _ key: (Int) -> StatKey?,
         found: (Int, ObjectID) -> Void
     ) throws(StoreError) {
         var order: [UInt32] = []
@@ -64,7 +64,7 @@ extension Index {
             order.append(UInt32(position))
             guard mounts[mount] == nil else { continue }
             // Zero is the number of none.
-            mounts[mount] = try number(of: mount, connection) ?? 0
+            mounts[mount] = try number(of: mount) ?? 0
         }
         guard mounts.values.contains(where: { $0 != 0 }) else { return }
         order.sort { left, right in
@@ -72,7 +72,7 @@ extension Index {
             return CachePlace(left) < CachePlace(right)
         }
         var rows = OrderedCursor<CachePlace>(
-            try connection.statement(
+            try statement(
                 """
                 SELECT inode, device, bytes, modified_at, changed_at, object, mount FROM stat_cache
                 WHERE (inode, device) >= (?, ?) ORDER BY inode, device
@@ -89,9 +89,9 @@ extension Index {
             else { continue }
             hits.append(Hit(position: position, object: row.integer(5)))
             guard hits.count == Hit.countMax else { continue }
-            try report(&hits, connection, found)
+            try report(&hits, found)
         }
-        try report(&hits, connection, found)
+        try report(&hits, found)
     }
 
     /// The place of a row of the cache in the order of its table.
@@ -122,11 +122,11 @@ extension Index {
     }
 
     private func report(
-        _ hits: inout [Hit], _ connection: Connection, _ found: (Int, ObjectID) -> Void
+        _ hits: inout [Hit], _ found: (Int, ObjectID) -> Void
     ) throws(StoreError) {
         hits.sort { $0.object < $1.object }
         var objects = OrderedCursor<Int64>(
-            try connection.statement(
+            try statement(
                 "SELECT id, state, address FROM object WHERE id >= ? ORDER BY id"),
             bind: { $0.bind(1, $1) }
         ) { (row) throws(StoreError) in row.integer(0) }
@@ -141,16 +141,14 @@ extension Index {
     }
 
     /// Remembers what files in these states contain.
-    func cache(
-        _ files: some Sequence<(StatKey, ObjectID)>, ordinal: Int64, _ connection: Connection
-    ) throws(StoreError) {
+    func cache(_ files: some Sequence<(StatKey, ObjectID)>, ordinal: Int64) throws(StoreError) {
         var mounts: [SourceMount: Int64] = [:]
         for (key, address) in files {
             if mounts[key.mount] == nil {
-                mounts[key.mount] = try noteNumber(of: key.mount, connection)
+                mounts[key.mount] = try noteNumber(of: key.mount)
             }
             // By the id, which is never used again: an address would double the row.
-            try connection.statement(
+            try statement(
                 """
                 INSERT OR REPLACE INTO stat_cache
                 SELECT ?1, ?2, ?3, ?4, ?5, id, ?7, ?8 FROM object WHERE address = ?6
@@ -167,28 +165,17 @@ extension Index {
     ///
     /// Goes on where it ended last time, and no further than is due for an import of so many files:
     /// a cache of millions is not read for the sake of ten.
-    func trimCache(
-        ordinal: Int64, files: Int64, _ connection: Connection
-    ) throws(StoreError) {
+    func trimCache(ordinal: Int64, files: Int64) throws(StoreError) {
         guard ordinal % 8 == 0 else { return }
-        let place = try connection.statement("SELECT value FROM meta WHERE key = 'trimmed_to'")
-        defer { place.reset() }
-        let start = try place.step() ? place.integer(0) : Int64.min
-        place.reset()
-        let behind = try connection.statement(
+        let start = try meta("trimmed_to") ?? .min
+        let end = try statement(
             "SELECT inode FROM stat_cache WHERE inode >= ? ORDER BY inode LIMIT 1 OFFSET ?"
-        ).bind(1, start).bind(2, 4096 + 32 * files)
-        defer { behind.reset() }
-        let end: Int64? = try behind.step() ? behind.integer(0) : nil
-        behind.reset()
-        try connection.statement(
+        ).bind(1, start).bind(2, 4096 + 32 * files).firstInteger()
+        try statement(
             "DELETE FROM stat_cache WHERE inode >= ? AND inode < ? AND used < ?"
         )
         .bind(1, start).bind(2, end ?? Int64.max).bind(3, ordinal - Self.lifetime).run()
-        try connection.statement(
-            "INSERT INTO meta VALUES ('trimmed_to', ?1) "
-                + "ON CONFLICT (key) DO UPDATE SET value = ?1"
-        ).bind(1, end ?? Int64.min).run()
+        try setMeta("trimmed_to", end ?? .min)
     }
 
     /// Whether a row was used so long ago that a hit must renew it.

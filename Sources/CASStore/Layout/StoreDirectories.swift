@@ -60,11 +60,6 @@ package final class StoreDirectories: Sendable {
         guard
             let objects = try fileSystem.openIfPresent(root, StoreLayout.objects, .directory)
         else { return try fileSystem.status(root, StoreLayout.format) == nil }
-        var isEmpty = true
-        try fileSystem.list(objects.raw) { (_, _) throws(StoreError) in
-            isEmpty = false
-            return false
-        }
-        return isEmpty
+        return try fileSystem.isEmpty(objects.raw)
     }
 }

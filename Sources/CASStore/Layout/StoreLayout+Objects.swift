@@ -38,21 +38,7 @@ extension StoreLayout {
     package static func withDigits<R: ~Copyable>(
         _ address: ObjectID, _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        // "ab/cdef…" with the slash moved out: the digits stand behind the third byte.
-        try withObjectPath(address) { (path) throws(StoreError) -> R in
-            var digits: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
-                (0, 0, 0, 0, 0, 0, 0, 0, 0)
-            return try withUnsafeMutableBytes(of: &digits) { (buffer) throws(StoreError) -> R in
-                let target = UnsafeMutableRawBufferPointer(rebasing: buffer[2..<64])
-                buffer[0] = UInt8(bitPattern: path[0])
-                buffer[1] = UInt8(bitPattern: path[1])
-                target.copyMemory(from: UnsafeRawBufferPointer(start: path + 3, count: 62))
-                guard let start = buffer.baseAddress else {
-                    preconditionFailure("a tuple has an address")
-                }
-                return try body(UnsafePointer(start.assumingMemoryBound(to: CChar.self)))
-            }
-        }
+        try withText({ address.writeDigits(to: $0) }, body)
     }
 
     /// Calls `body` with an object's name inside its shard, on the stack.
@@ -100,21 +86,32 @@ extension StoreLayout {
         _ address: ObjectID, executable: Bool = false,
         _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        // "ab/" + 62 digits + ".x" + NUL
+        try withText(
+            { text in
+                address.writeDigits(to: text + 1)
+                text[0] = text[1]
+                text[1] = text[2]
+                text[2] = 47
+                if executable {
+                    text[65] = 46
+                    text[66] = 120
+                }
+            }, body)
+    }
+
+    /// Calls `body` with a C string that `write` has written: 71 bytes at most, on the stack.
+    @inline(__always)
+    private static func withText<R: ~Copyable>(
+        _ write: (UnsafeMutablePointer<UInt8>) -> Void,
+        _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
         var storage: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
             (0, 0, 0, 0, 0, 0, 0, 0, 0)
         return try withUnsafeMutableBytes(of: &storage) { buffer throws(StoreError) -> R in
             guard let start = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 preconditionFailure("a tuple has an address")
             }
-            address.writeDigits(to: start + 1)
-            start[0] = start[1]
-            start[1] = start[2]
-            start[2] = 47
-            if executable {
-                start[65] = 46
-                start[66] = 120
-            }
+            write(start)
             return try start.withMemoryRebound(to: CChar.self, capacity: 72) {
                 path throws(StoreError) -> R in try body(path)
             }

@@ -64,17 +64,9 @@ extension Store {
 
     /// Whether a lease has no staged files left.
     private func isClean(_ lease: String) throws(StoreError) -> Bool {
-        if let staging = try fileSystem.openIfPresent(
-            directories.staging.raw, lease, .directory)
-        {
-            var isEmpty = true
-            try fileSystem.list(staging.raw) { (_, _) throws(StoreError) in
-                isEmpty = false
-                return false
-            }
-            guard isEmpty else { return false }
-        }
-        return true
+        let staging = try fileSystem.openIfPresent(directories.staging.raw, lease, .directory)
+        guard let staging else { return true }
+        return try fileSystem.isEmpty(staging.raw)
     }
 
     /// Lists addresses that the writer relies on: from here on no collector deletes them.
@@ -136,13 +128,9 @@ extension Store {
     }
 
     func leaseFiles() throws(StoreError) -> [String] {
-        var names: [String] = []
-        try fileSystem.list(directories.leases.raw) { (entry, _) throws(StoreError) in
-            let name = String(cString: entry)
-            if !name.hasPrefix(".") || name.hasPrefix(".new-") { names.append(name) }
-            return true
+        try fileSystem.names(in: directories.leases.raw) { (name, _) in
+            !name.hasPrefix(".") || name.hasPrefix(".new-")
         }
-        return names
     }
 
     /// Runs `body` while holding the lock of a lease whose writer has ended.

@@ -36,12 +36,8 @@ extension Store {
                 case .manifests: directories.manifests.raw
                 case .versions: directories.versions.raw
                 }
-            var names: [String] = []
-            try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
-                if (kind == .directory) == (trace != .manifests) {
-                    names.append(String(cString: entry))
-                }
-                return true
+            let names = try fileSystem.names(in: directory) { (_, kind) in
+                (kind == .directory) == (trace != .manifests)
             }
             for name in names {
                 guard let lease = Self.lease(thatLeft: name, in: trace) else { continue }
@@ -110,17 +106,15 @@ extension Store {
     /// Records objects that were found sound, as far as they are there still: what nobody relies on may
     /// have been collected since they were read.
     private func recordFound(_ found: [StoredObject]) throws(StoreError) {
-        try writing { (index, connection) throws(StoreError) in
-            try self.record(found, index, connection)
-            _ = try index.completeVersions(connection)
+        try writing { (index) throws(StoreError) in
+            try self.record(found, index)
+            _ = try index.completeVersions()
         }
     }
 
-    private func record(
-        _ found: [StoredObject], _ index: Index, _ connection: Connection
-    ) throws(StoreError) {
+    private func record(_ found: [StoredObject], _ index: IndexTransaction) throws(StoreError) {
         for object in found where try objects.contains(object.address) {
-            try index.setPresent(object, connection)
+            try index.setPresent(object)
         }
     }
 
@@ -170,12 +164,12 @@ extension Store {
 
     func recover(_ lease: String) throws(StoreError) {
         let published = try publishedObjects(of: lease)
-        try writing { (index, connection) throws(StoreError) in
-            try self.record(published, index, connection)
+        try writing { (index) throws(StoreError) in
+            try self.record(published, index)
             // A writer that dies between a manifest's rename and its own transaction leaves a
             // version that only the directory knows.
-            try index.reconcile(connection, thoroughly: true)
-            _ = try index.completeVersions(connection)
+            try index.reconcile(thoroughly: true)
+            _ = try index.completeVersions()
         }
         try salvage(lease)
         try removeStagingDirectory(of: lease)
@@ -268,10 +262,10 @@ extension Store {
         }
         guard !found.isEmpty else { return }
         let (wanted, present) = try reading {
-            (index, connection) throws(StoreError) -> (Set<ObjectID>, Set<ObjectID>) in
+            (index) throws(StoreError) -> (Set<ObjectID>, Set<ObjectID>) in
             var (wanted, present): (Set<ObjectID>, Set<ObjectID>) = ([], [])
             for (_, name) in found {
-                guard let row = try index.object(name, connection), row.references > 0 else {
+                guard let row = try index.object(name), row.references > 0 else {
                     continue
                 }
                 if row.isPresent { present.insert(name) } else { wanted.insert(name) }
@@ -302,12 +296,8 @@ extension Store {
     private func hidden(
         of lease: String, in directory: Int32
     ) throws(StoreError) -> [String] {
-        var names: [String] = []
-        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
-            let name = String(cString: entry)
-            if name.hasPrefix("."), name.hasSuffix(".\(lease)") { names.append(name) }
-            return true
+        try fileSystem.names(in: directory) { (name, _) in
+            name.hasPrefix(".") && name.hasSuffix(".\(lease)")
         }
-        return names
     }
 }

@@ -3,14 +3,6 @@
 // flock(2) waits for ever or not at all. So whoever must wait asks again and again, in pauses that grow with
 // the time that has been waited; a lock that is free costs one call, as it would by waiting.
 
-/// How waiting for a lock goes.
-private enum Waiting {
-    /// After this time it is said for whom.
-    static let silence: Duration = .seconds(2)
-    /// The longest pause between two looks, in milliseconds.
-    static let longestPause: Int64 = 50
-}
-
 extension FileSystem {
     /// Opens a file in `leases/` that is there to be locked; made if it is absent.
     ///
@@ -35,31 +27,24 @@ extension FileSystem {
         _ file: Int32, exclusive: Bool, _ options: StoreOptions
     ) throws(StoreError) {
         if try lock(file, exclusive: exclusive, waiting: false) { return }
-        try wait(
-            options, of: { () throws(StoreError) in try self.status(file) }
-        ) { () throws(StoreError) in
-            try self.lock(file, exclusive: exclusive, waiting: false)
-        }
-    }
-
-    /// Waits until `isDone`, as long as `options` say; after a while it is said who has the lock of `file`.
-    private func wait(
-        _ options: StoreOptions, of file: () throws(StoreError) -> FileStatus,
-        until isDone: () throws(StoreError) -> Bool
-    ) throws(StoreError) {
         var wait = LockWait(options)
         while !wait.isOver {
             wait.rest()
-            if try isDone() { return }
-            if wait.isToBeTold { wait.tell(LockHolder.find(of: try file())) }
-            if wait.isInterrupted { throw Store.interruption }
+            if try lock(file, exclusive: exclusive, waiting: false) { return }
+            if wait.isToBeTold { wait.tell(LockHolder.find(of: try status(file))) }
+            if wait.isInterrupted { throw StoreError.interruption }
         }
-        throw wait.error(LockHolder.find(of: try file()))
+        throw wait.error(LockHolder.find(of: try status(file)))
     }
 }
 
 /// One wait for a lock, from its beginning: how long the next pause is, when to speak, when it is over.
 package struct LockWait {
+    /// After this time it is said for whom.
+    private static let silence: Duration = .seconds(2)
+    /// The longest pause between two looks, in milliseconds.
+    private static let longestPause: Int64 = 50
+
     private let options: StoreOptions
     private let began = SuspendingClock.now
     private var hasTold = false
@@ -74,7 +59,7 @@ package struct LockWait {
     private var waited: Duration { SuspendingClock.now - began }
 
     package var isOver: Bool { waited >= options.waitLimit }
-    package var isToBeTold: Bool { !hasTold && waited >= Waiting.silence }
+    package var isToBeTold: Bool { !hasTold && waited >= Self.silence }
     package var isInterrupted: Bool { !isCleaningUp && options.isInterrupted() }
 
     /// Rests for an eighth of the time that has been waited, at least a millisecond.
@@ -82,8 +67,8 @@ package struct LockWait {
         let waited = waited.components
         let milliseconds =
             waited.seconds > 0
-            ? Waiting.longestPause : waited.attoseconds / 1_000_000_000_000_000 / 8
-        pause(milliseconds: Int32(min(max(1, milliseconds), Waiting.longestPause)))
+            ? Self.longestPause : waited.attoseconds / 1_000_000_000_000_000 / 8
+        pause(milliseconds: Int32(min(max(1, milliseconds), Self.longestPause)))
     }
 
     package mutating func tell(_ holder: LockHolder) {

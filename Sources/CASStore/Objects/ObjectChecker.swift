@@ -25,29 +25,20 @@ package struct ObjectChecker: ~Copyable {
     /// forgotten.
     package mutating func hash(
         _ file: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> (address: ObjectID, fingerprint: Fingerprint, byteCount: Int64) {
+    ) throws(StoreError) -> StoredObject {
         let byteCount: Int64
         do throws(StoreError) {
-            byteCount = try update(from: file, fileSystem)
+            byteCount = try fileSystem.forEachPiece(of: file, buffer: buffer) {
+                (piece) throws(StoreError) in
+                if let pace { try pace.spend(piece.count) }
+                hasher.update(piece)
+            }
         } catch {
             _ = hasher.finish()
             throw error
         }
         let (address, fingerprint) = hasher.finish()
-        return (address, fingerprint, byteCount)
-    }
-
-    private mutating func update(
-        from file: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> Int64 {
-        var offset: Int64 = 0
-        while true {
-            let count = try fileSystem.read(file, into: buffer, at: offset)
-            if count == 0 { return offset }
-            if let pace { try pace.spend(count) }
-            hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            offset += Int64(count)
-        }
+        return StoredObject(address: address, byteCount: byteCount, fingerprint: fingerprint)
     }
 
     /// The fingerprint and size of an open file, at memory speed.

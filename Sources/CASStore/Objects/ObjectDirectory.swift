@@ -155,9 +155,7 @@ package struct ObjectDirectory: Sendable {
     ) throws(StoreError) -> StoredObject? {
         guard let file = try open(address) else { return nil }
         let found = try checker.hash(file.raw, fileSystem)
-        guard found.address == address else { return nil }
-        return StoredObject(
-            address: address, byteCount: found.byteCount, fingerprint: found.fingerprint)
+        return found.address == address ? found : nil
     }
 
     /// Makes the directory of an address's first two digits; what stands there and is none, like a link that somebody
@@ -286,15 +284,7 @@ package struct ObjectDirectory: Sendable {
 
     /// The names of the shard directories, sorted.
     package func shards() throws(StoreError) -> [String] {
-        var names: [String] = []
-        try fileSystem.list(objects) { (entry, kind) throws(StoreError) in
-            let name = String(cString: entry)
-            if StoreLayout.isShardName(name), kind == .directory || kind == .unknown {
-                names.append(name)
-            }
-            return true
-        }
-        return names.sorted()
+        try fileSystem.names(in: objects, where: Self.isShard).sorted()
     }
 
     /// Makes the shard directories that objects lack; the caller makes them durable.
@@ -313,22 +303,17 @@ package struct ObjectDirectory: Sendable {
 
     /// What stands in `objects/` and is no shard, sorted.
     package func strays() throws(StoreError) -> [String] {
-        var names: [String] = []
-        try fileSystem.list(objects) { (entry, kind) throws(StoreError) in
-            let name = String(cString: entry)
-            if !StoreLayout.isShardName(name) || (kind != .directory && kind != .unknown) {
-                names.append(name)
-            }
-            return true
-        }
-        return names.sorted()
+        try fileSystem.names(in: objects) { !Self.isShard($0, $1) }.sorted()
+    }
+
+    private static func isShard(_ name: String, _ kind: FileStatus.Kind) -> Bool {
+        StoreLayout.isShardName(name) && (kind == .directory || kind == .unknown)
     }
 
     /// What stands in one shard directory.
     package struct Listing: Sendable {
         package var objects: [(address: ObjectID, status: FileStatus)] = []
         package var executableCopies: [(address: ObjectID, status: FileStatus)] = []
-        package var strays: [String] = []
     }
 
     package func list(shard: String) throws(StoreError) -> Listing {
@@ -338,11 +323,9 @@ package struct ObjectDirectory: Sendable {
             var name = String(cString: entry)
             let isExecutableCopy = name.hasSuffix(StoreLayout.executableCopySuffix)
             if isExecutableCopy { name.removeLast(StoreLayout.executableCopySuffix.utf8.count) }
-            guard let address = ObjectID(shard + name) else {
-                listing.strays.append(String(cString: entry))
-                return true
-            }
-            guard let status = try fileSystem.status(directory.raw, entry) else { return true }
+            guard let address = ObjectID(shard + name),
+                let status = try fileSystem.status(directory.raw, entry)
+            else { return true }
             if isExecutableCopy {
                 listing.executableCopies.append((address, status))
             } else {

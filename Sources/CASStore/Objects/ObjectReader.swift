@@ -47,21 +47,11 @@ public struct ObjectReader: ~Copyable, Sendable {
         _ body: (RawSpan) throws(StoreError) -> Void
     ) throws(StoreError) {
         var checker = try ObjectChecker()
-        var offset: Int64 = 0
-        while true {
-            let count = try fileSystem.read(file.raw, into: checker.buffer, at: offset)
-            if count == 0 { break }
-            let piece = UnsafeRawBufferPointer(rebasing: checker.buffer[..<count])
+        try fileSystem.forEachPiece(of: file.raw, buffer: checker.buffer) {
+            (piece) throws(StoreError) in
             checker.update(piece)
             try body(piece.bytes)
-            offset += Int64(count)
         }
-        guard checker.finish().address == address else {
-            throw StoreError(
-                .damagedObject,
-                "the bytes of object \(address) do not match its address; "
-                    + "run castree fsck --repair, then add or pull the content again",
-                object: address)
-        }
+        guard checker.finish().address == address else { throw StoreError.damagedObject(address) }
     }
 }

@@ -52,7 +52,7 @@ package final class Connection {
     /// Runs statements that return nothing and take nothing.
     package func execute(_ sql: String) throws(StoreError) {
         let result = sqlite3_exec(handle, sql, nil, nil, nil)
-        guard result == SQLITE_OK else { throw error(result, sql) }
+        guard result == SQLITE_OK else { throw error(result) }
     }
 
     /// A prepared statement, reset and ready for new values.
@@ -64,8 +64,8 @@ package final class Connection {
         var made: OpaquePointer?
         let result = sqlite3_prepare_v3(
             handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
-        guard result == SQLITE_OK, let made else { throw error(result, sql) }
-        let statement = Statement(made, of: self, sql)
+        guard result == SQLITE_OK, let made else { throw error(result) }
+        let statement = Statement(made, of: self)
         prepared[sql] = statement
         return statement
     }
@@ -112,18 +112,12 @@ package final class Connection {
         }
     }
 
-    /// How many rows the last statement changed.
-    package var changes: Int64 { sqlite3_changes64(handle) }
-
-    /// The rowid of the last insert.
-    package var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
-
     // A statement that was left in the middle of its rows would keep the transaction open.
     private func resetAll() {
         for statement in prepared.values { statement.reset() }
     }
 
-    func error(_ code: Int32, _ sql: String) -> StoreError {
+    func error(_ code: Int32) -> StoreError {
         StoreError(sqlite: code, handle, doing: "use the index")
     }
 }

@@ -6,12 +6,10 @@ import CSQLite
 package final class Statement {
     private let handle: OpaquePointer
     private unowned let connection: Connection
-    private let sql: String
 
-    init(_ handle: OpaquePointer, of connection: Connection, _ sql: String) {
+    init(_ handle: OpaquePointer, of connection: Connection) {
         self.handle = handle
         self.connection = connection
-        self.sql = sql
     }
 
     @discardableResult
@@ -21,12 +19,8 @@ package final class Statement {
     }
 
     @discardableResult
-    package func bind(_ position: Int32, _ value: String?) -> Statement {
-        if let value {
-            sqlite3_bind_text(handle, position, value, -1, castree_sqlite_transient())
-        } else {
-            sqlite3_bind_null(handle, position)
-        }
+    package func bind(_ position: Int32, _ value: String) -> Statement {
+        sqlite3_bind_text(handle, position, value, -1, castree_sqlite_transient())
         return self
     }
 
@@ -43,9 +37,8 @@ package final class Statement {
     }
 
     @discardableResult
-    package func bind(_ position: Int32, _ address: ObjectID?) -> Statement {
-        if let address { address.withBytes { _ = bind(position, $0) } } else { bindNull(position) }
-        return self
+    package func bind(_ position: Int32, _ address: ObjectID) -> Statement {
+        address.withBytes { bind(position, $0) }
     }
 
     @discardableResult
@@ -53,19 +46,14 @@ package final class Statement {
         if let fingerprint {
             fingerprint.withBytes { _ = bind(position, $0) }
         } else {
-            bindNull(position)
+            sqlite3_bind_null(handle, position)
         }
         return self
     }
 
     @discardableResult
     package func bind(_ position: Int32, _ bytes: [UInt8]) -> Statement {
-        bytes.withUnsafeBytes { _ = bind(position, $0) }
-        return self
-    }
-
-    package func bindNull(_ position: Int32) {
-        sqlite3_bind_null(handle, position)
+        bytes.withUnsafeBytes { bind(position, $0) }
     }
 
     /// Moves to the next row; `false` after the last.
@@ -76,7 +64,7 @@ package final class Statement {
             sqlite3_reset(handle)
             return false
         case let code:
-            let error = connection.error(code, sql)
+            let error = connection.error(code)
             sqlite3_reset(handle)
             throw error
         }
@@ -86,6 +74,17 @@ package final class Statement {
     package func run() throws(StoreError) {
         while try step() {}
     }
+
+    /// What `read` makes of the first row; `nil` if there is none.
+    package func first<R>(
+        _ read: (Statement) throws(StoreError) -> R
+    ) throws(StoreError) -> R? {
+        defer { reset() }
+        return try step() ? try read(self) : nil
+    }
+
+    /// The number that the first row begins with; `nil` if there is none.
+    package func firstInteger() throws(StoreError) -> Int64? { try first { $0.integer(0) } }
 
     /// Ends a half-read result; bound values stay.
     package func reset() { sqlite3_reset(handle) }
@@ -112,6 +111,15 @@ package final class Statement {
     /// A column that holds an address; `nil` for NULL or another length.
     package func address(_ column: Int32) -> ObjectID? {
         withBlob(column) { $0.count == 32 ? ObjectID(unchecked: $0) : nil }
+    }
+
+    /// As above.
+    /// - Throws: `.index` if the column holds none.
+    func requiredAddress(_ column: Int32) throws(StoreError) -> ObjectID {
+        guard let address = address(column) else {
+            throw StoreError(.index, "the index holds a damaged address")
+        }
+        return address
     }
 
     package func fingerprint(_ column: Int32) -> Fingerprint? {

@@ -7,22 +7,21 @@ extension Store {
     ///
     /// Not from within another one: the index is one thread's at a time.
     func reading<R>(
-        _ body: (Index, Connection) throws(StoreError) -> R
+        _ body: (IndexTransaction) throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        try index { (index) throws(StoreError) in
-            try index.read { (connection) throws(StoreError) in try body(index, connection) }
-        }
+        try index { (index) throws(StoreError) in try index.read(body) }
     }
 
     /// Changes the index in one transaction, beside which nobody else writes.
-    /// - Parameter rows: how many rows will change, about.
+    /// - Parameters:
+    ///   - rows: how many rows will change, about.
+    ///   - syncing: makes the index durable, and what the transaction goes with.
     func writing<R>(
-        rows: Int? = nil, _ body: (Index, Connection) throws(StoreError) -> R
+        rows: Int? = nil, _ body: (IndexTransaction) throws(StoreError) -> R,
+        syncing: ((IndexTransaction) throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> R {
         try index { (index) throws(StoreError) in
-            try index.write(rows: rows) { (connection) throws(StoreError) in
-                try body(index, connection)
-            }
+            try index.write(rows: rows, body, syncing: syncing)
         }
     }
 }

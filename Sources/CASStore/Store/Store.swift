@@ -13,8 +13,7 @@ public final class Store: Sendable {
     package let fileSystem: any FileSystem
     package let directories: StoreDirectories
     private let indexLock: Mutex<Index>
-    private let hasSyncFailed = Atomic<Bool>(false)
-    /// The first sync that failed; set before ``hasSyncFailed`` is.
+    /// The first sync that failed.
     private let failedSync = Mutex<StoreError?>(nil)
     private let keepingCount = Atomic<Int>(0)
 
@@ -86,27 +85,16 @@ public final class Store: Sendable {
         let bytes = try reader.read(at: 0, count: limit)
         var hasher = try ObjectHasher()
         let found = bytes.withUnsafeBytes { hasher.hash($0).address }
-        guard found == address else {
-            throw StoreError(
-                .damagedObject,
-                "the bytes of object \(address) do not match its address; "
-                    + "run castree fsck --repair, then add or pull the content again",
-                object: address)
-        }
+        guard found == address else { throw StoreError.damagedObject(address) }
         return bytes
     }
 
     // MARK: Durability
 
-    /// The error of work that the caller asked to stop.
-    package static var interruption: StoreError {
-        StoreError(.interrupted, "interrupted; what was acknowledged is kept")
-    }
-
     /// Throws `.interrupted` if the caller asked to stop.
     package func checkInterruption() throws(StoreError) {
         guard keepingCount.load(ordering: .relaxed) == 0 else { return }
-        if options.isInterrupted() { throw Self.interruption }
+        if options.isInterrupted() { throw StoreError.interruption }
     }
 
     /// Does what must be done although the caller asked to stop: keeps what long work has brought.
@@ -123,8 +111,7 @@ public final class Store: Sendable {
     ///
     /// The message tells of the sync. Opening the store again looks at what is really there.
     package func checkWritable() throws(StoreError) {
-        guard hasSyncFailed.load(ordering: .acquiring) else { return }
-        let reason = failedSync.withLock { $0?.message } ?? "a sync failed"
+        guard let reason = failedSync.withLock({ $0?.message }) else { return }
         throw StoreError(
             .writesRefused,
             "\(reason); until the store is opened again nothing more is written to \(printable(path)); "
@@ -133,9 +120,14 @@ public final class Store: Sendable {
 
     /// Makes one file or directory durable.
     package func sync(_ file: Int32) throws(StoreError) {
+        try syncing { () throws(StoreError) in try fileSystem.sync(file) }
+    }
+
+    /// Does what makes something durable; whatever fails of it, nothing more is written.
+    private func syncing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         guard options.isDurable else { return }
         try checkWritable()
-        do throws(StoreError) { try fileSystem.sync(file) } catch { throw refuseWrites(error) }
+        do throws(StoreError) { try body() } catch { throw refuseWrites(error) }
     }
 
     /// Makes an object's directory entries durable.
@@ -155,21 +147,19 @@ public final class Store: Sendable {
     }
 
     /// Makes what a transaction goes with durable, and the index: one step for all where there is one.
-    func syncAll(with index: Index, _ connection: Connection) throws(StoreError) {
+    func syncAll(with index: IndexTransaction) throws(StoreError) {
         try syncAll()
         if canSyncAll { return }
         try sync(directories.manifests.raw)
         try sync(directories.versions.raw)
-        try index.sync(connection)
+        try index.sync()
     }
 
     /// Makes everything on the file system durable, or where the system cannot, the named files.
     func syncAll(
         orEach directory: Int32, _ names: some Sequence<String>
     ) throws(StoreError) {
-        guard options.isDurable else { return }
-        try checkWritable()
-        do throws(StoreError) {
+        try syncing { () throws(StoreError) in
             if try fileSystem.syncAll(directories.root.raw) { return }
             for name in names {
                 let file = try fileSystem.open(directory, name, .reading, mode: 0)
@@ -181,21 +171,11 @@ public final class Store: Sendable {
                 try fileSystem.sync(opened.raw)
             }
             try fileSystem.sync(directory)
-        } catch {
-            throw refuseWrites(error)
         }
     }
 
     /// Whether one call can make everything durable here; otherwise files are synced one by one.
-    package var canSyncAll: Bool { Self.canSyncAll }
-
-    static var canSyncAll: Bool {
-        #if os(Linux)
-            true
-        #else
-            false
-        #endif
-    }
+    package var canSyncAll: Bool { fileSystem.canSyncAll }
 
     /// Notes an error of a composed write: after a failed sync the store refuses writes.
     package func noteFailure(_ error: StoreError) -> StoreError {
@@ -205,7 +185,6 @@ public final class Store: Sendable {
 
     private func refuseWrites(_ error: StoreError) -> StoreError {
         failedSync.withLock { first in if first == nil { first = error } }
-        hasSyncFailed.store(true, ordering: .releasing)
         return error
     }
 

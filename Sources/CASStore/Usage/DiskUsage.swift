@@ -34,6 +34,12 @@ package struct DiskUsage: Sendable, Hashable {
         package var apparentBytes: Int64 = 0
         /// What they and the directories take, in bytes: blocks.
         package var diskBytes: Int64 = 0
+
+        static func += (sum: inout Figures, part: Figures) {
+            sum.files += part.files
+            sum.apparentBytes += part.apparentBytes
+            sum.diskBytes += part.diskBytes
+        }
     }
 
     private var figures = [Figures](repeating: Figures(), count: Part.allCases.count)
@@ -49,11 +55,7 @@ package struct DiskUsage: Sendable, Hashable {
 
     /// All parts together.
     package var total: Figures {
-        figures.reduce(into: Figures()) { sum, part in
-            sum.files += part.files
-            sum.apparentBytes += part.apparentBytes
-            sum.diskBytes += part.diskBytes
-        }
+        figures.reduce(into: Figures()) { $0 += $1 }
     }
 
     private static func place(of part: Part) -> Int {
@@ -66,15 +68,14 @@ extension Store {
     ///
     /// A link in a tree costs its directory entry and no look of its own, since its inode is known.
     package func diskUsage() throws(StoreError) -> DiskUsage {
-        var walk = DiskWalk(fileSystem) { () throws(StoreError) in try self.checkInterruption() }
+        var walk = DiskWalk(self)
         return try walk.usage(of: directories.root.raw)
     }
 }
 
 /// The walk through a store.
 private struct DiskWalk {
-    let fileSystem: any FileSystem
-    let check: () throws(StoreError) -> Void
+    private let store: Store
     private var usage = DiskUsage()
     /// The part that is being walked through.
     private var figures = DiskUsage.Figures()
@@ -82,10 +83,9 @@ private struct DiskWalk {
     /// Whether a directory says the inodes that its files have: some layered file systems do not.
     private var entriesTellInodes = true
 
-    init(_ fileSystem: any FileSystem, check: @escaping () throws(StoreError) -> Void) {
-        self.fileSystem = fileSystem
-        self.check = check
-    }
+    private var fileSystem: any FileSystem { store.fileSystem }
+
+    init(_ store: Store) { self.store = store }
 
     mutating func usage(of root: Int32) throws(StoreError) -> DiskUsage {
         // First, so that links to objects elsewhere are recognized as such.
@@ -107,7 +107,8 @@ private struct DiskWalk {
             if isDirectory {
                 try walk(root, name)
             } else if let status = try fileSystem.status(root, name) {
-                add(status)
+                let file = counted(status)
+                figures += file
             }
             close(name.hasPrefix(StoreLayout.index) ? .index : .other)
         }
@@ -121,20 +122,14 @@ private struct DiskWalk {
 
     /// Gives what was counted since the last time to a part.
     private mutating func close(_ part: DiskUsage.Part) {
-        usage[part].files += figures.files
-        usage[part].apparentBytes += figures.apparentBytes
-        usage[part].diskBytes += figures.diskBytes
+        usage[part] += figures
         figures = DiskUsage.Figures()
     }
 
     private mutating func walkObjects(_ root: Int32) throws(StoreError) {
         guard let objects = try fileSystem.openIfPresent(root, StoreLayout.objects, .directory)
         else { return }
-        var shards: [String] = []
-        try fileSystem.list(objects.raw) { (name, _) throws(StoreError) in
-            shards.append(String(cString: name))
-            return true
-        }
+        let shards = try fileSystem.names(in: objects.raw)
         figures.diskBytes += try fileSystem.status(objects.raw).blocks * 512
         var executableCopies = DiskUsage.Figures()
         for shard in shards {
@@ -154,7 +149,7 @@ private struct DiskWalk {
         _ parent: Int32, _ name: String, executableCopies: inout DiskUsage.Figures,
         separatesExecutableCopies: Bool = true
     ) throws(StoreError) {
-        try check()
+        try store.checkInterruption()
         guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else { return }
         let own = try fileSystem.status(directory.raw)
         figures.diskBytes += own.blocks * 512
@@ -173,15 +168,11 @@ private struct DiskWalk {
                 return true
             }
             if status.inode != inode { self.entriesTellInodes = false }
+            let file = self.counted(status)
             if separatesExecutableCopies, StoreLayout.isExecutableCopyName(entry) {
-                let before = self.figures
-                self.add(status)
-                executableCopies.files += self.figures.files - before.files
-                executableCopies.apparentBytes += self.figures.apparentBytes - before.apparentBytes
-                executableCopies.diskBytes += self.figures.diskBytes - before.diskBytes
-                self.figures = before
+                executableCopies += file
             } else {
-                self.add(status)
+                self.figures += file
             }
             return true
         }
@@ -192,14 +183,16 @@ private struct DiskWalk {
         }
     }
 
-    private mutating func add(_ status: FileStatus) {
-        if status.linkCount > 1, !inodes(of: status.device).insert(status.inode) { return }
-        figures.files += 1
-        // A socket or a device has no size that means bytes.
-        if status.kind == .regular || status.kind == .symbolicLink {
-            figures.apparentBytes += status.byteCount
+    /// The figures of a file; of one that was counted under another name nothing.
+    private mutating func counted(_ status: FileStatus) -> DiskUsage.Figures {
+        if status.linkCount > 1, !inodes(of: status.device).insert(status.inode) {
+            return DiskUsage.Figures()
         }
-        figures.diskBytes += status.blocks * 512
+        // A socket or a device has no size that means bytes.
+        let hasBytes = status.kind == .regular || status.kind == .symbolicLink
+        return DiskUsage.Figures(
+            files: 1, apparentBytes: hasBytes ? status.byteCount : 0,
+            diskBytes: status.blocks * 512)
     }
 
     private mutating func inodes(of device: UInt64) -> InodeSet {

@@ -54,11 +54,6 @@ struct IDRanks {
             low += step
             step *= 2
         }
-        var high = min(low + step, ids.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if ids[middle] < id { low = middle + 1 } else { high = middle }
-        }
-        return low
+        return (low..<min(low + step, ids.count)).firstPosition { ids[$0] >= id }
     }
 }

@@ -15,14 +15,10 @@ struct LargestObjects {
 
     /// Adds an object, if it is among them.
     mutating func add(_ object: LargeObject) {
-        var (low, high) = (0, sorted.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if Self.precedes(sorted[middle], object) { low = middle + 1 } else { high = middle }
-        }
-        guard low < limit else { return }
+        let place = (0..<sorted.count).firstPosition { !Self.precedes(sorted[$0], object) }
+        guard place < limit else { return }
         if sorted.count == limit { sorted.removeLast() }
-        sorted.insert(object, at: low)
+        sorted.insert(object, at: place)
     }
 
     private static func precedes(_ left: LargeObject, _ right: LargeObject) -> Bool {

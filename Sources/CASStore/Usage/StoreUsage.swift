@@ -41,18 +41,16 @@ package struct LargeObject: Sendable, Hashable {
 extension Store {
     /// What the objects hold, in bytes, as the index says: nothing of the disk is looked at.
     package func objectBytes() throws(StoreError) -> Int64 {
-        try reading { (index, connection) throws(StoreError) in
-            let sum = try connection.statement(
-                "SELECT coalesce(sum(bytes), 0) FROM object WHERE state <> 0")
-            defer { sum.reset() }
-            return try sum.step() ? sum.integer(0) : 0
+        try reading { (index) throws(StoreError) in
+            try index.statement("SELECT coalesce(sum(bytes), 0) FROM object WHERE state <> 0")
+                .firstInteger() ?? 0
         }
     }
 
     /// The usage figures of the store, from the index; disk blocks from the disk.
     public func usage() throws(StoreError) -> StoreUsage {
-        var usage = try reading { (index, connection) throws(StoreError) in
-            try index.usage(connection)
+        var usage = try reading { (index) throws(StoreError) in
+            try index.usage()
         }
         usage.add(try diskUsage())
         return usage
@@ -60,16 +58,14 @@ extension Store {
 
     /// The largest objects, largest first.
     package func largestObjects(limit: Int) throws(StoreError) -> [LargeObject] {
-        try reading { (index, connection) throws(StoreError) in
-            try index.largest(limit, connection)
-        }
+        try reading { (index) throws(StoreError) in try index.largest(limit) }
     }
 }
 
-extension Index {
-    func usage(_ connection: Connection) throws(StoreError) -> StoreUsage {
+extension IndexTransaction {
+    func usage() throws(StoreError) -> StoreUsage {
         var usage = StoreUsage()
-        let objects = try connection.statement(
+        let objects = try statement(
             """
             SELECT count(*), coalesce(sum(bytes), 0),
               coalesce(sum(CASE WHEN refs = 0 THEN bytes END), 0) FROM object WHERE state <> 0
@@ -81,16 +77,16 @@ extension Index {
             usage.unreferencedBytes = objects.integer(2)
         }
         // Not sum(): it fails beyond 63 bits, and manifests claim what they like.
-        let versions = try connection.statement("SELECT bytes FROM version")
+        let versions = try statement("SELECT bytes FROM version")
         while try versions.step() {
             usage.apparentBytes = usage.apparentBytes.addingClamped(versions.integer(0))
         }
         return usage
     }
 
-    func largest(_ limit: Int, _ connection: Connection) throws(StoreError) -> [LargeObject] {
+    func largest(_ limit: Int) throws(StoreError) -> [LargeObject] {
         var result: [LargeObject] = []
-        let rows = try connection.statement(
+        let rows = try statement(
             "SELECT address, bytes, refs FROM object WHERE state <> 0 "
                 + "ORDER BY bytes DESC, address LIMIT ?"
         ).bind(1, Int64(limit))

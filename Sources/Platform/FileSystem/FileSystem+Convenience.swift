@@ -9,6 +9,15 @@ package struct RegularFile: ~Copyable, Sendable {
 
 /// Small compositions of the verbs; they make no system call of their own.
 extension FileSystem {
+    /// Whether ``syncAll(_:)`` can make everything durable here; otherwise files are synced one by one.
+    package var canSyncAll: Bool {
+        #if os(Linux)
+            true
+        #else
+            false
+        #endif
+    }
+
     /// The whole content of a regular file.
     /// - Throws: `.tooLarge` beyond `limit` bytes, `.notFound`, what reading throws.
     package func contents(
@@ -41,12 +50,45 @@ extension FileSystem {
     package func openIfPresent(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access
     ) throws(StoreError) -> Descriptor? {
+        try ifPresent { () throws(StoreError) in try open(directory, path, access, mode: 0) }
+    }
+
+    /// What `body` returns; `nil` if what it asks for is not there.
+    @discardableResult
+    @inline(__always)
+    func ifPresent<R: ~Copyable>(
+        _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R? {
         do throws(StoreError) {
-            return try open(directory, path, access, mode: 0)
+            return try body()
         } catch {
             guard error.code == .notFound else { throw error }
             return nil
         }
+    }
+
+    /// The names of the entries that are wanted, in no order.
+    package func names(
+        in directory: Int32,
+        where isWanted: (String, FileStatus.Kind) -> Bool = { (_, _) in true }
+    ) throws(StoreError) -> [String] {
+        var names: [String] = []
+        try list(directory) { (entry, kind) throws(StoreError) in
+            let name = String(cString: entry)
+            if isWanted(name, kind) { names.append(name) }
+            return true
+        }
+        return names
+    }
+
+    /// Whether a directory has no entries.
+    package func isEmpty(_ directory: Int32) throws(StoreError) -> Bool {
+        var isEmpty = true
+        try list(directory) { (_, _) throws(StoreError) in
+            isEmpty = false
+            return false
+        }
+        return isEmpty
     }
 
     /// Reads `count` bytes at `offset`; fewer only at the end of the file.
@@ -81,14 +123,16 @@ extension FileSystem {
     }
 
     /// Calls `body` with the bytes of an open file, piece by piece, until its end.
+    /// - Returns: how many there were.
+    @discardableResult
     package func forEachPiece(
         of file: Int32, buffer: UnsafeMutableRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
-    ) throws(StoreError) {
+    ) throws(StoreError) -> Int64 {
         var offset: Int64 = 0
         while true {
             let count = try read(file, into: buffer, at: offset)
-            if count == 0 { return }
+            if count == 0 { return offset }
             try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             offset += Int64(count)
         }
@@ -131,11 +175,7 @@ extension FileSystem {
     package func removeIfPresent(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) {
-        do throws(StoreError) {
-            try remove(directory, path, directory: false)
-        } catch {
-            guard error.code == .notFound else { throw error }
-        }
+        try ifPresent { () throws(StoreError) in try remove(directory, path, directory: false) }
     }
 
     /// Renames; that there is nothing to rename is success.
@@ -143,10 +183,8 @@ extension FileSystem {
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        do throws(StoreError) {
+        try ifPresent { () throws(StoreError) in
             try rename(source, sourcePath, to: target, targetPath)
-        } catch {
-            guard error.code == .notFound else { throw error }
         }
     }
 

@@ -25,12 +25,7 @@ extension FileSystem {
         let from = try open(source, name, .directory, mode: 0)
         let to = try open(target, newName, .directory, mode: 0)
         if mode & 0o300 != 0o300 { try setMode(from.raw, 0o700) }
-        var entries: [String] = []
-        try list(from.raw) { (entry, _) throws(StoreError) in
-            entries.append(String(cString: entry))
-            return true
-        }
-        for entry in entries { try move(from.raw, entry, to: to.raw, entry) }
+        for entry in try names(in: from.raw) { try move(from.raw, entry, to: to.raw, entry) }
         try setMode(to.raw, mode)
         try remove(source, name, directory: true)
     }

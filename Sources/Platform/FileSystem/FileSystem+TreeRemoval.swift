@@ -27,7 +27,7 @@ extension FileSystem {
             try beforeEach?(parent, name, { path })
             return try removeIfPresent(parent, name)
         }
-        do throws(StoreError) {
+        let emptied: Void? = try ifPresent { () throws(StoreError) in
             let directory = try open(parent, name, .directory, mode: 0)
             // Trees have mode 0555; their owner must make them writable to empty them.
             if found.mode & 0o300 != 0o300 { try setMode(directory.raw, 0o755) }
@@ -45,15 +45,8 @@ extension FileSystem {
                 try removeTree(
                     directory.raw, entry, path: "\(path)/\(entry)", beforeEach: beforeEach)
             }
-        } catch {
-            guard error.code != .notFound else { return }
-            throw error
         }
-        do throws(StoreError) {
-            try remove(parent, name, directory: true)
-        } catch {
-            guard error.code != .notFound else { return }
-            throw error
-        }
+        guard emptied != nil else { return }
+        try ifPresent { () throws(StoreError) in try remove(parent, name, directory: true) }
     }
 }

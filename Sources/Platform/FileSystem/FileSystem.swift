@@ -105,19 +105,6 @@ package protocol FileSystem: Sendable {
 }
 
 extension FileSystem {
-    package func openBeneath(
-        _ directory: Int32, _ path: String, _ access: Access
-    ) throws(StoreError) -> Descriptor {
-        try POSIXFileSystem().openBeneath(directory, path, access)
-    }
-
-    package func sync(
-        _ directory: Int32, _ path: UnsafePointer<CChar>,
-        by library: () throws(StoreError) -> Void
-    ) throws(StoreError) {
-        try library()
-    }
-
     package func exchange(
         _ directory: Int32, _ first: String, _ second: String, spare: String
     ) throws(StoreError) {
@@ -137,40 +124,6 @@ extension FileSystem {
             throw error
         }
         try rename(directory, spare, to: directory, second)
-    }
-
-    package func unlock(_ file: Int32) { POSIXFileSystem().unlock(file) }
-
-    package func mount(of file: Int32) -> MountStatus? { POSIXFileSystem().mount(of: file) }
-
-    package func isOpenForWriting(_ file: Int32) -> Bool? {
-        POSIXFileSystem().isOpenForWriting(file)
-    }
-
-    package func setOwner(
-        _ file: Int32, _ user: UInt32, _ group: UInt32
-    ) throws(StoreError) {
-        try POSIXFileSystem().setOwner(file, user, group)
-    }
-
-    package func setOwner(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, _ user: UInt32, _ group: UInt32
-    ) throws(StoreError) {
-        try POSIXFileSystem().setOwner(directory, path, user, group)
-    }
-
-    package func listInodes(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        try POSIXFileSystem().listInodes(directory, body)
-    }
-
-    package func listOnce(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        try listInodes(directory, body)
     }
 }
 

@@ -27,8 +27,9 @@ package struct POSIXFileSystem: FileSystem {
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor {
         let flags = Self.flags(access)
-        let raw = retrying { castree_openat(directory, path, flags | O_CLOEXEC, mode_t(mode)) }
-        guard raw >= 0 else { throw failure("openat", directory, path) }
+        let raw = try call("openat", directory, path) {
+            castree_openat(directory, path, flags | O_CLOEXEC, mode_t(mode))
+        }
         return Descriptor(owning: raw)
     }
 
@@ -66,9 +67,7 @@ package struct POSIXFileSystem: FileSystem {
     package func read(
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(StoreError) -> Int {
-        let count = retrying { pread(file, buffer.baseAddress, buffer.count, off_t(offset)) }
-        guard count >= 0 else { throw failure("read", file) }
-        return count
+        try call("read", file) { pread(file, buffer.baseAddress, buffer.count, off_t(offset)) }
     }
 
     package func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
@@ -82,9 +81,7 @@ package struct POSIXFileSystem: FileSystem {
     }
 
     package func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
-        guard retrying({ ftruncate(file, off_t(byteCount)) }) == 0 else {
-            throw failure("ftruncate", file)
-        }
+        try call("ftruncate", file) { ftruncate(file, off_t(byteCount)) }
     }
 
     package func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError) {
@@ -102,32 +99,38 @@ package struct POSIXFileSystem: FileSystem {
     }
 
     package func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
-        guard retrying({ fchmod(file, mode_t(mode)) }) == 0 else { throw failure("fchmod", file) }
+        try call("fchmod", file) { fchmod(file, mode_t(mode)) }
     }
 
     package func setMode(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
     ) throws(StoreError) {
-        guard retrying({ fchmodat(directory, path, mode_t(mode), 0) }) == 0 else {
-            throw failure("fchmodat", directory, path)
-        }
+        try call("fchmodat", directory, path) { fchmodat(directory, path, mode_t(mode), 0) }
     }
 
     package func setOwner(
         _ file: Int32, _ user: UInt32, _ group: UInt32
     ) throws(StoreError) {
-        guard retrying({ fchown(file, user, group) }) == 0 else { throw failure("fchown", file) }
+        try call("fchown", file) { fchown(file, user, group) }
     }
 
     package func setOwner(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ user: UInt32, _ group: UInt32
     ) throws(StoreError) {
-        let deed = { fchownat(directory, path, user, group, AT_SYMLINK_NOFOLLOW) }
-        guard retrying(deed) == 0 else { throw failure("fchownat", directory, path) }
+        try call("fchownat", directory, path) {
+            fchownat(directory, path, user, group, AT_SYMLINK_NOFOLLOW)
+        }
     }
 
     package func sync(_ file: Int32) throws(StoreError) {
-        guard retrying({ castree_fsync(file) }) == 0 else { throw failure("fsync", file) }
+        try call("fsync", file) { castree_fsync(file) }
+    }
+
+    package func sync(
+        _ directory: Int32, _ path: UnsafePointer<CChar>,
+        by library: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try library()
     }
 
     package func syncAll(_ file: Int32) throws(StoreError) -> Bool {
@@ -138,7 +141,7 @@ package struct POSIXFileSystem: FileSystem {
 
     package func status(_ file: Int32) throws(StoreError) -> FileStatus {
         var status = stat()
-        guard retrying({ fstat(file, &status) }) == 0 else { throw failure("fstat", file) }
+        try call("fstat", file) { fstat(file, &status) }
         return FileStatus(status)
     }
 
@@ -157,8 +160,8 @@ package struct POSIXFileSystem: FileSystem {
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        guard retrying({ linkat(source, sourcePath, target, targetPath, 0) }) == 0 else {
-            throw failure("linkat", target, targetPath)
+        try call("linkat", target, targetPath) {
+            linkat(source, sourcePath, target, targetPath, 0)
         }
     }
 
@@ -166,8 +169,8 @@ package struct POSIXFileSystem: FileSystem {
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        guard retrying({ renameat(source, sourcePath, target, targetPath) }) == 0 else {
-            throw failure("renameat", target, targetPath)
+        try call("renameat", target, targetPath) {
+            renameat(source, sourcePath, target, targetPath)
         }
     }
 
@@ -204,25 +207,21 @@ package struct POSIXFileSystem: FileSystem {
     package func remove(
         _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
     ) throws(StoreError) {
-        guard retrying({ unlinkat(directory, path, isDirectory ? AT_REMOVEDIR : 0) }) == 0 else {
-            throw failure("unlinkat", directory, path)
+        try call("unlinkat", directory, path) {
+            unlinkat(directory, path, isDirectory ? AT_REMOVEDIR : 0)
         }
     }
 
     package func makeDirectory(
         _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
     ) throws(StoreError) {
-        guard retrying({ mkdirat(directory, path, mode_t(mode)) }) == 0 else {
-            throw failure("mkdirat", directory, path)
-        }
+        try call("mkdirat", directory, path) { mkdirat(directory, path, mode_t(mode)) }
     }
 
     package func makeSymbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String
     ) throws(StoreError) {
-        guard retrying({ symlinkat(target, directory, path) }) == 0 else {
-            throw failure("symlinkat", directory, path)
-        }
+        try call("symlinkat", directory, path) { symlinkat(target, directory, path) }
     }
 
     package func symbolicLink(
@@ -262,7 +261,7 @@ package struct POSIXFileSystem: FileSystem {
 
     package func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
         var space = statvfs()
-        guard retrying({ fstatvfs(file, &space) }) == 0 else { throw failure("statvfs", file) }
+        try call("statvfs", file) { fstatvfs(file, &space) }
         let unit = Int64(space.f_frsize)
         return FreeSpace(
             available: Int64(space.f_bavail) * unit, total: Int64(space.f_blocks) * unit,
@@ -287,6 +286,16 @@ extension POSIXFileSystem {
             let result = call()
             if result >= 0 || errno != EINTR { return result }
         }
+    }
+
+    /// What a call returns, of which less than 0 says that it has failed.
+    @discardableResult
+    private func call<N: FixedWidthInteger>(
+        _ name: String, _ directory: Int32, _ path: UnsafePointer<CChar>? = nil, _ deed: () -> N
+    ) throws(StoreError) -> N {
+        let result = retrying(deed)
+        guard result >= 0 else { throw failure(name, directory, path) }
+        return result
     }
 
     /// The error of the call that has just failed; errno is read before anything else runs.

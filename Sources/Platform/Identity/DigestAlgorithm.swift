@@ -21,16 +21,7 @@ public enum DigestAlgorithm: String, Sendable, Hashable, CaseIterable {
     }
 
     /// libcrypto's name of the digest (EVP_MD_fetch(3)).
-    var name: String {
-        switch self {
-        case .crc32: "CRC32"
-        case .md5: "MD5"
-        case .sha1: "SHA1"
-        case .sha256: "SHA256"
-        case .sha384: "SHA384"
-        case .sha512: "SHA512"
-        }
-    }
+    var name: String { rawValue.uppercased() }
 }
 
 /// A digest by which somebody else names or checks content.

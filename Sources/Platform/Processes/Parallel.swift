@@ -64,25 +64,20 @@ package enum Parallel {
         let context = Unmanaged.passRetained(job)
         #if canImport(Glibc)
             var thread = pthread_t()
-            let result = pthread_create(
-                &thread, nil,
-                { pointer in
-                    if let pointer {
-                        Unmanaged<Job>.fromOpaque(pointer).takeRetainedValue().body()
-                    }
-                    return nil
-                }, context.toOpaque())
-            if result == 0 { return thread }
         #else
             var thread: pthread_t?
-            let result = pthread_create(
-                &thread, nil,
-                { pointer in
-                    Unmanaged<Job>.fromOpaque(pointer).takeRetainedValue().body()
-                    return nil
-                }, context.toOpaque())
-            if result == 0 { return thread }
         #endif
+        let result = pthread_create(
+            &thread, nil,
+            { pointer in
+                // Optional on Linux, and not on Darwin.
+                let context: UnsafeMutableRawPointer? = pointer
+                if let context {
+                    Unmanaged<Job>.fromOpaque(context).takeRetainedValue().body()
+                }
+                return nil
+            }, context.toOpaque())
+        if result == 0 { return thread }
         context.release()
         return nil
     }

@@ -41,12 +41,7 @@ package enum PercentEncoding {
         _ text: String, keepingEscapes: Bool, alsoAllowed: StaticString = ""
     ) -> String {
         let bytes = Array(text.utf8)
-        var isPlain = true
-        for byte in bytes where !isAllowed(byte, alsoAllowed) {
-            isPlain = false
-            break
-        }
-        if isPlain { return text }
+        if bytes.allSatisfy({ isAllowed($0, alsoAllowed) }) { return text }
         let encoded = encoded(bytes, keepingEscapes: keepingEscapes, alsoAllowed)
         return String(decoding: encoded, as: UTF8.self)
     }
@@ -57,9 +52,8 @@ package enum PercentEncoding {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count + 16)
         for (position, byte) in bytes.enumerated() {
-            if isAllowed(byte, alsoAllowed) {
-                result.append(byte)
-            } else if byte == percent, keepingEscapes, isEscape(bytes, position) {
+            let isKept = byte == percent && keepingEscapes && isEscape(bytes, position)
+            if isKept || isAllowed(byte, alsoAllowed) {
                 result.append(byte)
             } else {
                 result += [percent, digit(byte >> 4), digit(byte & 15)]

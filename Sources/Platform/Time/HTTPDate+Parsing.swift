@@ -22,8 +22,6 @@ private struct DateReader {
     let bytes: [UInt8]
     var position = 0
 
-    init(bytes: [UInt8]) { self.bytes = bytes }
-
     mutating func read(now: HTTPDate) -> HTTPDate? {
         guard let long = weekday() else { return nil }
         let date: HTTPDate?

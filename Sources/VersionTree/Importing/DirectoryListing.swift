@@ -23,7 +23,7 @@ package struct DirectoryListing: ~Copyable, Sendable {
             .init(
                 fileSystem: fileSystem,
                 checkInterruption: { () throws(StoreError) in
-                    if isInterrupted() { throw Store.interruption }
+                    if isInterrupted() { throw StoreError.interruption }
                 }, storeRoot: nil, followsLinks: followsLinks, countMax: Manifest.countMax))
         let files = try walk.walk(root.raw)
         self.root = root

@@ -86,93 +86,17 @@ struct Import {
         try versions.recoverUnknownTree(version.description)
         let written = try writing.write()
         guard let tree = try buildTree(manifest, lease) else { return nil }
-        let name = version.description
-        // Somebody's tree makes room, which may wait for others: not while nobody can write.
-        let isFree = try !versions.hasSomething(inPlaceOf: name)
-        let isRegistered = isFree ? false : try store.versionRow(name) != nil
-        var isNew = false
-        var isShown = false
-        let takeBack = { () throws(StoreError) in
-            guard isNew else { return }
-            isNew = false
-            // The error to report is the one that led here; what stays is whole and merely there.
-            try? versions.takeBackTree(of: name)
-            try writing.unpublish()
-        }
-        // Links, tree and manifest are durable, and from then on only renamed; their names become
-        // durable together with the record.
-        let publish = { () throws(StoreError) -> Registration? in
-            let published = try writing.publish(registration, written)
-            // A version that has lost its manifest is not new, and its tree is not this writer's to take back.
-            isNew = published.isNew && !isRegistered
-            if !isFree {
-                try versions.publishTree(tree, of: manifest)
-            } else {
-                guard try publishNew(tree, elseTakingBack: takeBack) else { return nil }
-            }
-            isShown = true
-            return published.registration
-        }
+        let prepared = try PreparedVersion(
+            versions, manifest, registration, writing, written, tree, found)
         do throws(StoreError) {
-            let settlement =
-                isFree
-                ? try settle(registration, publishing: publish, takingBack: takeBack)
-                : try settleSlowly(publish, takingBack: takeBack)
-            switch settlement {
+            switch try store.settle(prepared) {
             case .settled(let completed): return completed
             case .lost: return nil
             }
         } catch {
-            // Not recorded, so not acknowledged: it must not come to life by itself. The error to report is the first
-            // one, so `try?` for both.
-            try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree.name)
-            try? writing.discard()
-            if !isNew, isShown, (try? isStanding(registration)) == false {
-                // The manifest was replaced meanwhile: the tree would show what it does not say. The
-                // error to report is the first.
-                try? versions.removeTree(of: version.description, shown: false)
-            }
+            prepared.discard()
             throw error
         }
-    }
-
-    /// Shows the tree while nobody else can record the version, or takes back what was shown of it.
-    private func publishNew(
-        _ tree: HiddenTree, elseTakingBack takeBack: () throws(StoreError) -> Void
-    ) throws(StoreError) -> Bool {
-        do throws(StoreError) {
-            if try versions.publishNew(tree, as: version.description) { return true }
-        } catch {
-            // The error to report is the first.
-            try? takeBack()
-            throw error
-        }
-        try takeBack()
-        return false
-    }
-
-    /// Gives the names first, with a sync of its own.
-    private func settleSlowly(
-        _ publish: () throws(StoreError) -> Registration?,
-        takingBack takeBack: @escaping () throws(StoreError) -> Void
-    ) throws(StoreError) -> Settlement {
-        try store.syncAll()
-        let published: Registration?
-        do throws(StoreError) {
-            published = try publish()
-        } catch {
-            // The error to report is the first.
-            try? store.takeBack(version.description, takeBack)
-            throw error
-        }
-        guard let published else { return .lost }
-        return try settle(published, takingBack: takeBack)
-    }
-
-    /// Whether the version is registered with this content, whole.
-    private func isStanding(_ registration: Registration) throws(StoreError) -> Bool {
-        guard let row = try store.versionRow(registration.name) else { return false }
-        return row.isComplete && row.content == registration.content
     }
 
     /// - Returns: `nil` if an object is gone that was there when it was looked at.
@@ -322,25 +246,6 @@ struct Import {
     private func publishStaged(_ batch: ObjectBatch) throws(StoreError) {
         let (records, positions) = (found.records, found.stagedPositions)
         try batch.publish(count: positions.count) { records[Int(positions[$0])].address }
-    }
-
-    private func settle(
-        _ registration: Registration,
-        publishing: (() throws(StoreError) -> Registration?)? = nil,
-        takingBack: @escaping () throws(StoreError) -> Void
-    ) throws(StoreError) -> Settlement {
-        let found = found
-        return try store.settle(
-            registration, allowsMissing: false,
-            // A manifest that is kept may name one more: what its publisher sent.
-            stored: { position in
-                guard position < found.count, found.marks[position].isHashed else { return nil }
-                let mark = found.marks[position]
-                return WriterKnowledge(
-                    fingerprint: found.states[position].fingerprint,
-                    hasMadeSure: mark.isStaged || mark.isEnsured)
-            },
-            cached: found.cacheable, publishing: publishing, takingBack: takingBack)
     }
 
     private func dropStagedNames(_ batch: ObjectBatch) -> (count: Int, bytes: Int64) {

@@ -152,25 +152,45 @@ extension VersionStore {
     private func record(
         _ registration: Registration, in file: ManifestFile
     ) throws(StoreError) -> Bool {
-        let written = try file.write()
-        var isNew = false
+        let promised = PromisedVersion(registration, file, try file.write())
         do throws(StoreError) {
-            let outcome = try store.settle(
-                registration, allowsMissing: true, stored: { _ in nil }, cached: EmptyCollection()
-            ) { () throws(StoreError) in
-                let published = try file.publish(registration, written)
-                isNew = published.isNew
-                return published.registration
-            } takingBack: { () throws(StoreError) in
-                // Not recorded, so not acknowledged.
-                if isNew { try file.unpublish() }
-            }
-            if case .settled = outcome { return true }
+            if case .settled = try store.settle(promised) { return true }
             return false
         } catch {
             // The error to report is the first; a leftover is hidden and swept with the lease.
             try? file.discard()
             throw error
         }
+    }
+}
+
+/// A version whose content may still be missing, on its way into the index.
+private final class PromisedVersion: UnrecordedVersion {
+    let registration: Registration
+    private let file: ManifestFile
+    private let written: HeldFile
+    private var isNew = false
+
+    init(_ registration: Registration, _ file: ManifestFile, _ written: HeldFile) {
+        self.registration = registration
+        self.file = file
+        self.written = written
+    }
+
+    var allowsMissing: Bool { true }
+    var makesRoom: Bool { false }
+    var sourceContents: EmptyCollection<(StatKey, ObjectID)> { EmptyCollection() }
+
+    func knowledge(ofObjectAt position: Int) -> WriterKnowledge? { nil }
+
+    func publish() throws(StoreError) -> Registration? {
+        let published = try file.publish(registration, written)
+        isNew = published.isNew
+        return published.registration
+    }
+
+    func takeBack() throws(StoreError) {
+        // Not recorded, so not acknowledged.
+        if isNew { try file.unpublish() }
     }
 }

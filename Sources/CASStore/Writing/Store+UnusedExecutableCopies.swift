@@ -19,9 +19,7 @@ extension Store {
 
     /// Whether an object's own file is there, and is sound if a version still names it.
     private func canSpareExecutableCopy(of address: ObjectID) throws(StoreError) -> Bool {
-        let known = try reading { (index, connection) throws(StoreError) in
-            try index.object(address, connection)
-        }
+        let known = try reading { (index) throws(StoreError) in try index.object(address) }
         guard let known, let own = try objects.status(address), own.kind == .regular,
             own.byteCount == known.byteCount
         else { return false }
@@ -37,11 +35,9 @@ extension Store {
         let own = try fileSystem.open(staging, lease, .directory, mode: 0)
         let aside = "unused" + StoreLayout.executableCopySuffix
         let objects = directories.objects.raw
+        let path = StoreLayout.objectPath(address, executable: true)
         do throws(StoreError) {
-            try StoreLayout.withObjectPath(address, executable: true) {
-                (path) throws(StoreError) in
-                try fileSystem.rename(objects, path, to: own.raw, aside)
-            }
+            try fileSystem.rename(objects, path, to: own.raw, aside)
         } catch {
             guard error.code == .notFound else { throw error }
             return
@@ -50,19 +46,12 @@ extension Store {
         if let executableCopy = try fileSystem.status(own.raw, aside), executableCopy.linkCount > 1
         {
             do throws(StoreError) {
-                try StoreLayout.withObjectPath(address, executable: true) {
-                    (path) throws(StoreError) in
-                    try fileSystem.renameNew(own.raw, aside, to: objects, path)
-                }
-                return
+                return try fileSystem.renameNew(own.raw, aside, to: objects, path)
             } catch {
                 // Another one has taken its place: of two, the one stays that a tree shows.
                 guard error.isExisting else { throw error }
                 if try self.objects.status(address, executable: true)?.linkCount == 1 {
-                    return try StoreLayout.withObjectPath(address, executable: true) {
-                        (path) throws(StoreError) in
-                        try fileSystem.rename(own.raw, aside, to: objects, path)
-                    }
+                    return try fileSystem.rename(own.raw, aside, to: objects, path)
                 }
             }
         }

@@ -11,37 +11,37 @@ extension Store {
         guard !copies.isEmpty else { return [] }
         try checkWritable()
         var made: Set<ObjectID> = []
-        try writing { (index, connection) throws(StoreError) in
+        try writing { (index) throws(StoreError) in
             made = []
             var checker = try ObjectChecker()
             // All are staged before the first has its place: what one is made from may be what another one
             // sends to quarantine, or takes the place of there.
             var staged: [(object: StoredObject, name: String)] = []
             for copy in copies {
-                guard try self.isLost(copy.address, index, connection, &checker),
+                guard try self.isLost(copy.address, index, &checker),
                     let one = try self.stage(copy, &checker)
                 else { continue }
                 staged.append(one)
             }
             for (object, name) in staged {
                 try self.install(object.address, from: name, &checker)
-                try index.setPresent(object, connection)
+                try index.setPresent(object)
                 made.insert(object.address)
             }
-            made.formUnion(try self.settleCopies(index, connection, &checker))
+            made.formUnion(try self.settleCopies(index, &checker))
             try self.syncAll()
-            _ = try index.completeVersions(connection)
+            _ = try index.completeVersions()
         }
         return made
     }
 
     /// Ends what repairs have left that died.
     func settleCopies() throws(StoreError) {
-        try writing { (index, connection) throws(StoreError) in
+        try writing { (index) throws(StoreError) in
             var checker = try ObjectChecker()
-            _ = try self.settleCopies(index, connection, &checker)
+            _ = try self.settleCopies(index, &checker)
             try self.syncAll()
-            _ = try index.completeVersions(connection)
+            _ = try index.completeVersions()
         }
     }
 
@@ -49,22 +49,19 @@ extension Store {
     ///
     /// Whoever stages one does so while nobody else writes, so each that is found there was left.
     private func settleCopies(
-        _ index: Index, _ connection: Connection, _ checker: inout ObjectChecker
+        _ index: IndexTransaction, _ checker: inout ObjectChecker
     ) throws(StoreError) -> Set<ObjectID> {
-        var names: [String] = []
-        try fileSystem.list(directories.staging.raw) { (entry, kind) throws(StoreError) in
-            let name = String(cString: entry)
-            if name.hasPrefix(StoreLayout.copyPrefix), kind != .directory { names.append(name) }
-            return true
+        let names = try fileSystem.names(in: directories.staging.raw) { (name, kind) in
+            name.hasPrefix(StoreLayout.copyPrefix) && kind != .directory
         }
         var made: Set<ObjectID> = []
         for name in names {
             if let object = try readCopy("\(StoreLayout.staging)/\(name)", &checker),
-                try isLost(object.address, index, connection, &checker)
+                try isLost(object.address, index, &checker)
             {
                 try fileSystem.setMode(directories.staging.raw, name, 0o444)
                 try install(object.address, from: name, &checker)
-                try index.setPresent(object, connection)
+                try index.setPresent(object)
                 made.insert(object.address)
             } else {
                 try fileSystem.removeIfPresent(directories.staging.raw, name)
@@ -75,10 +72,10 @@ extension Store {
 
     /// Whether versions name an object, and it is not there or not sound.
     private func isLost(
-        _ address: ObjectID, _ index: Index, _ connection: Connection,
+        _ address: ObjectID, _ index: IndexTransaction,
         _ checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
-        guard let row = try index.object(address, connection), row.references > 0 else {
+        guard let row = try index.object(address), row.references > 0 else {
             return false
         }
         return try !objects.isSound(address, checker: &checker)
@@ -94,10 +91,8 @@ extension Store {
         let name = "\(StoreLayout.copyPrefix)\(try randomToken())"
         guard let file = try openCopy(copy.path) else { return nil }
         let status = try fileSystem.status(file.raw)
-        let found = try checker.hash(file.raw, fileSystem)
-        guard found.address == copy.address else { return nil }
-        let object = StoredObject(
-            address: found.address, byteCount: found.byteCount, fingerprint: found.fingerprint)
+        let object = try checker.hash(file.raw, fileSystem)
+        guard object.address == copy.address else { return nil }
         let isExecutableCopy =
             copy.path.hasPrefix(StoreLayout.objects + "/")
             && copy.path.hasSuffix(StoreLayout.executableCopySuffix)
@@ -123,9 +118,7 @@ extension Store {
     ) throws(StoreError) -> StoredObject? {
         do throws(StoreError) {
             guard let file = try openCopy(path) else { return nil }
-            let found = try checker.hash(file.raw, fileSystem)
-            return StoredObject(
-                address: found.address, byteCount: found.byteCount, fingerprint: found.fingerprint)
+            return try checker.hash(file.raw, fileSystem)
         } catch {
             guard error.code == .io else { throw error }
             return nil
@@ -184,8 +177,8 @@ extension Store {
     package func keepIfLast(_ path: String) throws(StoreError) {
         var checker = try ObjectChecker()
         guard let address = try readCopy(path, &checker)?.address else { return }
-        let isNamed = try reading { (index, connection) throws(StoreError) in
-            (try index.object(address, connection)?.references ?? 0) > 0
+        let isNamed = try reading { (index) throws(StoreError) in
+            (try index.object(address)?.references ?? 0) > 0
         }
         guard isNamed, try !objects.isSound(address, checker: &checker) else { return }
         _ = try salvage([ObjectCopy(address: address, path: path)])

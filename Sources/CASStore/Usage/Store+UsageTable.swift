@@ -4,9 +4,7 @@ extension Store {
     /// Reads what usage is counted from; the figures of the disk are not among it.
     /// - Parameter largestMax: how many of the largest objects are noted in passing.
     package func usageTable(largestMax: Int = 0) throws(StoreError) -> UsageTable {
-        try reading { (index, connection) throws(StoreError) in
-            try index.usageTable(largestMax: largestMax, connection)
-        }
+        try reading { (index) throws(StoreError) in try index.usageTable(largestMax: largestMax) }
     }
 
     /// Adds the figures of the disk.
@@ -22,19 +20,16 @@ extension Store {
     package func namedBytes(
         of name: String
     ) throws(StoreError) -> (row: VersionRow, present: Int64, missing: Int64)? {
-        try reading { (index, connection) throws(StoreError) in
-            guard let row = try index.version(name, connection) else { return nil }
+        try reading { (index) throws(StoreError) in
+            guard let row = try index.version(name) else { return nil }
             var (present, missing): (Int64, Int64) = (0, 0)
-            let sums = try connection.statement(
+            let sums = try index.statement(
                 "SELECT total(CASE WHEN state = 1 THEN bytes END), "
                     + "total(CASE WHEN state <> 1 THEN bytes END) "
                     + "FROM object WHERE id BETWEEN ? AND ?")
-            for run in try index.edges(of: row.id, connection).runs {
-                sums.bind(1, run.lowerBound).bind(2, run.upperBound)
-                while try sums.step() {
-                    present += sums.integer(0)
-                    missing += sums.integer(1)
-                }
+            try sums.forEachRow(in: index.edges(of: row.id)) { row in
+                present += row.integer(0)
+                missing += row.integer(1)
             }
             return (row, present, missing)
         }
@@ -45,17 +40,14 @@ extension Store {
     package func standings(
         of references: References
     ) throws(StoreError) -> [ObjectStanding] {
-        try reading { (index, connection) throws(StoreError) in
+        try reading { (index) throws(StoreError) in
             var result: [ObjectStanding] = []
             result.reserveCapacity(references.count)
-            let rows = try connection.statement(
+            let rows = try index.statement(
                 "SELECT address, state, refs FROM object WHERE address >= ? ORDER BY address")
             var objects = OrderedCursor<ObjectID>(rows, bind: { $0.bind(1, $1) }) {
                 (row) throws(StoreError) in
-                guard let address = row.address(0) else {
-                    throw StoreError(.index, "the index holds a damaged address")
-                }
-                return address
+                try row.requiredAddress(0)
             }
             defer { objects.end() }
             for position in 0..<references.count {
@@ -84,14 +76,12 @@ package struct ObjectStanding: Sendable, Hashable {
     }
 }
 
-extension Index {
-    fileprivate func usageTable(
-        largestMax: Int, _ connection: Connection
-    ) throws(StoreError) -> UsageTable {
+extension IndexTransaction {
+    fileprivate func usageTable(largestMax: Int) throws(StoreError) -> UsageTable {
         var table = UsageTable()
         var largest = LargestObjects(limit: largestMax)
         // Ids may have large gaps; beyond this the arrays grow by themselves.
-        let known = min(try lastObjectID(connection), 4_000_000)
+        let known = min(try lastObjectID(), 4_000_000)
         table.before.reserveCapacity(known + 1)
         table.references.reserveCapacity(known)
         // The ids of the ranks, and of what is missing with the sums of its sizes.
@@ -99,7 +89,7 @@ extension Index {
         present.reserveCapacity(known)
         var absent: [Int64] = []
         var absentBefore: [Int64] = [0]
-        let objects = try connection.statement(
+        let objects = try statement(
             "SELECT id, bytes, state, refs, address FROM object ORDER BY id")
         var total: Int64 = 0
         while try objects.step() {
@@ -124,25 +114,22 @@ extension Index {
         table.largest = largest.sorted
         table.usage.objects = present.count
         table.usage.objectBytes = total
-        table.versions = try versions(connection)
+        table.versions = try versions()
         let ranks = IDRanks(present)
         present = []
         let absentRanks = IDRanks(absent)
-        let edges = try connection.statement("SELECT edges FROM version WHERE id = ?")
-        defer { edges.reset() }
         for row in table.versions {
             table.usage.apparentBytes = table.usage.apparentBytes.addingClamped(row.byteCount)
-            var spans: [UsageTable.Span]?
-            var missing: [UsageTable.Span] = []
-            if try edges.bind(1, row.id).step() {
-                spans = edges.withBlob(0) { ranks.spans(of: EdgeRuns.Reading($0)) }
-                if !absent.isEmpty {
-                    missing =
-                        edges.withBlob(0) { absentRanks.spans(of: EdgeRuns.Reading($0)) } ?? []
-                }
+            let found = try withEdges(of: row.id) { edges in
+                (
+                    spans: ranks.spans(of: EdgeRuns.Reading(edges)),
+                    missing: absent.isEmpty
+                        ? [] : absentRanks.spans(of: EdgeRuns.Reading(edges)) ?? []
+                )
             }
-            edges.reset()
-            guard let spans else { throw StoreError(.index, "the index holds damaged references") }
+            guard let spans = found?.spans, let missing = found?.missing else {
+                throw EdgeRuns.damage
+            }
             table.spans.append(spans)
             table.missingBytes.append(
                 missing.reduce(0) {

@@ -20,19 +20,19 @@ extension Store {
 
     /// What a version names, as the index knows it.
     package func references(of name: String) throws(StoreError) -> [Reference] {
-        try reading { (index, connection) throws(StoreError) in
-            guard let row = try index.version(name, connection) else { return [] }
-            return try index.references(of: row.id, connection)
+        try reading { (index) throws(StoreError) in
+            guard let row = try index.version(name) else { return [] }
+            return try index.references(of: row.id)
         }
     }
 
     /// Those of the addresses that no registered version names.
     package func unnamed(_ addresses: Set<ObjectID>) throws(StoreError) -> [ObjectID] {
         guard !addresses.isEmpty else { return [] }
-        return try reading { (index, connection) throws(StoreError) in
+        return try reading { (index) throws(StoreError) in
             var result: [ObjectID] = []
             for address in addresses.sorted()
-            where (try index.object(address, connection)?.references ?? 0) == 0 {
+            where (try index.object(address)?.references ?? 0) == 0 {
                 result.append(address)
             }
             return result
@@ -41,10 +41,10 @@ extension Store {
 
     /// The sizes of objects, as the index knows them.
     package func sizes(of addresses: Set<ObjectID>) throws(StoreError) -> [Reference] {
-        try reading { (index, connection) throws(StoreError) in
+        try reading { (index) throws(StoreError) in
             var result: [Reference] = []
             for address in addresses.sorted() {
-                guard let row = try index.object(address, connection) else { continue }
+                guard let row = try index.object(address) else { continue }
                 result.append(Reference(address: address, byteCount: row.byteCount))
             }
             return result
@@ -54,19 +54,13 @@ extension Store {
     /// Objects that no registered version names and no retired one has left: of a version that was lost without a trace
     /// they may be the content.
     package func objectsOfNobody() throws(StoreError) -> [Reference] {
-        try reading { (index, connection) throws(StoreError) in
-            let origins = try index.garbageOrigins(connection)
+        try reading { (index) throws(StoreError) in
             var result: [Reference] = []
-            var after: Int64 = 0
-            while true {
-                let batch = try index.garbage(after: after, limit: 4096, connection)
-                guard let last = batch.last else { return result }
-                after = last.id
-                for row in batch
-                where row.isPresent && !origins.contains(where: { $0.edges.contains(row.id) }) {
-                    result.append(Reference(address: row.address, byteCount: row.byteCount))
-                }
+            try index.forEachGarbage { (row, origin) in
+                guard origin == nil else { return }
+                result.append(Reference(address: row.address, byteCount: row.byteCount))
             }
+            return result
         }
     }
 }

@@ -71,12 +71,12 @@ extension Store {
         var isReplaced = false
         return try index { (index) throws(StoreError) in
             do throws(StoreError) {
-                return try index.write { (connection) throws(StoreError) -> Revision in
-                    let before = try index.version(registration.name, connection)
+                return try index.write { (index) throws(StoreError) -> Revision in
+                    let before = try index.version(registration.name)
                     if !isReplaced, let refusal = refuse(before) { return refusal }
-                    if let before { try index.removeVersion(id: before.id, connection) }
+                    if let before { try index.removeVersion(id: before.id) }
                     _ = try index.insertVersion(
-                        registration, connection, acceptsContradictions: acceptsContradictions
+                        registration, acceptsContradictions: acceptsContradictions
                     ) { (address) throws(StoreError) in try self.objects.contains(address) }
                     // The transaction may be repeated after the index was made again.
                     if !isReplaced { try replaceManifest() }
@@ -85,11 +85,11 @@ extension Store {
                         self.directories.manifests.raw, StoreLayout.manifest(registration.name))
                     if let manifest {
                         try index.noteManifest(
-                            registration.name, Index.identity(manifest), connection)
+                            registration.name, Index.identity(manifest))
                     }
-                    try index.noteManifestsDirectory(connection)
-                    _ = try index.completeVersions(connection)
-                    let after = try index.version(registration.name, connection)
+                    try index.noteManifestsDirectory()
+                    _ = try index.completeVersions()
+                    let after = try index.version(registration.name)
                     return .revised(isComplete: after?.isComplete == true)
                 }
             } catch {

@@ -28,22 +28,14 @@ extension Store {
         if !isCloned {
             method = .copied
             var checker = try ObjectChecker()
-            var offset: Int64 = 0
-            while true {
-                let count = try fileSystem.read(source, into: checker.buffer, at: offset)
-                if count == 0 { break }
-                let piece = UnsafeRawBufferPointer(rebasing: checker.buffer[..<count])
+            try fileSystem.forEachPiece(of: source, buffer: checker.buffer) {
+                (piece) throws(StoreError) in
                 checker.update(piece)
                 try fileSystem.write(target.raw, piece)
-                offset += Int64(count)
                 try checkInterruption()
             }
             guard checker.finish().address == address else {
-                throw StoreError(
-                    .damagedObject,
-                    "the bytes of object \(address) do not match its address; "
-                        + "run castree fsck --repair, then add or pull the content again",
-                    object: address)
+                throw StoreError.damagedObject(address)
             }
         }
         // The mode that open(2) gave was cut by the umask.

@@ -58,19 +58,17 @@ extension EdgeRuns {
     }
 }
 
-extension Index {
+extension IndexTransaction {
     /// Adds what a version names to the sums, or takes it away.
-    func tally(
-        _ edges: EdgeRuns, by change: Int64, _ connection: Connection
-    ) throws(StoreError) {
-        let add = try connection.statement(
+    func tally(_ edges: EdgeRuns, by change: Int64) throws(StoreError) {
+        let add = try statement(
             "INSERT INTO tally (block, sum) VALUES (?1, ?2) "
                 + "ON CONFLICT (block) DO UPDATE SET sum = sum + ?2")
         try edges.forEachTally { (block, sum) throws(StoreError) in
             try add.bind(1, block).bind(2, change * sum).run()
         }
         guard change < 0 else { return }
-        let drop = try connection.statement("DELETE FROM tally WHERE block = ? AND sum = 0")
+        let drop = try statement("DELETE FROM tally WHERE block = ? AND sum = 0")
         try edges.forEachTally { (block, _) throws(StoreError) in try drop.bind(1, block).run() }
     }
 
@@ -80,10 +78,10 @@ extension Index {
     /// Costs what the objects and their neighbours are, whatever else the store holds.
     ///
     /// - Throws: `.index`, upon which the index is made again from the manifests.
-    func refuseNamed(_ ids: [Int64], _ connection: Connection) throws(StoreError) {
-        let counts = try connection.statement(
+    func refuseNamed(_ ids: [Int64]) throws(StoreError) {
+        let counts = try statement(
             "SELECT id, refs FROM object WHERE id BETWEEN ? AND ?")
-        let sums = try connection.statement("SELECT sum FROM tally WHERE block = ?")
+        let sums = try statement("SELECT sum FROM tally WHERE block = ?")
         var last: Int64 = -1
         for id in ids.sorted() {
             let block = Tally.block(of: id)

@@ -1,49 +1,65 @@
 // Garbage and where it comes from: what retired versions have left, and what others would leave.
 
-extension Index {
+/// A version that is no more, as its garbage remembers it.
+package struct RetiredVersion: Sendable, Hashable {
+    /// Its name.
+    package let name: String
+    /// When it was retired, in seconds since 1970; for people.
+    package let retiredAt: Int64
+}
+
+extension IndexTransaction {
     /// Notes whose the objects were that a version alone named, now that it is removed.
     ///
     /// For people only: nothing is decided by it.
-    func noteGarbage(
-        of name: String, _ edges: EdgeRuns, at time: Int64, _ connection: Connection
-    ) throws(StoreError) {
+    func noteGarbage(of name: String, _ edges: EdgeRuns, at time: Int64) throws(StoreError) {
         var orphans: [Int64] = []
-        let rows = try connection.statement(
+        let rows = try statement(
             "SELECT id FROM object WHERE refs = 0 AND state = 1 AND id BETWEEN ? AND ?")
-        for run in edges.runs {
-            rows.bind(1, run.lowerBound).bind(2, run.upperBound)
-            while try rows.step() { orphans.append(rows.integer(0)) }
-        }
+        try rows.forEachRow(in: edges) { orphans.append($0.integer(0)) }
         guard !orphans.isEmpty else { return }
-        try connection.statement(
+        try statement(
             "INSERT INTO retired (name, retired_at, edges) VALUES (?, ?, ?)"
         )
         .bind(1, name).bind(2, time).bind(3, EdgeRuns(orphans).encoded).run()
     }
 
     /// Forgets whose the garbage was, when there is none any more.
-    func forgetGarbageOrigins(_ connection: Connection) throws(StoreError) {
-        let rest = try connection.statement("SELECT 1 FROM object WHERE refs = 0 LIMIT 1")
-        defer { rest.reset() }
-        guard try !rest.step() else { return }
-        rest.reset()
-        try connection.statement("DELETE FROM retired").run()
+    func forgetGarbageOrigins() throws(StoreError) {
+        let rest = try statement("SELECT 1 FROM object WHERE refs = 0 LIMIT 1").firstInteger()
+        guard rest == nil else { return }
+        try statement("DELETE FROM retired").run()
     }
 
     /// The retired versions that have left something, the oldest first.
-    func garbageOrigins(
-        _ connection: Connection
-    ) throws(StoreError) -> [(origin: RetiredVersion, edges: EdgeRuns)] {
+    func garbageOrigins() throws(StoreError) -> [(origin: RetiredVersion, edges: EdgeRuns)] {
         var result: [(origin: RetiredVersion, edges: EdgeRuns)] = []
-        let rows = try connection.statement(
+        let rows = try statement(
             "SELECT name, retired_at, edges FROM retired ORDER BY id")
         while try rows.step() {
             guard let name = rows.text(0), let edges = rows.withBlob(2, { EdgeRuns($0) }) else {
-                throw StoreError(.index, "the index holds damaged references")
+                throw EdgeRuns.damage
             }
             result.append((RetiredVersion(name: name, retiredAt: rows.integer(1)), edges))
         }
         return result
+    }
+
+    /// Calls `body` with each object on disk that no version names, and the retired version that has left it.
+    func forEachGarbage(
+        _ body: (ObjectRow, RetiredVersion?) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        // The latest first: an object that two have left was last that one's.
+        let origins = try garbageOrigins().reversed()
+        var after: Int64 = 0
+        while true {
+            let batch = try garbage(after: after, limit: 4096)
+            guard let last = batch.last else { return }
+            after = last.id
+            for row in batch where row.state != .absent {
+                try body(row, origins.first { $0.edges.contains(row.id) }?.origin)
+            }
+        }
     }
 
     /// How many ids ``orphans(retiring:_:_:)`` counts at once: 6 MiB of counters, however many objects
@@ -56,22 +72,24 @@ extension Index {
     /// - Parameter found: called with the object and the position of the version that was the last to
     ///   name it.
     func orphans(
-        retiring versions: [Int64], _ connection: Connection,
+        retiring versions: [Int64],
         _ found: (ObjectID, Int64, Int) -> Void
     ) throws(StoreError) {
         var edges: [[UInt8]] = []
-        for version in versions { edges.append(try encodedEdges(of: version, connection)) }
-        let end = Int64(try lastObjectID(connection)) + 1
+        for version in versions {
+            edges.append(try withEdges(of: version) { Array($0) } ?? [])
+        }
+        let end = Int64(try lastObjectID()) + 1
         var start: Int64 = 1
         while start < end {
             let ids = start..<min(end, start + Self.orphanWindow)
-            try orphans(in: ids, edges, connection, found)
+            try orphans(in: ids, edges, found)
             start = ids.upperBound
         }
     }
 
     private func orphans(
-        in ids: Range<Int64>, _ edges: [[UInt8]], _ connection: Connection,
+        in ids: Range<Int64>, _ edges: [[UInt8]],
         _ found: (ObjectID, Int64, Int) -> Void
     ) throws(StoreError) {
         // How many of the versions name an id, and the last that does.
@@ -90,9 +108,9 @@ extension Index {
                 }
                 return !reading.isDamaged
             }
-            guard isSound else { throw StoreError(.index, "the index holds damaged references") }
+            guard isSound else { throw EdgeRuns.damage }
         }
-        let rows = try connection.statement(
+        let rows = try statement(
             "SELECT id, refs, bytes, address FROM object WHERE id BETWEEN ? AND ? AND state = 1")
         var position = 0
         while position < counts.count {
@@ -107,28 +125,14 @@ extension Index {
             while try rows.step() {
                 let place = Int(rows.integer(0) - ids.lowerBound)
                 guard rows.integer(1) == Int64(counts[place]) else { continue }
-                guard let address = rows.address(3) else {
-                    throw StoreError(.index, "the index holds a damaged address")
-                }
-                found(address, rows.integer(2), Int(last[place]))
+                found(try rows.requiredAddress(3), rows.integer(2), Int(last[place]))
             }
         }
     }
 
-    private func encodedEdges(
-        of version: Int64, _ connection: Connection
-    ) throws(StoreError) -> [UInt8] {
-        let row = try connection.statement("SELECT edges FROM version WHERE id = ?")
-            .bind(1, version)
-        defer { row.reset() }
-        return try row.step() ? row.withBlob(0) { Array($0) } : []
-    }
-
     /// The bytes of the objects on disk that versions name.
-    func referencedBytes(_ connection: Connection) throws(StoreError) -> Int64 {
-        let sum = try connection.statement(
-            "SELECT coalesce(sum(bytes), 0) FROM object WHERE refs > 0 AND state = 1")
-        defer { sum.reset() }
-        return try sum.step() ? sum.integer(0) : 0
+    func referencedBytes() throws(StoreError) -> Int64 {
+        try statement("SELECT coalesce(sum(bytes), 0) FROM object WHERE refs > 0 AND state = 1")
+            .firstInteger() ?? 0
     }
 }

@@ -12,12 +12,9 @@ package struct ObjectCopy: Sendable, Hashable {
 /// What a file is called decides nothing: it is a copy if its bytes hash to the address. Only files of a size that
 /// is looked for are read.
 struct CopySearch: ~Copyable {
-    private let fileSystem: any FileSystem
-    private let directories: StoreDirectories
-    private let objects: ObjectDirectory
+    private let store: Store
     private let wanted: Set<ObjectID>
     private let sizes: Set<Int64>
-    private let checkInterruption: () throws(StoreError) -> Void
     private var checker: ObjectChecker
     /// Files that were read: trees show one under many names.
     private var seen: Set<FileID> = []
@@ -32,12 +29,9 @@ struct CopySearch: ~Copyable {
     ///   - wanted: the addresses.
     ///   - sizes: the sizes that they may have.
     init(_ store: Store, _ wanted: Set<ObjectID>, sizes: Set<Int64>) throws(StoreError) {
-        fileSystem = store.fileSystem
-        directories = store.directories
-        objects = store.objects
+        self.store = store
         self.wanted = wanted
         self.sizes = sizes
-        checkInterruption = { () throws(StoreError) in try store.checkInterruption() }
         checker = try ObjectChecker()
     }
 
@@ -46,36 +40,33 @@ struct CopySearch: ~Copyable {
         try lookAtObjects()
         for name in [StoreLayout.versions, StoreLayout.quarantine, StoreLayout.staging] {
             let directory = try fileSystem.open(
-                directories.root.raw, name, .directory, mode: 0)
+                store.directories.root.raw, name, .directory, mode: 0)
             try look(into: directory.raw, name)
         }
         return found.values.sorted { $0.address < $1.address }
     }
 
+    private var fileSystem: any FileSystem { store.fileSystem }
     private var isDone: Bool { found.count == wanted.count }
 
     /// The executable copies of the wanted, and what stands in their own places: it may be another's.
     private mutating func lookAtObjects() throws(StoreError) {
         // Something else may stand in place of the shard; nothing is read through a link.
-        for address in wanted where try objects.hasShard(of: address) {
+        for address in wanted where try store.objects.hasShard(of: address) {
             for isExecutable in [true, false] {
                 let path = StoreLayout.objectPath(address, executable: isExecutable)
-                guard let status = try fileSystem.status(directories.objects.raw, path)
+                guard let status = try fileSystem.status(store.directories.objects.raw, path)
                 else { continue }
                 try look(
-                    at: path, status, in: directories.objects.raw, "\(StoreLayout.objects)/\(path)")
+                    at: path, status, in: store.directories.objects.raw,
+                    "\(StoreLayout.objects)/\(path)")
             }
         }
     }
 
     private mutating func look(into directory: Int32, _ path: String) throws(StoreError) {
-        var names: [String] = []
-        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
-            names.append(String(cString: entry))
-            return true
-        }
-        for name in names.sorted() where !isDone {
-            try checkInterruption()
+        for name in try fileSystem.names(in: directory).sorted() where !isDone {
+            try store.checkInterruption()
             guard let status = try fileSystem.status(directory, name) else { continue }
             let inner = "\(path)/\(name)"
             guard status.kind == .directory else {

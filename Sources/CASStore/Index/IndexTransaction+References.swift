@@ -24,7 +24,7 @@ package struct WriterKnowledge: Sendable {
     }
 }
 
-extension Index {
+extension IndexTransaction {
     /// Inserts a version row with its references and counts them, in the caller's transaction.
     ///
     /// - Parameters:
@@ -35,40 +35,22 @@ extension Index {
     ///   - isThere: asked for each dying object, and for what the index does not know as present and
     ///     the writer has not made sure of: is its file there? Inside a write transaction neither
     ///     collectors nor repairs take any away, so the answer holds.
-    /// - Returns: the row's id and the positions of the references that are not present.
+    /// - Returns: the positions of the references that are not present.
     /// - Throws: `.mismatch` if the version gives an object that is there another size. Of one that
     ///   is not there two versions may promise two sizes; its bytes will tell.
     func insertVersion(
-        _ registration: Registration, _ connection: Connection,
+        _ registration: Registration,
         stored: (Int) -> WriterKnowledge? = { _ in nil }, acceptsContradictions: Bool = false,
         isThere: (ObjectID) throws(StoreError) -> Bool
-    ) throws(StoreError) -> (id: Int64, absent: [UInt32]) {
-        let version = try nextVersionID(connection)
-        var newID = try nextObjectID(connection)
-        let firstNew = newID
-        let references = registration.references
-        var known: [Int64] = []
+    ) throws(StoreError) -> [UInt32] {
+        let version = try nextVersionID()
+        let firstNew = try nextObjectID()
+        // Looked at first and written afterwards: the cursor must not see what is written.
+        let rows = try lookUp(registration.references)
         var absent: [UInt32] = []
-        // What there is to write, by position; the cursor must not see it.
-        var missing: [UInt32] = []
-        var changing: [(position: UInt32, found: ObjectCursor.Found)] = []
-        var objects = try ObjectCursor(connection)
-        defer { objects.end() }
-        for position in 0..<references.count {
-            let reference = references[position]
-            guard let found = try objects.find(reference.address) else {
-                missing.append(UInt32(position))
-                continue
-            }
-            known.append(found.id)
-            if found.state != .present || found.byteCount != reference.byteCount {
-                changing.append((UInt32(position), found))
-            }
-        }
-        objects.end()
-        for (position, found) in changing {
-            let reference = references[Int(position)]
-            let known = stored(references.manifestPosition(Int(position)))
+        for (position, found) in rows.changing {
+            let reference = registration.references[Int(position)]
+            let known = stored(registration.references.manifestPosition(Int(position)))
             var isPresent = found.state == .present
             let fingerprint =
                 isPresent ? known?.fingerprint : try Self.fingerprint(known, reference, isThere)
@@ -83,33 +65,62 @@ extension Index {
                 try setPresent(
                     StoredObject(
                         address: reference.address, byteCount: reference.byteCount,
-                        fingerprint: fingerprint), connection)
+                        fingerprint: fingerprint))
             } else {
-                if found.state == .dying { try setState(.absent, of: found.id, connection) }
+                if found.state == .dying { try setState(.absent, of: found.id) }
                 absent.append(position)
             }
         }
-        let insert = try connection.statement(
+        let insert = try statement(
             "INSERT INTO object (id, address, bytes, fingerprint, state, refs, keepers) "
                 + "VALUES (?, ?, ?, ?, ?, 1, ?)")
         insert.bind(6, version)
-        for position in missing {
-            let reference = references[Int(position)]
+        for (id, position) in zip(firstNew..., rows.missing) {
+            let reference = registration.references[Int(position)]
             let fingerprint = try Self.fingerprint(
-                stored(references.manifestPosition(Int(position))), reference, isThere)
+                stored(registration.references.manifestPosition(Int(position))), reference, isThere)
             if fingerprint == nil { absent.append(position) }
-            try insert.bind(1, newID).bind(2, reference.address).bind(3, reference.byteCount)
+            try insert.bind(1, id).bind(2, reference.address).bind(3, reference.byteCount)
                 .bind(4, fingerprint).bind(5, fingerprint == nil ? 0 : 1).run()
-            newID += 1
         }
-        var edges = EdgeRuns(known)
-        known = []
-        try count(edges, by: 1, version: version, connection)
+        var edges = rows.known
+        try count(edges, by: 1, version: version)
         // New ids are larger than all known ones.
-        if newID > firstNew { edges.append(firstNew...(newID - 1)) }
-        try insertRow(
-            registration, id: version, edges, isComplete: absent.isEmpty, connection)
-        return (version, absent)
+        if !rows.missing.isEmpty {
+            edges.append(firstNew...(firstNew + Int64(rows.missing.count) - 1))
+        }
+        try insertRow(registration, id: version, edges, isComplete: absent.isEmpty)
+        return absent
+    }
+
+    /// What the index knows of the objects that a version will name.
+    private struct KnownReferences {
+        /// The ids of those that have a row.
+        var known = EdgeRuns([])
+        /// The positions of the others.
+        var missing: [UInt32] = []
+        /// Those whose rows may have to change: not present, or of another size.
+        var changing: [(position: UInt32, found: ObjectCursor.Found)] = []
+    }
+
+    private func lookUp(_ references: References) throws(StoreError) -> KnownReferences {
+        var result = KnownReferences()
+        var known: [Int64] = []
+        var objects = try ObjectCursor(self)
+        defer { objects.end() }
+        for position in 0..<references.count {
+            let reference = references[position]
+            guard let found = try objects.find(reference.address) else {
+                result.missing.append(UInt32(position))
+                continue
+            }
+            known.append(found.id)
+            if found.state != .present || found.byteCount != reference.byteCount {
+                result.changing.append((UInt32(position), found))
+            }
+        }
+        result.known = EdgeRuns(known)
+        return result
     }
 
     /// The fingerprint of an object that the index does not know as present and the writer does;
@@ -133,11 +144,10 @@ extension Index {
     }
 
     private func insertRow(
-        _ registration: Registration, id: Int64, _ edges: EdgeRuns, isComplete: Bool,
-        _ connection: Connection
+        _ registration: Registration, id: Int64, _ edges: EdgeRuns, isComplete: Bool
     ) throws(StoreError) {
-        let unique = try bytesKeptBy(id, edges, connection)
-        try connection.statement(
+        let unique = try bytesKeptBy(id, edges)
+        try statement(
             """
             INSERT INTO version (id, name, manifest, content, files, bytes, unique_bytes,
               complete, created_at, ordinal, edges, tally, recovered)
@@ -151,99 +161,83 @@ extension Index {
         .bind(9, registration.createdAt).bind(10, registration.ordinal)
         .bind(11, edges.encoded).bind(12, edges.tally)
         .bind(13, registration.recovery.rawValue).run()
-        try tally(edges, by: 1, connection)
+        try tally(edges, by: 1)
     }
 
     /// Removes a version row and its counts.
     ///
     /// - Throws: `.index` if its edges are not those that were counted: what other versions name would
     ///   become garbage.
-    func removeVersion(id: Int64, _ connection: Connection) throws(StoreError) {
-        let edges = try edges(of: id, connection)
-        let row = try connection.statement("SELECT tally FROM version WHERE id = ?").bind(1, id)
-        let tally = try row.step() ? row.integer(0) : 0
-        row.reset()
-        guard tally == edges.tally else {
-            throw StoreError(.index, "the index holds damaged references")
-        }
-        try self.tally(edges, by: -1, connection)
-        try connection.statement("DELETE FROM version WHERE id = ?").bind(1, id).run()
-        try count(edges, by: -1, version: id, connection)
+    func removeVersion(id: Int64) throws(StoreError) {
+        let edges = try edges(of: id)
+        let tally = try statement("SELECT tally FROM version WHERE id = ?").bind(1, id)
+            .firstInteger()
+        guard (tally ?? 0) == edges.tally else { throw EdgeRuns.damage }
+        try self.tally(edges, by: -1)
+        try statement("DELETE FROM version WHERE id = ?").bind(1, id).run()
+        try count(edges, by: -1, version: id)
     }
 
     /// Adds `change` to the counts of the objects in `edges`, and moves their bytes between the
     /// versions that keep them alone.
-    private func count(
-        _ edges: EdgeRuns, by change: Int64, version: Int64, _ connection: Connection
-    ) throws(StoreError) {
+    private func count(_ edges: EdgeRuns, by change: Int64, version: Int64) throws(StoreError) {
         // Before a reference is added, the sole keeper of an object is about to lose it;
         // after one is removed, the sole keeper has just gained it.
-        if change > 0 { try shiftUniqueBytes(of: edges, by: -1, connection) }
-        let update = try connection.statement(
+        if change > 0 { try shiftUniqueBytes(of: edges, by: -1) }
+        let update = try statement(
             "UPDATE object SET refs = refs + ?1, keepers = keepers + ?2 "
                 + "WHERE id BETWEEN ?3 AND ?4")
         update.bind(1, change).bind(2, change * version)
         for run in edges.runs {
             try update.bind(3, run.lowerBound).bind(4, run.upperBound).run()
         }
-        if change < 0 { try shiftUniqueBytes(of: edges, by: 1, connection) }
+        if change < 0 { try shiftUniqueBytes(of: edges, by: 1) }
     }
 
-    private func shiftUniqueBytes(
-        of edges: EdgeRuns, by sign: Int64, _ connection: Connection
-    ) throws(StoreError) {
+    private func shiftUniqueBytes(of edges: EdgeRuns, by sign: Int64) throws(StoreError) {
         var shifts: [Int64: Int64] = [:]
-        let sums = try connection.statement(
+        let sums = try statement(
             "SELECT keepers, sum(bytes) FROM object WHERE id BETWEEN ? AND ? AND refs = 1 "
                 + "AND state = 1 GROUP BY keepers")
-        for run in edges.runs {
-            sums.bind(1, run.lowerBound).bind(2, run.upperBound)
-            while try sums.step() { shifts[sums.integer(0), default: 0] += sums.integer(1) }
-        }
-        let update = try connection.statement(
+        try sums.forEachRow(in: edges) { shifts[$0.integer(0), default: 0] += $0.integer(1) }
+        let update = try statement(
             "UPDATE version SET unique_bytes = unique_bytes + ? WHERE id = ?")
         for (keeper, bytes) in shifts {
             try update.bind(1, sign * bytes).bind(2, keeper).run()
         }
     }
 
-    private func bytesKeptBy(
-        _ version: Int64, _ edges: EdgeRuns, _ connection: Connection
-    ) throws(StoreError) -> Int64 {
+    private func bytesKeptBy(_ version: Int64, _ edges: EdgeRuns) throws(StoreError) -> Int64 {
         var total: Int64 = 0
-        let sum = try connection.statement(
+        let sum = try statement(
             "SELECT total(bytes) FROM object WHERE id BETWEEN ? AND ? AND refs = 1 "
                 + "AND state = 1 AND keepers = ?")
         sum.bind(3, version)
-        for run in edges.runs {
-            sum.bind(1, run.lowerBound).bind(2, run.upperBound)
-            while try sum.step() { total += sum.integer(0) }
-        }
+        try sum.forEachRow(in: edges) { total += $0.integer(0) }
         return total
     }
 
     /// The objects that a version names.
-    func edges(of version: Int64, _ connection: Connection) throws(StoreError) -> EdgeRuns {
-        let row = try connection.statement("SELECT edges FROM version WHERE id = ?")
-            .bind(1, version)
-        defer { row.reset() }
-        guard try row.step() else { return EdgeRuns([]) }
-        guard let edges = row.withBlob(0, { EdgeRuns($0) }) else {
-            throw StoreError(.index, "the index holds damaged references")
-        }
-        return edges
+    func edges(of version: Int64) throws(StoreError) -> EdgeRuns {
+        guard let found = try withEdges(of: version, { EdgeRuns($0) }) else { return EdgeRuns([]) }
+        guard let found else { throw EdgeRuns.damage }
+        return found
     }
 
-    func setState(
-        _ state: ObjectState, of id: Int64, _ connection: Connection
-    ) throws(StoreError) {
-        try connection.statement("UPDATE object SET state = ? WHERE id = ?")
+    /// Calls `body` with the stored form of what a version names; `nil` if there is no such version.
+    func withEdges<R>(
+        of version: Int64, _ body: (UnsafeRawBufferPointer) -> R
+    ) throws(StoreError) -> R? {
+        try statement("SELECT edges FROM version WHERE id = ?").bind(1, version)
+            .first { $0.withBlob(0, body) }
+    }
+
+    func setState(_ state: ObjectState, of id: Int64) throws(StoreError) {
+        try statement("UPDATE object SET state = ? WHERE id = ?")
             .bind(1, state.rawValue).bind(2, id).run()
     }
 
-    private func nextVersionID(_ connection: Connection) throws(StoreError) -> Int64 {
-        let row = try connection.statement("SELECT coalesce(max(id), 0) + 1 FROM version")
-        defer { row.reset() }
-        return try row.step() ? row.integer(0) : 1
+    private func nextVersionID() throws(StoreError) -> Int64 {
+        try statement("SELECT coalesce(max(id), 0) + 1 FROM version").firstInteger() ?? 1
     }
 }

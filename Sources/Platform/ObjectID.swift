@@ -15,18 +15,7 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// Makes an address of exactly 32 bytes; `nil` for any other count.
     public init?(bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
-        var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-        var position = 0
-        for byte in bytes {
-            switch position >> 3 {
-            case 0: words.0 = words.0 << 8 | UInt64(byte)
-            case 1: words.1 = words.1 << 8 | UInt64(byte)
-            case 2: words.2 = words.2 << 8 | UInt64(byte)
-            default: words.3 = words.3 << 8 | UInt64(byte)
-            }
-            position += 1
-        }
-        (w0, w1, w2, w3) = words
+        self = Array(bytes).withUnsafeBytes { ObjectID(unchecked: $0) }
     }
 
     /// 32 zero bytes: a place to be filled.

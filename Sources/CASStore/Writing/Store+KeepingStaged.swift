@@ -19,14 +19,12 @@ extension Store {
         try claim(count: objects.count, { objects[$0].address }, lease: lease)
         try batch.syncStaged(objects.lazy.map(\.address))
         try batch.publish(count: objects.count) { objects[$0].address }
-        try index { (index) throws(StoreError) in
-            try index.write(rows: objects.count * 2) { (connection) throws(StoreError) in
-                for object in objects { try index.setPresent(object, connection) }
-                try index.cache(cached, ordinal: ordinal, connection)
-                _ = try index.completeVersions(connection)
-            } syncing: { (connection) throws(StoreError) in
-                try self.syncAll(with: index, connection)
-            }
+        try writing(rows: objects.count * 2) { (index) throws(StoreError) in
+            for object in objects { try index.setPresent(object) }
+            try index.cache(cached, ordinal: ordinal)
+            _ = try index.completeVersions()
+        } syncing: { (index) throws(StoreError) in
+            try self.syncAll(with: index)
         }
         for object in objects { try batch.dropStagedName(object.address) }
     }

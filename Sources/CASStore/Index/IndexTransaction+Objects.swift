@@ -1,0 +1,152 @@
+// Objects as rows: what is on disk, and what nothing names.
+
+/// An object as the index knows it.
+struct ObjectRow: Sendable, Hashable {
+    let id: Int64
+    let address: ObjectID
+    let byteCount: Int64
+    let fingerprint: Fingerprint?
+    /// `nil` if the row has none that there is.
+    let state: ObjectState?
+    /// How many versions name it.
+    let references: Int64
+
+    var isPresent: Bool { state == .present }
+    /// A collector has announced its deletion; the file may be there or not.
+    var isDying: Bool { state == .dying }
+}
+
+extension IndexTransaction {
+    private static let objectColumns = "id, address, bytes, fingerprint, state, refs"
+    private static let objectByAddress = "SELECT \(objectColumns) FROM object WHERE address = ?"
+
+    /// - Returns: `nil` if its address is damaged.
+    private func objectRow(_ row: Statement) -> ObjectRow? {
+        guard let address = row.address(1) else { return nil }
+        return ObjectRow(
+            id: row.integer(0), address: address, byteCount: row.integer(2),
+            fingerprint: row.fingerprint(3), state: ObjectState(rawValue: row.integer(4)),
+            references: row.integer(5))
+    }
+
+    func object(_ address: ObjectID) throws(StoreError) -> ObjectRow? {
+        try statement(Self.objectByAddress).bind(1, address).first(objectRow) ?? nil
+    }
+
+    /// The objects whose address begins with a byte from `first` through `last`: by that byte, sorted.
+    ///
+    /// They are read by the index of addresses, so that a row which that index does not lead to is
+    /// missed here, and its object found to be unknown.
+    func objects(from first: UInt8, through last: UInt8) throws(StoreError) -> [[ObjectRow]] {
+        var rows = [[ObjectRow]](repeating: [], count: Int(last - first) + 1)
+        let found = try statement(
+            "SELECT \(Self.objectColumns) FROM object "
+                + "WHERE address >= ? AND address <= ? ORDER BY address")
+        found.bind(1, [first]).bind(2, [last] + [UInt8](repeating: 255, count: 32))
+        while try found.step() {
+            guard let row = objectRow(found) else {
+                throw StoreError(.index, "the index holds a damaged address")
+            }
+            rows[Int(row.address.w0 >> 56) - Int(first)].append(row)
+        }
+        return rows
+    }
+
+    /// The largest id: about how many objects there are.
+    func lastObjectID() throws(StoreError) -> Int {
+        Int(try statement("SELECT coalesce(max(id), 0) FROM object").firstInteger() ?? 0)
+    }
+
+    /// Notes that an object is on disk, verified and durable.
+    ///
+    /// Inserts it, named by nothing, if the index does not know it.
+    func setPresent(_ object: StoredObject) throws(StoreError) {
+        let known = try self.object(object.address)
+        guard let known else {
+            let id = try nextObjectID()
+            try statement(
+                "INSERT INTO object (id, address, bytes, fingerprint, state, refs, keepers) "
+                    + "VALUES (?, ?, ?, ?, 1, 0, 0)"
+            )
+            .bind(1, id).bind(2, object.address).bind(3, object.byteCount)
+            .bind(4, object.fingerprint).run()
+            return
+        }
+        // What was promised becomes what is there, and its only keeper keeps it from now on.
+        try shiftKeeper(
+            of: known, by: object.byteCount - (known.isPresent ? known.byteCount : 0))
+        try statement(
+            "UPDATE object SET state = 1, bytes = ?, fingerprint = coalesce(?, fingerprint) "
+                + "WHERE id = ?"
+        )
+        .bind(1, object.byteCount).bind(2, object.fingerprint).bind(3, known.id).run()
+    }
+
+    /// Adds to the bytes that the only version naming an object keeps alone.
+    func shiftKeeper(of object: ObjectRow, by change: Int64) throws(StoreError) {
+        guard object.references == 1, change != 0 else { return }
+        try statement(
+            "UPDATE version SET unique_bytes = unique_bytes + ? "
+                + "WHERE id = (SELECT keepers FROM object WHERE id = ?)"
+        )
+        .bind(1, change).bind(2, object.id).run()
+    }
+
+    /// Records a fingerprint that a full check has computed.
+    func setFingerprint(_ fingerprint: Fingerprint, of address: ObjectID) throws(StoreError) {
+        try statement("UPDATE object SET fingerprint = ? WHERE address = ?")
+            .bind(1, fingerprint).bind(2, address).run()
+    }
+
+    /// Up to `limit` objects that no version names, from id `after` on.
+    func garbage(after: Int64, limit: Int) throws(StoreError) -> [ObjectRow] {
+        // The partial index `garbage` answers this: its cost is what it returns.
+        let rows = try statement(
+            "SELECT \(Self.objectColumns) FROM object WHERE refs = 0 AND id > ? "
+                + "ORDER BY id LIMIT ?")
+        return try unnamed(rows.bind(1, after).bind(2, Int64(limit)))
+    }
+
+    /// The objects whose deletion is announced and that nothing has named since.
+    func doomed(after: Int64, through last: Int64) throws(StoreError) -> [ObjectRow] {
+        let rows = try statement(
+            "SELECT \(Self.objectColumns) FROM object "
+                + "WHERE refs = 0 AND state <> 1 AND id > ? AND id <= ? ORDER BY id")
+        return try unnamed(rows.bind(1, after).bind(2, last))
+    }
+
+    private func unnamed(_ rows: Statement) throws(StoreError) -> [ObjectRow] {
+        var result: [ObjectRow] = []
+        while try rows.step() {
+            if let row = objectRow(rows) { result.append(row) }
+        }
+        return result
+    }
+
+    /// Announces the deletion of objects: writers that need one must revive it or write it again.
+    func markDying(_ ids: [Int64]) throws(StoreError) {
+        let update = try statement(
+            "UPDATE object SET state = 2 WHERE id = ? AND refs = 0 AND state = 1")
+        for id in ids { try update.bind(1, id).run() }
+    }
+
+    /// Forgets objects whose files are deleted.
+    func forget(_ ids: [Int64]) throws(StoreError) {
+        guard let largest = ids.max() else { return }
+        try statement(
+            "INSERT INTO meta VALUES ('last_object', ?1) "
+                + "ON CONFLICT (key) DO UPDATE SET value = max(value, ?1)"
+        ).bind(1, largest).run()
+        let delete = try statement("DELETE FROM object WHERE id = ? AND refs = 0")
+        for id in ids { try delete.bind(1, id).run() }
+    }
+
+    /// The id of the next new object: none is used a second time, so what is remembered of an object
+    /// is never believed of another.
+    func nextObjectID() throws(StoreError) -> Int64 {
+        try statement(
+            "SELECT max(coalesce((SELECT max(id) FROM object), 0), "
+                + "coalesce((SELECT value FROM meta WHERE key = 'last_object'), 0)) + 1"
+        ).firstInteger() ?? 1
+    }
+}

@@ -1,0 +1,71 @@
+// What the index says of versions, and of objects by their addresses.
+
+extension Store {
+    /// The registered versions, newest first, each with what it lacks.
+    package func versionRows() throws(StoreError) -> [(row: VersionRow, missing: Int)] {
+        try reading { (index) throws(StoreError) in
+            var result: [(row: VersionRow, missing: Int)] = []
+            for row in try index.versions() {
+                let missing =
+                    row.isComplete ? 0 : try index.missing(from: row.id).count
+                result.append((row, missing))
+            }
+            return result
+        }
+    }
+
+    /// A registered version.
+    package func versionRow(_ name: String) throws(StoreError) -> VersionRow? {
+        try reading { (index) throws(StoreError) in try index.version(name) }
+    }
+
+    /// What a version names and the store lacks: what is still to be downloaded.
+    package func missingObjects(of name: String) throws(StoreError) -> [MissingObject]? {
+        try reading { (index) throws(StoreError) in
+            guard let row = try index.version(name) else { return nil }
+            return try index.missing(from: row.id)
+        }
+    }
+
+    /// The names of the manifest files, sorted, whatever they hold.
+    package func manifestNames() throws(StoreError) -> [String] {
+        try index { (index) throws(StoreError) in try index.manifestFiles().map(\.name) }
+    }
+
+    /// How many objects a version names.
+    package func referenceCount(of name: String) throws(StoreError) -> Int {
+        try reading { (index) throws(StoreError) in
+            guard let row = try index.version(name) else { return 0 }
+            return Int(try index.edges(of: row.id).count)
+        }
+    }
+
+    /// The ordinal that a new version gets.
+    package func nextOrdinal() throws(StoreError) -> Int64 {
+        try reading { (index) throws(StoreError) in try index.nextOrdinal() }
+    }
+
+    /// The addresses among `addresses` that the index does not know as present, sorted.
+    package func unvouched(
+        _ addresses: some Sequence<ObjectID>
+    ) throws(StoreError) -> [ObjectID] {
+        let addresses = addresses.sorted()
+        guard !addresses.isEmpty else { return [] }
+        return try reading { (index) throws(StoreError) in
+            var result: [ObjectID] = []
+            var objects = try ObjectCursor(index)
+            defer { objects.end() }
+            // In the index's own order each of its pages is read once, whatever the cache holds.
+            for address in addresses
+            where try objects.find(address)?.state != .present {
+                result.append(address)
+            }
+            return result
+        }
+    }
+
+    /// Returns when every transaction that changes something now has ended.
+    package func waitForWriters() throws(StoreError) {
+        try index { (index) throws(StoreError) in try index.locks.waitForWriters() }
+    }
+}

@@ -1,0 +1,70 @@
+public import Platform
+
+extension StoreError.Code {
+    /// There is no store at the path.
+    public static let noStore = Self("noStore")
+    /// A store exists where none may.
+    public static let storeExists = Self("storeExists")
+    /// The store was written by a newer castree, or its FORMAT file is not one.
+    public static let unsupportedFormat = Self("unsupportedFormat")
+    /// An object's bytes on disk are not what its address says.
+    public static let damagedObject = Self("damagedObject")
+    /// An object that a version needs is not there.
+    public static let missingObject = Self("missingObject")
+    /// The store belongs to another user.
+    public static let notOwner = Self("notOwner")
+    /// An earlier sync failed: this store takes no more writes until it is opened again.
+    public static let writesRefused = Self("writesRefused")
+    /// The index cannot be used and could not be rebuilt.
+    public static let index = Self("index")
+    /// Another process is at this very piece of work, or undoes it over and over.
+    public static let busy = Self("busy")
+    /// Another process has had a lock of the store for longer than `StoreOptions.waitLimit`.
+    public static let locked = Self("locked")
+    /// A version of that name is registered with other content.
+    public static let versionExists = Self("versionExists")
+    /// There is no such version.
+    public static let noVersion = Self("noVersion")
+}
+
+extension StoreError.Code {
+    /// Ends a transaction whose ground has moved; never leaves the package.
+    package static let lost = Self("lost")
+}
+
+extension StoreError {
+    /// The error of work that the caller asked to stop.
+    package static var interruption: StoreError {
+        StoreError(.interrupted, "interrupted; what was acknowledged is kept")
+    }
+
+    /// The error of bytes that are not the object's.
+    static func damagedObject(_ address: ObjectID) -> StoreError {
+        StoreError(
+            .damagedObject,
+            "the bytes of object \(address) do not match its address; "
+                + "run castree fsck --repair, then add or pull the content again",
+            object: address)
+    }
+
+    /// What to say of a manifest whose bytes are not those that were registered.
+    package static func editedManifest(_ name: String) -> String {
+        "the manifest of version \(name) is not the one that was registered: put that back from a copy, "
+            + "add the same content again, which is enough if an add was cut short, or retire the "
+            + "version and add or pull it again; if what it says now is right, delete the store's "
+            + "index, which is then made from what is there"
+    }
+
+    /// The error of a name that no version has.
+    package static func noVersion(_ name: String) -> StoreError {
+        StoreError(
+            .noVersion, "there is no version \"\(printable(name))\"; castree versions lists them")
+    }
+
+    /// The error of a name that is taken.
+    package static func versionExists(_ name: String) -> StoreError {
+        StoreError(
+            .versionExists,
+            "version \(name) exists with other content; choose another name, or retire it first")
+    }
+}

@@ -1,0 +1,26 @@
+// What is known of source files without reading them.
+
+extension Store {
+    /// The mount that holds an open source file; `nil` where a change of a file might not show.
+    package func sourceMount(of file: Int32) -> SourceMount? {
+        guard let status = fileSystem.mount(of: file), status.provesChanges else { return nil }
+        // Without the boot's name every file is read, which is always right.
+        return SourceMount(status, boot: try? fileSystem.systemBoot())
+    }
+
+    /// Looks source files up in the stat cache and calls `found` for those whose content is known and
+    /// stored; the others, and those without a key, must be read.
+    ///
+    /// - Returns: the ordinal that a new version gets, whether hits should be renewed by it, and the
+    ///   moment at which the index vouched for them.
+    package func lookUpSources(
+        count: Int, key: (Int) -> StatKey?, found: (Int, ObjectID) -> Void
+    ) throws(StoreError) -> (ordinal: Int64, renews: Bool, moment: IndexMoment) {
+        try reading { (index) throws(StoreError) in
+            try index.cachedAddresses(count: count, key, found: found)
+            let ordinal = try index.nextOrdinal()
+            let renews = index.renewsCache(ordinal: ordinal)
+            return (ordinal, renews, try index.moment())
+        }
+    }
+}
