@@ -55,7 +55,7 @@ extension Bridge {
     /// When a held GET is to be looked at although nobody calls.
     package func nextDeadline(of poll: BridgePoll) -> Duration {
         locked { state, _ in
-            guard let due = state.sessions[poll.session]?.channel.acknowledgementDue else {
+            guard let due = state.sessions[poll.session]?.queue.acknowledgementDue else {
                 return poll.deadline
             }
             return min(due, poll.deadline)
@@ -85,9 +85,9 @@ extension Bridge {
             }
             do throws(BridgeViolation) {
                 // An older GET that was sent again by the browser takes nothing back.
-                let from = max(received, entry.channel.acknowledged)
-                try entry.channel.rewind(to: from)
-                try entry.channel.acknowledge(from)
+                let from = max(received, entry.queue.acknowledged)
+                try entry.queue.rewind(to: from)
+                try entry.queue.acknowledge(from)
             } catch {
                 throw BridgeRefusal(error)
             }
@@ -147,7 +147,7 @@ extension Bridge {
             if state.sessions[session]?.unlinkedSince != nil {
                 state.sessions[session]?.unlinkedSince = now
             }
-            return state.sessions[session]?.channel.acknowledgement()
+            return state.sessions[session]?.queue.acknowledgement()
         }
         guard let answer else { throw BridgeRefusal(410, "there is no such session") }
         return Self.batch([answer])

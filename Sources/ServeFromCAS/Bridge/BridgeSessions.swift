@@ -4,7 +4,7 @@ import CASStore
 struct BridgeSessions: Sendable {
     /// One page's session and the link it has now.
     struct Session: Sendable {
-        var channel: BridgeChannel
+        var queue: BridgeQueue
         /// The number of the newest link, the only one that is given frames.
         ///
         /// 0 before the first.
@@ -47,7 +47,7 @@ struct BridgeSessions: Sendable {
         var changes = expire(now: now)
         if let wanted, var session = all[wanted] {
             do throws(BridgeViolation) {
-                try session.channel.relink(received: received, now: now)
+                try session.queue.relink(received: received, now: now)
             } catch {
                 throw .violation(error)
             }
@@ -55,7 +55,7 @@ struct BridgeSessions: Sendable {
             let ticket = link(&session, wake, now)
             all[wanted] = session
             return Greeting(
-                session: wanted, received: session.channel.received, ticket: ticket,
+                session: wanted, received: session.queue.received, ticket: ticket,
                 changes: changes, replaced: replaced)
         }
         if all.count >= limits.sessionCount {
@@ -64,7 +64,7 @@ struct BridgeSessions: Sendable {
         }
         let id: BridgeSessionID
         do throws(StoreError) { id = try .random() } catch { throw .store(error) }
-        var session = Session(channel: BridgeChannel(limits: limits))
+        var session = Session(queue: BridgeQueue(limits: limits))
         let ticket = link(&session, wake, now)
         all[id] = session
         changes.append(.opened(id))
@@ -93,7 +93,7 @@ struct BridgeSessions: Sendable {
     /// Forgets a session.
     mutating func end(_ id: BridgeSessionID) -> [BridgeSessionChange] {
         guard let session = all.removeValue(forKey: id) else { return [] }
-        return [.closed(id, undelivered: session.channel.queuedCount)]
+        return [.closed(id, undelivered: session.queue.unacknowledged.count)]
     }
 
     /// Ends the sessions that have been without a link for too long.
