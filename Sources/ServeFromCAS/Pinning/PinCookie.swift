@@ -2,15 +2,15 @@ package import VersionTree
 
 /// What the pins' cookie holds: `<browser>.<version>:<run>`, with more where more pages are open.
 ///
-/// In whole: `<browser>[-<label>].<version>[:<run>[:<other>…]]`. It is all that a server knows of the
+/// In whole: `<browser>[-<mark>].<version>[:<run>[:<other>…]]`. It is all that a server knows of the
 /// pages that an earlier run of it has served.
 package struct PinCookie: Sendable, Hashable {
     /// Tells one browser profile from another: 16 to 64 letters and digits, random.
     package var browser: String
     /// The version of the newest page it was given.
     package var version: VersionName
-    /// The label of that version's pages there.
-    package var label: PageLabel?
+    /// The mark of that version's pages there.
+    package var mark: PageMark?
     /// Which run of the server set it: up to 16 letters and digits; `nil` for one that did not say.
     package var run: String?
     /// The versions of the other pages that were open then, the newest page's first.
@@ -23,12 +23,12 @@ package struct PinCookie: Sendable, Hashable {
     private static let runByteCountMax = 16
 
     package init(
-        browser: String, version: VersionName, label: PageLabel? = nil, run: String? = nil,
+        browser: String, version: VersionName, mark: PageMark? = nil, run: String? = nil,
         others: [VersionName] = []
     ) {
         self.browser = browser
         self.version = version
-        self.label = label
+        self.mark = mark
         self.run = run
         self.others = others
     }
@@ -39,9 +39,9 @@ package struct PinCookie: Sendable, Hashable {
         var browser = value[..<dot]
         if let dash = browser.lastIndex(of: 45) {
             guard browser.distance(from: dash, to: dot) == 2,
-                let label = PageLabel.all.first(where: { $0.hints + 48 == browser[dash + 1] })
+                let mark = PageMark.all.first(where: { $0.hints + 48 == browser[dash + 1] })
             else { return nil }
-            self.label = label
+            self.mark = mark
             browser = browser[..<dash]
         }
         guard browser.count >= 16, browser.count <= 64,
@@ -89,8 +89,8 @@ package struct PinCookie: Sendable, Hashable {
     /// other sites, too (Lax): a Strict one would be missing there, and the new browser that the server
     /// would see would take the place of the one whose pages are open. It opens nothing.
     package func setCookie(_ name: String, isSecure: Bool = false) -> String {
-        let mark = label.map { "-\($0.hints)" } ?? ""
-        var value = "\(browser)\(mark).\(version)"
+        let suffix = mark.map { "-\($0.hints)" } ?? ""
+        var value = "\(browser)\(suffix).\(version)"
         if let run { value += ":\(run)" + others.map { ":\($0)" }.joined() }
         return "\(name)=\(value); Path=/; HttpOnly; SameSite=Lax" + (isSecure ? "; Secure" : "")
     }

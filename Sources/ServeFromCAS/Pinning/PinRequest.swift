@@ -14,7 +14,7 @@ package struct PinRequest: Sendable, Hashable {
     package var cookie: PinCookie?
     /// The connection it came on.
     package var connection: UInt64
-    /// Which client hints it carries; see ``PageLabel``.
+    /// Which client hints it carries; see ``PageMark``.
     package var hints: UInt8
 
     package init(
@@ -36,7 +36,7 @@ package struct PinRequest: Sendable, Hashable {
     ///   port in it: `castree_page_12345`.
     package init(_ request: borrowing RequestHead, cookieName: String, connection: UInt64) {
         load = request.load
-        hints = PageLabel.hints(of: request)
+        hints = PageMark.hints(of: request)
         isReload = request.isReload
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)

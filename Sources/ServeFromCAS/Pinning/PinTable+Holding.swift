@@ -96,7 +96,7 @@ extension PinTable {
         for (name, browser) in browsers {
             var rest = browser
             rest.loads.removeAll { !isHeld($0, now) }
-            browsers[name] = rest.loads.isEmpty && rest.labels.isEmpty ? nil : rest
+            browsers[name] = rest.loads.isEmpty && rest.marks.isEmpty ? nil : rest
         }
     }
 

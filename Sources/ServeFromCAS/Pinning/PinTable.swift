@@ -12,7 +12,7 @@ package import WebServer
 /// address, which its scripts may change, or the script or style that asks. So the answer is found by
 /// exclusion:
 ///
-/// 0. A request with a ``PageLabel`` is of the version that has the label in its browser. In browsers of
+/// 0. A request with a ``PageMark`` is of the version that has the mark in its browser. In browsers of
 ///    the Chromium family that is every request but those of workers; the rest is for the others.
 /// 1. The cookie names the browser. If all its live loads are of one version, it is that one. This is
 ///    every case but two tabs, or one that has just gone on, on both sides of a switch.
@@ -60,8 +60,8 @@ package struct PinTable: Sendable {
 
     /// What a request gets.
     package enum Decision: Sendable, Hashable {
-        /// This version; set the cookie if there is one; label the page if it is one.
-        case serve(VersionName, cookie: PinCookie?, label: PageLabel?)
+        /// This version; set the cookie if there is one; mark the page if it is one.
+        case serve(VersionName, cookie: PinCookie?, mark: PageMark?)
         /// The first if all of them agree (``agree(_:on:)``), else ``refusal(_:)``.
         case doubt([VersionName])
     }
@@ -90,11 +90,11 @@ package struct PinTable: Sendable {
         var loads: [Load] = []
         var hasShownCookie = false
         var usedAt: Duration
-        // The labels given to pages, the oldest first; kept longer than the loads, since a page may come
+        // The marks given to pages, the oldest first; kept longer than the loads, since a page may come
         // back from the browser's history without asking for itself.
-        var labels: [(label: PageLabel, version: VersionName)] = []
-        // Pages of an earlier run may have labels that are not known: no label is free.
-        var hasLostLabels = false
+        var marks: [(mark: PageMark, version: VersionName)] = []
+        // Pages of an earlier run may have marks that are not known: no mark is free.
+        var hasLostMarks = false
     }
 
     /// The page of a session of the bridge.
@@ -166,29 +166,29 @@ package struct PinTable: Sendable {
             let browser = request.cookie?.browser ?? newBrowser()
             begin(request, browser, current, now)
             if let cookie = request.cookie {
-                recall(cookie, isLabelling: request.canBeLabelled, now)
+                recall(cookie, isMarking: request.canBeMarked, now)
             }
-            let label = request.canBeLabelled ? label(for: current, browser, now) : nil
+            let mark = request.canBeMarked ? mark(for: current, browser, now) : nil
             let cookie = PinCookie(
-                browser: browser, version: current, label: label, run: run,
+                browser: browser, version: current, mark: mark, run: run,
                 others: otherVersions(browser, now))
             return .serve(
-                current, cookie: cookie == request.cookie ? nil : cookie, label: label)
+                current, cookie: cookie == request.cookie ? nil : cookie, mark: mark)
         }
         guard let cookie = request.cookie else {
             return withoutCookie(request, current, now, contains)
         }
-        recall(cookie, isLabelling: false, now)
-        if let label = request.label, let browser = browsers[cookie.browser],
-            !browser.labels.isEmpty || browser.hasLostLabels
+        recall(cookie, isMarking: false, now)
+        if let mark = request.mark, let browser = browsers[cookie.browser],
+            !browser.marks.isEmpty || browser.hasLostMarks
         {
-            // A page of whose label nothing is known is of no version that is.
-            guard let version = browser.labels.first(where: { $0.label == label })?.version else {
+            // A page of whose mark nothing is known is of no version that is.
+            guard let version = browser.marks.first(where: { $0.mark == mark })?.version else {
                 return doubt([], of: request, cookie)
             }
             serve(request, cookie.browser, version, now)
             return .serve(
-                version, cookie: correction(of: cookie, request, version, now), label: label)
+                version, cookie: correction(of: cookie, request, version, now), mark: mark)
         }
         guard let place = browsers.index(forKey: cookie.browser),
             browsers.values[place].loads.contains(where: { isLive($0, now) })
@@ -197,7 +197,7 @@ package struct PinTable: Sendable {
             note(request, cookie.browser, cookie.version, now)
             return .serve(
                 cookie.version, cookie: correction(of: cookie, request, cookie.version, now),
-                label: request.label)
+                mark: request.mark)
         }
         browsers.values[place].hasShownCookie = true
         browsers.values[place].usedAt = now
@@ -211,7 +211,7 @@ package struct PinTable: Sendable {
             attach(request.connection, cookie.browser, number, now)
             return .serve(
                 version, cookie: correction(of: cookie, request, version, now),
-                label: request.label)
+                mark: request.mark)
         }
         var browser = browsers.values[place]
         let live = browser.loads.indices.filter { isLive(browser.loads[$0], now) }
@@ -232,7 +232,7 @@ package struct PinTable: Sendable {
             if request.load == .frame {
                 note(request, cookie.browser, newest.version, now, parent: number)
             }
-            return .serve(newest.version, cookie: nil, label: nil)
+            return .serve(newest.version, cookie: nil, mark: nil)
         }
         for index in live where versions.contains(browser.loads[index].version) {
             browser.loads[index].heard(request, at: now, limits)
@@ -285,14 +285,14 @@ package struct PinTable: Sendable {
         _ request: PinRequest, _ current: VersionName, _ now: Duration,
         _ contains: (VersionName, [UInt8]) -> Bool?
     ) -> Decision? {
-        guard request.referrer != nil else { return .serve(current, cookie: nil, label: nil) }
+        guard request.referrer != nil else { return .serve(current, cookie: nil, mark: nil) }
         var live: [Load] = []
         for browser in browsers.values { live += browser.loads.filter { isLive($0, now) } }
         live.sort { $0.number < $1.number }
         guard let possible = Self.possible(live, request, contains) else { return nil }
         let versions = Self.versions(possible)
         if versions.count > 1 { return .doubt(versions) }
-        return .serve(versions.first ?? current, cookie: nil, label: nil)
+        return .serve(versions.first ?? current, cookie: nil, mark: nil)
     }
 
     /// The loads that a request can be of.

@@ -99,7 +99,7 @@ extension AppHandler {
             self.carryOut(decision, of: request, head, exchange, cookies, $0)
         }
         switch decision {
-        case .serve(let version, let cookie, let label):
+        case .serve(let version, let cookie, let mark):
             guard let found = find(version, fetched) else {
                 return fetch([version], head, exchange, fetched, then: then)
             }
@@ -107,9 +107,9 @@ extension AppHandler {
                 return .response(adding(cookies, to: Self.gone(head.method)))
             }
             var response = respond(head, entry, fetched, exchange)
-            if request.load != .subresource, label != nil || request.hints == 7 {
+            if request.load != .subresource, mark != nil || request.hints == 7 {
                 // On a 304, too: the stored response may have another.
-                response.head.add("Permissions-Policy", PageLabel.policy(label))
+                response.head.add("Permissions-Policy", PageMark.policy(mark))
             }
             // What any cache may keep and give to others holds nobody's cookie.
             if let cookie, request.load != .subresource || !response.head.isPublic {
