@@ -60,8 +60,7 @@ final class DashboardHandler: Sendable {
     private func refusal(of head: RequestHead) -> Response? {
         // By a name of this machine only, also where the app has others: a proxy in front of the
         // server must not show what is inside. A page of another site gets nothing, whatever it has.
-        let claims = BridgeOrigin.Claims(head, hasSecret: true)
-        guard BridgeOrigin.isAllowed(claims) else {
+        guard BridgeOrigin(head, hasSecret: true).isAllowed() else {
             return Self.plain(
                 403, "The dashboard is for this machine, and for no other site.", head)
         }

@@ -50,8 +50,8 @@ extension AppHandler {
     /// - Parameter hasSecret: whether it shows something that only such a page knows.
     func isOwn(_ head: RequestHead, hasSecret: Bool = false) -> Bool {
         // A token policy has let only its own pass.
-        let claims = BridgeOrigin.Claims(head, hasSecret: hasSecret || tokenPolicy != nil)
-        return BridgeOrigin.isAllowed(claims, allowedHosts: BridgeOrigin.loopbackNames + hosts)
+        let origin = BridgeOrigin(head, hasSecret: hasSecret || tokenPolicy != nil)
+        return origin.isAllowed(hosts: BridgeOrigin.loopbackNames + hosts)
     }
 
     /// The page says that its version has started well.
@@ -69,7 +69,7 @@ extension AppHandler {
                 PlainAnswer.response(
                     403, "Only a page of this server confirms its version.", method: head.method))
         }
-        // Nobody but the page knows it: not another program, which can claim any Origin, and not a page
+        // Nobody but the page knows it: not another program, which can send any Origin, and not a page
         // of another port, to which the browser gives the cookies along.
         guard let session = BridgeQuery(head).session else {
             return .response(
