@@ -7,7 +7,7 @@
 /// something; all hints or none is no mark: another browser, or a worker, whose requests carry none.
 ///
 /// What a page loses is that the servers it asks do not see a hint; scripts see no difference.
-package struct PageMark: Sendable, Hashable {
+struct PageMark: Sendable, Hashable {
     /// Which hints are sent, a bit each: 1 to 6.
     let hints: UInt8
 
@@ -30,7 +30,7 @@ package struct PageMark: Sendable, Hashable {
     /// The value of Permissions-Policy that makes a page's requests carry a mark.
     ///
     /// `nil` takes one away that a cached response may have: then all hints are sent.
-    package static func policy(_ mark: PageMark?) -> String {
+    static func policy(_ mark: PageMark?) -> String {
         let sent = mark?.hints ?? 7
         func value(_ bit: UInt8) -> String { sent & bit == 0 ? "()" : "*" }
         return "ch-ua=\(value(1)), ch-ua-mobile=\(value(2)), ch-ua-platform=\(value(4))"

@@ -52,7 +52,7 @@ extension PinTable {
     }
 
     /// Notes a request whose version its mark says.
-    mutating func serve(
+    mutating func noteMarked(
         _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
     ) {
         browsers[name]?.hasShownCookie = true
@@ -69,10 +69,7 @@ extension PinTable {
             browsers[name] = browser
             return
         }
-        change(name, load.number) { load in
-            load.usedAt = now
-            load.askedAt = now
-        }
+        change(name, load.number) { $0.asks(at: now) }
         attach(request.connection, name, load.number, now)
         if request.load == .frame { note(request, name, version, now, parent: load.number) }
     }

@@ -72,7 +72,7 @@ extension AppHandler {
         }
         var unknown: [VersionName] = []
         let decision = pins.withLock { pins in
-            pins.decideIfKnown(
+            pins.decide(
                 request, current: current.site.version, now: SystemClock.now,
                 newBrowser: Self.newBrowser()
             ) { version, path in
@@ -149,7 +149,7 @@ extension AppHandler {
             head, cookieName: cookieName, connection: exchange.connection.raw)
         guard let current = shelf.current else { return nil }
         let decision = pins.withLock { pins in
-            pins.decideIfKnown(
+            pins.decide(
                 request, current: current.site.version, now: SystemClock.now,
                 newBrowser: Self.newBrowser()
             ) { version, path in shelf.entry(version).map { $0.site.contains(path) } }

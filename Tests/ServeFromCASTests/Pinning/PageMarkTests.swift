@@ -27,7 +27,7 @@ struct PageMarkTests {
         mutating func ask(_ request: PinRequest) -> PinTable.Decision {
             table.decide(
                 request, current: current, now: now, newBrowser: "browser-number-one",
-                contains: { _, _ in true })
+                contains: { _, _ in true }) ?? .doubt([])
         }
 
         /// Asks for a page's file, with the hints that the mark leaves; the version or `doubt`.
