@@ -33,8 +33,6 @@ final class DownloadWatch: Sendable {
     /// - Parameter store: the store that is served by then.
     init(_ store: @escaping @Sendable () -> VersionStore) { self.store = store }
 
-    convenience init(_ versions: VersionStore) { self.init { versions } }
-
     /// Forgets what was seen: nobody listens.
     func rest() {
         state.withLock { state in

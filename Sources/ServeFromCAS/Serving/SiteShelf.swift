@@ -57,7 +57,7 @@ final class SiteShelf: Sendable {
 
     /// - Throws: `.noVersion` or `.incompleteVersion` for a shell that cannot be served.
     init(
-        _ store: ServedStore, _ options: SiteOptions, shell: String? = nil,
+        _ store: ServedStore, _ options: SiteOptions, shell: String?,
         notice: @escaping @Sendable (String) -> Void
     ) throws(StoreError) {
         self.store = store
@@ -67,13 +67,6 @@ final class SiteShelf: Sendable {
         shellName = shell
         let opened = try openShell(in: store.versions)
         state.withLock { $0.shell = opened }
-    }
-
-    convenience init(
-        _ versions: VersionStore, _ options: SiteOptions, shell: String? = nil,
-        notice: @escaping @Sendable (String) -> Void
-    ) throws(StoreError) {
-        try self.init(ServedStore(versions), options, shell: shell, notice: notice)
     }
 
     private func openShell(in versions: VersionStore) throws(StoreError) -> Shell? {
