@@ -65,6 +65,15 @@ public struct AppServerOptions: Sendable {
     /// The usual server.
     public init() {}
 
+    /// The watch over starts in a store; `nil` if nobody has to confirm.
+    func watch(_ versions: VersionStore) -> StartWatch? {
+        guard let confirmation else { return nil }
+        var rules = startRules
+        rules.allowed = confirmation
+        rules.strikes = strikes
+        return StartWatch(versions, rules)
+    }
+
     /// Refuses what could never do anything.
     func check() throws(StoreError) {
         for host in hosts where !HostPolicy.isHost(host) {

@@ -99,6 +99,21 @@ struct ServerMemory: Sendable, Hashable {
         return result
     }
 
+    /// Changes what is remembered, or tells that it cannot be.
+    ///
+    /// A store that cannot be written is served all the same; only its port is chosen anew each time.
+    @discardableResult
+    static func remember<R>(
+        _ versions: VersionStore, _ trouble: TroubleNotice, _ body: (inout ServerMemory) -> R
+    ) -> R? {
+        do throws(StoreError) {
+            return try update(versions, body)
+        } catch {
+            trouble.tell("the port and the token are not remembered: \(error.message)")
+            return nil
+        }
+    }
+
     private static func damaged(_ why: String) -> StoreError {
         StoreError(
             .badServerFile,

@@ -40,7 +40,7 @@ extension AppHandler {
         response.add("Content-Length", "\(BridgeScript.bytes.count)")
         response.add("Cache-Control", "no-cache")
         response.add("X-Content-Type-Options", "nosniff")
-        response.add(AppServer.resourcePolicy, "same-origin")
+        response.add(SiteOptions.resourcePolicy, "same-origin")
         let body: Response.Body = head.method == .head ? .none : .piece(.bytes(BridgeScript.bytes))
         return Response(head: response, body: body)
     }
@@ -51,7 +51,7 @@ extension AppHandler {
     func isOwn(_ head: RequestHead, hasSecret: Bool = false) -> Bool {
         // A token policy has let only its own pass.
         let origin = BridgeOrigin(head, hasSecret: hasSecret || tokenPolicy != nil)
-        return origin.isAllowed(hosts: BridgeOrigin.loopbackNames + hosts)
+        return origin.isAllowed(hosts: BridgeOrigin.loopbackNames + options.hosts)
     }
 
     /// The page says that its version has started well.
@@ -154,7 +154,7 @@ extension AppHandler {
         response.add("Content-Length", "\(writer.bytes.count)")
         response.add("Cache-Control", "no-store")
         response.add("X-Content-Type-Options", "nosniff")
-        response.add(AppServer.resourcePolicy, "same-origin")
+        response.add(SiteOptions.resourcePolicy, "same-origin")
         return Response(
             head: response, body: head.method == .head ? .none : .piece(.bytes(writer.bytes)))
     }
