@@ -21,8 +21,8 @@ extension Bridge {
 
     func greet(
         _ session: BridgeSessionID?, received: UInt64, wake: (@Sendable () -> Void)?, now: Duration
-    ) throws(BridgeGreetingError) -> BridgeSessions.Greeting {
-        try locked { (state, after) throws(BridgeGreetingError) in
+    ) throws(BridgeViolation) -> BridgeSessions.Greeting {
+        try locked { (state, after) throws(BridgeViolation) in
             let greeting = try state.sessions.greet(
                 session, received: received, wake: wake, now: now)
             after.changes += greeting.changes

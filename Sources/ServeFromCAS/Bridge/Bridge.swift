@@ -139,23 +139,15 @@ public final class Bridge: Sendable {
     func locked<R: Sendable, E: Error>(
         _ body: (inout State, inout Aftermath) throws(E) -> R
     ) throws(E) -> R {
-        var after = Aftermath()
-        var result: Result<R, E>
-        do throws(E) {
-            let (value, left) = try state.withLock { (state) throws(E) in
-                var after = Aftermath()
-                let value = try body(&state, &after)
-                return (value, after)
-            }
-            after = left
-            result = .success(value)
-        } catch {
-            result = .failure(error)
+        let (value, after) = try state.withLock { (state) throws(E) in
+            var after = Aftermath()
+            let value = try body(&state, &after)
+            return (value, after)
         }
         for wake in after.wakes { wake() }
         for change in after.changes { onSessionChange(change) }
         for reader in after.readers { reader.resume() }
-        return try result.get()
+        return value
     }
 }
 

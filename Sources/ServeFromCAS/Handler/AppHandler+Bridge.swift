@@ -16,7 +16,7 @@ extension AppHandler {
         }
         holdPage(of: head, exchange)
         guard head.method == .post else { return answerBridge(head, [], exchange) }
-        return .collectBody(limit: Bridge.postByteCountMax) { head, body, exchange in
+        return .collectBody(limit: BridgeLimits.postByteCount) { head, body, exchange in
             self.answerBridge(head, body, exchange)
         }
     }
@@ -57,7 +57,7 @@ extension AppHandler {
                     bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
                         ?? PlainAnswer.response(410, "The session has ended.", method: .get)
                 },
-                gone: { bridge.abandon(poll, now: SystemClock.now) })
+                gone: { bridge.unlink(poll.session, ticket: poll.ticket, now: SystemClock.now) })
         }
     }
 
@@ -96,10 +96,6 @@ extension AppHandler {
             return .response(PlainAnswer.response(500, error.message, method: head.method))
         }
     }
-}
-
-extension Bridge {
-    static let postByteCountMax = BridgeLimits.postByteCount
 }
 
 extension Duration {
