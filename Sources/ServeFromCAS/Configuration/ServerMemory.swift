@@ -131,23 +131,15 @@ struct ServerMemory: Sendable, Hashable {
 
     /// The bytes of the file.
     var serialized: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
+        var members: [JSONValue.Member] = []
         if !ports.isEmpty {
-            writer.key("ports")
-            writer.beginObject()
-            for taken in ports {
-                writer.key(taken.app)
-                writer.integer(Int64(taken.port))
+            let ports = ports.map { taken in
+                JSONValue.Member(key: taken.app, value: .integer(Int64(taken.port)))
             }
-            writer.endObject()
+            members.append(.init(key: "ports", value: .object(ports)))
         }
-        if let token {
-            writer.key("token")
-            writer.string(token)
-        }
-        writer.endObject()
-        return writer.bytes
+        if let token { members.append(.init(key: "token", value: .string(token))) }
+        return JSONWriter.serialize(.object(members), sortedKeys: false)
     }
 }
 

@@ -10,9 +10,7 @@ extension AppHandler {
         // Browsers from before 2023 send a GET of a page's own without a field that says so; that it
         // names a living session does.
         guard isOwn(head, hasSecret: bridge.knowsSession(of: head)) else {
-            return .response(
-                PlainAnswer.response(
-                    403, "Only this server's pages use the bridge.", method: head.method))
+            return .plain(403, "Only this server's pages use the bridge.", head.method)
         }
         holdPage(of: head, exchange)
         guard head.method == .post else { return answerBridge(head, [], exchange) }
@@ -93,7 +91,7 @@ extension AppHandler {
             }
         } catch {
             notice(error.message)
-            return .response(PlainAnswer.response(500, error.message, method: head.method))
+            return .plain(500, error.message, head.method)
         }
     }
 }
