@@ -95,7 +95,10 @@ struct ServerMemory: Sendable, Hashable {
         let before = try ServerMemory(versions)
         var memory = before
         let result = body(&memory)
-        if memory != before { try memory.write(versions) }
+        guard memory != before else { return result }
+        try versions.fileSystem.replaceFile(
+            versions.directories.root.raw, StoreLayout.server, with: memory.serialized, mode: 0o600,
+            token: "new", durably: versions.store.options.isDurable)
         return result
     }
 
@@ -119,14 +122,6 @@ struct ServerMemory: Sendable, Hashable {
             .badServerFile,
             "\(StoreLayout.server) in the store cannot be read (\(why)); delete it to have ports and "
                 + "token chosen anew")
-    }
-
-    /// Writes the file, as a whole.
-    private func write(_ versions: VersionStore) throws(StoreError) {
-        try versions.fileSystem.replaceFile(
-            versions.directories.root.raw, StoreLayout.server, with: serialized, mode: 0o600,
-            token: "new",
-            durably: versions.store.options.isDurable)
     }
 
     /// The bytes of the file.

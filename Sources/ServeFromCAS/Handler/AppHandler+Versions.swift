@@ -71,17 +71,10 @@ extension AppHandler {
             return .response(adding(cookies, to: nothingCurrent(head.method)))
         }
         var unknown: [VersionName] = []
-        let decision = pins.withLock { pins in
-            pins.decide(
-                request, current: current.site.version, now: SystemClock.now,
-                newBrowser: Self.newBrowser()
-            ) { version, path in
-                if let entry = find(version, fetched) {
-                    return entry?.site.contains(path) ?? false
-                }
-                unknown.append(version)
-                return nil
-            }
+        let decision = decide(request, current) { version, path in
+            if let entry = find(version, fetched) { return entry?.site.contains(path) ?? false }
+            unknown.append(version)
+            return nil
         }
         guard let decision else {
             return fetch(unknown, head, exchange, fetched) {
@@ -148,15 +141,24 @@ extension AppHandler {
         let request = PinRequest(
             head, cookieName: cookieName, connection: exchange.connection.raw)
         guard let current = shelf.current else { return nil }
-        let decision = pins.withLock { pins in
-            pins.decide(
-                request, current: current.site.version, now: SystemClock.now,
-                newBrowser: Self.newBrowser()
-            ) { version, path in shelf.entry(version).map { $0.site.contains(path) } }
+        let decision = decide(request, current) { version, path in
+            shelf.entry(version).map { $0.site.contains(path) }
         }
         switch decision {
         case .serve(let version, _, _): return version.description
         case .doubt, nil: return nil
+        }
+    }
+
+    /// Which version a request gets; `nil` if what `contains` does not know is needed.
+    private func decide(
+        _ request: PinRequest, _ current: SiteShelf.Entry,
+        contains: (VersionName, [UInt8]) -> Bool?
+    ) -> PinTable.Decision? {
+        pins.withLock { pins in
+            pins.decide(
+                request, current: current.site.version, now: SystemClock.now,
+                newBrowser: Self.newBrowser(), contains: contains)
         }
     }
 
