@@ -21,8 +21,8 @@ extension Bridge {
 
     func greet(
         _ session: BridgeSessionID?, received: UInt64, wake: (@Sendable () -> Void)?, now: Duration
-    ) throws(BridgeGreetingError) -> BridgeSessions.Greeting {
-        try locked { (state, after) throws(BridgeGreetingError) in
+    ) throws(BridgeViolation) -> BridgeSessions.Greeting {
+        try locked { (state, after) throws(BridgeViolation) in
             let greeting = try state.sessions.greet(
                 session, received: received, wake: wake, now: now)
             after.changes += greeting.changes
@@ -38,11 +38,11 @@ extension Bridge {
             guard state.sessions[id] != nil else { return .unknown }
             switch frame {
             case .acknowledgement(let number):
-                try state.sessions[id]?.channel.acknowledge(number)
+                try state.sessions[id]?.queue.acknowledge(number)
                 // The window may have opened.
-                if state.sessions[id]?.channel.canSend == true { state.wake(id, &after) }
+                if state.sessions[id]?.queue.canSend == true { state.wake(id, &after) }
             case .probe:
-                state.sessions[id]?.channel.probe(now: now)
+                state.sessions[id]?.queue.probe(now: now)
                 state.wake(id, &after)
             case .end:
                 after.changes += state.sessions.end(id)
@@ -52,13 +52,13 @@ extension Bridge {
                 guard !keepsMessages || state.inboxBytes + cost <= limits.inboxByteCount else {
                     throw BridgeViolation(.tryAgainLater, "the app does not take its messages")
                 }
-                let new = try state.sessions[id]?.channel.accept(
+                let new = try state.sessions[id]?.queue.accept(
                     sequence, acknowledged: acknowledged, content, now: now)
-                if state.sessions[id]?.channel.canSend == true { state.wake(id, &after) }
+                if state.sessions[id]?.queue.canSend == true { state.wake(id, &after) }
                 guard let new else { break }
                 guard keepsMessages else {
                     // Nobody will take it: it is as good as taken.
-                    let isDue = state.sessions[id]?.channel.take(byteCount: new.payload.count)
+                    let isDue = state.sessions[id]?.queue.take(byteCount: new.payload.count)
                     if isDue == true { state.wake(id, &after) }
                     break
                 }
@@ -84,12 +84,12 @@ extension Bridge {
             var frames: [BridgeFrame] = []
             var byteCount = 0
             while byteCount < room {
-                guard let frame = state.sessions[id]?.channel.nextFrame(now: now) else { break }
+                guard let frame = state.sessions[id]?.queue.nextFrame(now: now) else { break }
                 byteCount += frame.payload.count + 32
                 frames.append(frame)
             }
             return .frames(
-                frames, lookAgain: state.sessions[id]?.channel.acknowledgementDue)
+                frames, lookAgain: state.sessions[id]?.queue.acknowledgementDue)
         }
     }
 

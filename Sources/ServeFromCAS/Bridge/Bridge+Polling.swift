@@ -26,7 +26,7 @@ extension Bridge {
     package func answer(
         to head: RequestHead, body: [UInt8], now: Duration, wake: @escaping @Sendable () -> Void
     ) -> BridgeAnswer {
-        do throws(BridgeRefusal) {
+        do throws(BridgeViolation) {
             switch head.method {
             case .get: return try poll(BridgeQuery(head), wake, now)
             case .post: return .response(try post(BridgeQuery(head), body, now))
@@ -36,14 +36,14 @@ extension Bridge {
                 return .response(refusal.explained("the bridge takes GET and POST"))
             }
         } catch {
-            return .response(ResponseHead(error.status).explained(error.message))
+            return .response(error.response)
         }
     }
 
     /// Answers a held GET that was woken or is due; `nil` if there is nothing yet.
     package func answer(to poll: BridgePoll, now: Duration) -> Response? {
         switch takeFrames(for: poll.session, ticket: poll.ticket, room: 1 << 20, now: now) {
-        case .ended: return ResponseHead(410).explained("there is no such session")
+        case .ended: return BridgeViolation.noSession.response
         case .replaced: return Self.batch([])
         case .frames(let frames, _):
             guard !frames.isEmpty || now >= poll.deadline else { return nil }
@@ -55,16 +55,11 @@ extension Bridge {
     /// When a held GET is to be looked at although nobody calls.
     package func nextDeadline(of poll: BridgePoll) -> Duration {
         locked { state, _ in
-            guard let due = state.sessions[poll.session]?.channel.acknowledgementDue else {
+            guard let due = state.sessions[poll.session]?.queue.acknowledgementDue else {
                 return poll.deadline
             }
             return min(due, poll.deadline)
         }
-    }
-
-    /// The client of a held GET is gone.
-    package func abandon(_ poll: BridgePoll, now: Duration) {
-        unlink(poll.session, ticket: poll.ticket, now: now)
     }
 
     /// Whether a request names a session that lives: the secret of a client without an Origin.
@@ -75,22 +70,16 @@ extension Bridge {
 
     private func poll(
         _ query: BridgeQuery, _ wake: @escaping @Sendable () -> Void, _ now: Duration
-    ) throws(BridgeRefusal) -> BridgeAnswer {
+    ) throws(BridgeViolation) -> BridgeAnswer {
         guard let session = query.session, let received = query.acknowledged else {
-            throw BridgeRefusal(400, "GET of the bridge needs session and ack")
+            throw BridgeViolation(.protocolError, "GET of the bridge needs session and ack")
         }
-        let ticket = try locked { (state, after) throws(BridgeRefusal) -> UInt64 in
-            guard var entry = state.sessions[session] else {
-                throw BridgeRefusal(410, "there is no such session")
-            }
-            do throws(BridgeViolation) {
-                // An older GET that was sent again by the browser takes nothing back.
-                let from = max(received, entry.channel.acknowledged)
-                try entry.channel.rewind(to: from)
-                try entry.channel.acknowledge(from)
-            } catch {
-                throw BridgeRefusal(error)
-            }
+        let ticket = try locked { (state, after) throws(BridgeViolation) -> UInt64 in
+            guard var entry = state.sessions[session] else { throw BridgeViolation.noSession }
+            // An older GET that was sent again by the browser takes nothing back.
+            let from = max(received, entry.queue.acknowledged)
+            try entry.queue.rewind(to: from)
+            try entry.queue.acknowledge(from)
             if let replaced = entry.wake { after.wakes.append(replaced) }
             let ticket = state.sessions.link(&entry, wake, now)
             state.sessions[session] = entry
@@ -104,57 +93,41 @@ extension Bridge {
 
     private func post(
         _ query: BridgeQuery, _ body: [UInt8], _ now: Duration
-    ) throws(BridgeRefusal) -> Response {
+    ) throws(BridgeViolation) -> Response {
         guard body.count <= BridgeLimits.postByteCount else {
-            throw BridgeRefusal(413, "a batch is over \(BridgeLimits.postByteCount) bytes")
+            throw BridgeViolation(.tooLarge, "a batch is over \(BridgeLimits.postByteCount) bytes")
         }
-        let frames: [BridgeFrame]
-        do throws(BridgeViolation) {
-            frames = try BridgeBatch.frames(body[...])
-        } catch { throw BridgeRefusal(error) }
+        let frames = try BridgeBatch.frames(body[...])
         guard query.isEmpty else { return try take(frames, query, now) }
         guard frames.count == 1, case .hello(let wanted, let received) = frames[0] else {
-            throw BridgeRefusal(400, "POST without a session needs one greeting")
+            throw BridgeViolation(.protocolError, "POST without a session needs one greeting")
         }
-        do throws(BridgeGreetingError) {
-            let greeting = try greet(wanted, received: received, wake: nil, now: now)
-            return Self.batch([.welcome(session: greeting.session, received: greeting.received)])
-        } catch {
-            switch error {
-            case .violation(let violation): throw BridgeRefusal(violation)
-            case .full: throw BridgeRefusal(503, "too many pages")
-            case .store(let error): throw BridgeRefusal(500, error.message)
-            }
-        }
+        let greeting = try greet(wanted, received: received, wake: nil, now: now)
+        return Self.batch([.welcome(session: greeting.session, received: greeting.received)])
     }
 
     private func take(
         _ frames: [BridgeFrame], _ query: BridgeQuery, _ now: Duration
-    ) throws(BridgeRefusal) -> Response {
+    ) throws(BridgeViolation) -> Response {
         guard let session = query.session else {
-            throw BridgeRefusal(400, "a session is 32 hexadecimal digits")
+            throw BridgeViolation(.protocolError, "a session is 32 hexadecimal digits")
         }
         for frame in frames {
-            do throws(BridgeViolation) {
-                switch try accept(frame, from: session, now: now) {
-                case .taken: continue
-                case .ended: return Self.batch([])
-                case .unknown: throw BridgeViolation(Self.unknownCode, "there is no such session")
-                }
-            } catch { throw BridgeRefusal(error) }
+            switch try accept(frame, from: session, now: now) {
+            case .taken: continue
+            case .ended: return Self.batch([])
+            case .unknown: throw BridgeViolation.noSession
+            }
         }
         let answer = locked { state, _ -> BridgeFrame? in
             if state.sessions[session]?.unlinkedSince != nil {
                 state.sessions[session]?.unlinkedSince = now
             }
-            return state.sessions[session]?.channel.acknowledgement()
+            return state.sessions[session]?.queue.acknowledgement()
         }
-        guard let answer else { throw BridgeRefusal(410, "there is no such session") }
+        guard let answer else { throw BridgeViolation.noSession }
         return Self.batch([answer])
     }
-
-    /// Inside this file only: becomes 410.
-    fileprivate static let unknownCode = CloseCode(4410)
 
     private static func batch(_ frames: [BridgeFrame]) -> Response {
         let body = BridgeBatch.bytes(frames)
@@ -167,25 +140,28 @@ extension Bridge {
     }
 }
 
-/// Why a request of the bridge is refused.
-private struct BridgeRefusal: Error {
-    var status: Int
-    var message: String
+extension BridgeViolation {
+    fileprivate static let noSession = BridgeViolation(.noSession, "there is no such session")
 
-    init(_ status: Int, _ message: String) {
-        self.status = status
-        self.message = message
+    /// What a request gets instead of an answer.
+    fileprivate var response: Response {
+        let status =
+            switch code {
+            case .noSession: 410
+            case .tryAgainLater: 503
+            case .tooLarge: 413
+            case .serverFailure: 500
+            default: 400
+            }
+        return ResponseHead(status).explained(message)
     }
+}
 
-    init(_ violation: BridgeViolation) {
-        message = violation.message
-        switch violation.code {
-        case Bridge.unknownCode: status = 410
-        case .tryAgainLater: status = 503
-        case .tooLarge: status = 413
-        default: status = 400
-        }
-    }
+extension CloseCode {
+    /// The server has failed (RFC 6455, section 7.4.1; registered with IANA).
+    static let serverFailure = Self(1011)
+    /// Over requests only: 410.
+    fileprivate static let noSession = Self(4410)
 }
 
 /// The query of a request of the bridge.

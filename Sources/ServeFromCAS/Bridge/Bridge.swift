@@ -82,7 +82,7 @@ public final class Bridge: Sendable {
     private func send(
         _ content: BridgeContent, to session: BridgeSessionID?
     ) throws(StoreError) -> Int {
-        try BridgeChannel.check(content, limits)
+        try BridgeQueue.check(content, limits)
         return try locked { (state, after) throws(StoreError) in
             if let session {
                 guard state.sessions[session] != nil else {
@@ -104,7 +104,7 @@ public final class Bridge: Sendable {
         let payload = event.payload
         locked { state, after in
             for id in session.map({ [$0] }) ?? Array(state.sessions.all.keys) {
-                state.sessions[id]?.channel.enqueueEvent(
+                state.sessions[id]?.queue.enqueueEvent(
                     event.name, payload, replaces: event.replaces)
                 state.wake(id, &after)
             }
@@ -139,23 +139,15 @@ public final class Bridge: Sendable {
     func locked<R: Sendable, E: Error>(
         _ body: (inout State, inout Aftermath) throws(E) -> R
     ) throws(E) -> R {
-        var after = Aftermath()
-        var result: Result<R, E>
-        do throws(E) {
-            let (value, left) = try state.withLock { (state) throws(E) in
-                var after = Aftermath()
-                let value = try body(&state, &after)
-                return (value, after)
-            }
-            after = left
-            result = .success(value)
-        } catch {
-            result = .failure(error)
+        let (value, after) = try state.withLock { (state) throws(E) in
+            var after = Aftermath()
+            let value = try body(&state, &after)
+            return (value, after)
         }
         for wake in after.wakes { wake() }
         for change in after.changes { onSessionChange(change) }
         for reader in after.readers { reader.resume() }
-        return try result.get()
+        return value
     }
 }
 
@@ -164,7 +156,7 @@ extension Bridge.State {
         _ content: BridgeContent, for id: BridgeSessionID, _ after: inout Bridge.Aftermath
     ) throws(StoreError) {
         guard var session = sessions[id] else { return }
-        try session.channel.enqueue(content)
+        try session.queue.enqueue(content)
         sessions[id] = session
         wake(id, &after)
     }
@@ -175,7 +167,7 @@ extension Bridge.State {
     mutating func makeRoom(
         for byteCount: Int, _ after: inout Bridge.Aftermath
     ) throws(StoreError) {
-        for (id, session) in sessions.all where !session.channel.hasRoom(for: byteCount) {
+        for (id, session) in sessions.all where !session.queue.hasRoom(for: byteCount) {
             guard session.wake == nil else {
                 throw StoreError(.queueFull, "a page does not take its messages; try again later")
             }
@@ -207,7 +199,7 @@ extension Bridge.State {
             inboxStart = 0
         }
         inboxBytes -= message.bytes.count + BridgeLimits.messageOverhead
-        let isDue = sessions[message.session]?.channel.take(byteCount: message.bytes.count)
+        let isDue = sessions[message.session]?.queue.take(byteCount: message.bytes.count)
         if isDue == true { wake(message.session, &after) }
         return message
     }

@@ -26,32 +26,23 @@ public enum BridgeEvent: Sendable, Hashable {
 
     /// The event's detail as JSON.
     var payload: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
+        var members: [JSONValue.Member]
         switch self {
         case .versionReady(let version):
-            writer.key("version")
-            writer.string(version)
+            members = [.init(key: "version", value: .string(version))]
         case .progress(let done, let total):
-            writer.key("done")
-            writer.integer(done)
-            writer.key("total")
-            writer.integer(total)
+            members = [
+                .init(key: "done", value: .integer(done)),
+                .init(key: "total", value: .integer(total)),
+            ]
         case .rolledBack(let version, let reason, let own, let moment):
-            writer.key("version")
-            writer.string(version)
-            writer.key("reason")
-            writer.string(reason)
-            if let moment {
-                writer.key("at")
-                writer.integer(moment)
-            }
-            if own {
-                writer.key("own")
-                writer.bool(true)
-            }
+            members = [
+                .init(key: "version", value: .string(version)),
+                .init(key: "reason", value: .string(reason)),
+            ]
+            if let moment { members.append(.init(key: "at", value: .integer(moment))) }
+            if own { members.append(.init(key: "own", value: .bool(true))) }
         }
-        writer.endObject()
-        return writer.bytes
+        return JSONWriter.serialize(.object(members), sortedKeys: false)
     }
 }

@@ -100,17 +100,14 @@ extension BridgeFrame {
 
 /// Frames as the body of a request or an answer: each after its length in bytes and a line feed.
 package enum BridgeBatch {
-    package static func append(_ frame: BridgeFrame, to body: inout [UInt8]) {
-        let head = frame.head
-        let payload = frame.payload
-        body.append(contentsOf: "\(head.count + payload.count)\n".utf8)
-        body.append(contentsOf: head)
-        body.append(contentsOf: payload)
-    }
-
     package static func bytes(_ frames: [BridgeFrame]) -> [UInt8] {
         var body: [UInt8] = []
-        for frame in frames { append(frame, to: &body) }
+        for frame in frames {
+            let (head, payload) = (frame.head, frame.payload)
+            body.append(contentsOf: "\(head.count + payload.count)\n".utf8)
+            body.append(contentsOf: head)
+            body.append(contentsOf: payload)
+        }
         return body
     }
 

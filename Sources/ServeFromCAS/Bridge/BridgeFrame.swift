@@ -69,9 +69,9 @@ package enum BridgeFrame: Sendable, Hashable {
     package var bytes: [UInt8] { head + payload }
 }
 
-/// Received bytes that break the bridge protocol.
+/// Received bytes that break the bridge protocol, or that nobody is there to take.
 package struct BridgeViolation: Error, Sendable, Hashable {
-    /// What a WebSocket is closed with; requests are answered with 400.
+    /// What a WebSocket is closed with; requests get a status.
     package var code: CloseCode
     package var message: String
 

@@ -144,17 +144,9 @@ package struct BridgeLink: Sendable {
         guard case .hello(let wanted, let received) = frame else {
             throw BridgeViolation(.protocolError, "the first frame is not a greeting")
         }
-        do throws(BridgeGreetingError) {
-            let greeting = try bridge.greet(wanted, received: received, wake: wake, now: now)
-            phase = .linked(greeting.session, ticket: greeting.ticket)
-            send(.welcome(session: greeting.session, received: greeting.received))
-        } catch {
-            switch error {
-            case .violation(let violation): throw violation
-            case .full: throw BridgeViolation(.tryAgainLater, "too many pages")
-            case .store(let error): throw BridgeViolation(CloseCode(1011), error.message)
-            }
-        }
+        let greeting = try bridge.greet(wanted, received: received, wake: wake, now: now)
+        phase = .linked(greeting.session, ticket: greeting.ticket)
+        send(.welcome(session: greeting.session, received: greeting.received))
     }
 
     private mutating func unlink(_ now: Duration) {

@@ -1,66 +1,38 @@
-package import WebServer
+import WebServer
 
-/// Who may use the bridge: pages of this server, and nobody else in the same browser.
+/// What a request says about where it comes from: a page of this server, or anybody else in the same
+/// browser.
 ///
 /// The rules are docs/bridge-protocol.md, "Who may connect".
-package enum BridgeOrigin {
+struct BridgeOrigin: Sendable, Hashable {
     /// The names by which a server on the loopback interface is known.
-    package static let loopbackNames = ["localhost", "127.0.0.1", "[::1]"]
+    static let loopbackNames = ["localhost", "127.0.0.1", "[::1]"]
 
-    /// What a request says about where it comes from.
-    package struct Claims: Sendable, Hashable {
-        /// The authority the request is for: an absolute target's, else the Host field's.
-        package var host: String?
-        package var origin: String?
-        /// The Sec-Fetch-Site field (Fetch Metadata Request Headers, section 2.4).
-        package var fetchSite: String?
-        /// Whether it shows the server's token or the id of a living session.
-        package var hasSecret: Bool
+    /// The authority the request is for: an absolute target's, else the Host field's.
+    var host: String?
+    var origin: String?
+    /// The Sec-Fetch-Site field (Fetch Metadata Request Headers, section 2.4).
+    var fetchSite: String?
+    /// Whether it shows the server's token or the id of a living session.
+    var hasSecret = false
 
-        package init(
-            host: String?, origin: String? = nil, fetchSite: String? = nil, hasSecret: Bool = false
-        ) {
-            self.host = host
-            self.origin = origin
-            self.fetchSite = fetchSite
-            self.hasSecret = hasSecret
-        }
-
-        /// Reads the claims of a request; two fields of one name count as none that is allowed.
-        package init(_ head: RequestHead, hasSecret: Bool) {
-            func only(_ name: StaticString) -> String? {
-                let values = head.values(of: name)
-                return values.count > 1 ? "null" : values.first.map { head.text($0) }
-            }
-            self.init(
-                host: head.authority.map { head.text($0) } ?? only("host"),
-                origin: only("origin"), fetchSite: only("sec-fetch-site"), hasSecret: hasSecret)
-        }
-    }
-
-    /// Whether a request with these claims may use the bridge.
+    /// Whether such a request may use the bridge.
     ///
-    /// `allowedHosts` are names without a port, an IPv6 address in brackets; `allowedOrigins` are
-    /// whole origins of other schemes or servers, as browsers write them.
-    package static func isAllowed(
-        _ claims: Claims, allowedHosts: [String] = loopbackNames, allowedOrigins: [String] = []
-    ) -> Bool {
-        guard let host = claims.host?.lowercased(), let name = name(of: host) else { return false }
+    /// - Parameter hosts: names without a port, an IPv6 address in brackets.
+    func isAllowed(hosts: [String] = loopbackNames) -> Bool {
+        guard let host = host?.lowercased(), let name = Self.name(of: host) else { return false }
         // A name is good at any port, `name:port` at that one.
-        let isKnown = allowedHosts.contains { allowed in
+        let isKnown = hosts.contains { allowed in
             let allowed = allowed.lowercased()
             return allowed.utf8.elementsEqual(name.utf8) || allowed.utf8.elementsEqual(host.utf8)
         }
         guard isKnown else { return false }
-        if let origin = claims.origin?.lowercased() {
-            if allowedOrigins.contains(where: { $0.lowercased().utf8.elementsEqual(origin.utf8) }) {
-                return true
-            }
-            return isSame(origin, host, scheme: "http", port: ":80")
-                || isSame(origin, host, scheme: "https", port: ":443")
+        if let origin = origin?.lowercased() {
+            return Self.isSame(origin, host, scheme: "http", port: ":80")
+                || Self.isSame(origin, host, scheme: "https", port: ":443")
         }
-        if let site = claims.fetchSite { return site == "same-origin" || site == "none" }
-        return claims.hasSecret
+        if let fetchSite { return fetchSite == "same-origin" || fetchSite == "none" }
+        return hasSecret
     }
 
     /// The name in an authority; `nil` unless the rest is a port.
@@ -91,5 +63,18 @@ package enum BridgeOrigin {
         }
         let authority = plain(origin.dropFirst(scheme.count + 3))
         return authority.utf8.elementsEqual(plain(host[...]).utf8)
+    }
+}
+
+extension BridgeOrigin {
+    /// Reads a request; two fields of one name count as none that is allowed.
+    init(_ head: RequestHead, hasSecret: Bool) {
+        func only(_ name: StaticString) -> String? {
+            let values = head.values(of: name)
+            return values.count > 1 ? "null" : values.first.map { head.text($0) }
+        }
+        self.init(
+            host: head.authority.map { head.text($0) } ?? only("host"),
+            origin: only("origin"), fetchSite: only("sec-fetch-site"), hasSecret: hasSecret)
     }
 }

@@ -10,12 +10,8 @@ public struct BridgeSessionID: Sendable, Hashable, CustomStringConvertible {
     /// Reads 32 lower-case hexadecimal digits; `nil` for anything else.
     package init?(_ text: String) {
         guard let bytes = Hex.bytes(text), bytes.count == 16 else { return nil }
-        var words: (UInt64, UInt64) = (0, 0)
-        for index in 0..<8 {
-            words.0 = words.0 << 8 | UInt64(bytes[index])
-            words.1 = words.1 << 8 | UInt64(bytes[index + 8])
-        }
-        (high, low) = words
+        high = bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) }
+        low = bytes[8...].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// A new name from the system's random numbers.
@@ -29,12 +25,6 @@ public struct BridgeSessionID: Sendable, Hashable, CustomStringConvertible {
 
     /// The digits.
     public var description: String {
-        var bytes: [UInt8] = []
-        for word in [high, low] {
-            for shift in stride(from: 56, through: 0, by: -8) {
-                bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
-            }
-        }
-        return Hex.string(bytes)
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Hex.string($0) }
     }
 }

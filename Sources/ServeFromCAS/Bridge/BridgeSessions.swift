@@ -4,7 +4,7 @@ import CASStore
 struct BridgeSessions: Sendable {
     /// One page's session and the link it has now.
     struct Session: Sendable {
-        var channel: BridgeChannel
+        var queue: BridgeQueue
         /// The number of the newest link, the only one that is given frames.
         ///
         /// 0 before the first.
@@ -40,31 +40,31 @@ struct BridgeSessions: Sendable {
     }
 
     /// Links a page to its session, or to a new one if it has none that is known.
-    /// - Returns: `nil` when there is no room for another session.
+    /// - Throws: `.tryAgainLater` when all sessions have a connection and there is no room for another.
     mutating func greet(
         _ wanted: BridgeSessionID?, received: UInt64, wake: (@Sendable () -> Void)?, now: Duration
-    ) throws(BridgeGreetingError) -> Greeting {
+    ) throws(BridgeViolation) -> Greeting {
         var changes = expire(now: now)
         if let wanted, var session = all[wanted] {
-            do throws(BridgeViolation) {
-                try session.channel.relink(received: received, now: now)
-            } catch {
-                throw .violation(error)
-            }
+            try session.queue.relink(received: received, now: now)
             let replaced = session.wake
             let ticket = link(&session, wake, now)
             all[wanted] = session
             return Greeting(
-                session: wanted, received: session.channel.received, ticket: ticket,
+                session: wanted, received: session.queue.received, ticket: ticket,
                 changes: changes, replaced: replaced)
         }
         if all.count >= limits.sessionCount {
-            guard let oldest = longestUnlinked() else { throw .full }
+            guard let oldest = longestUnlinked() else {
+                throw BridgeViolation(.tryAgainLater, "too many pages")
+            }
             changes += end(oldest)
         }
         let id: BridgeSessionID
-        do throws(StoreError) { id = try .random() } catch { throw .store(error) }
-        var session = Session(channel: BridgeChannel(limits: limits))
+        do throws(StoreError) {
+            id = try .random()
+        } catch { throw BridgeViolation(.serverFailure, error.message) }
+        var session = Session(queue: BridgeQueue(limits: limits))
         let ticket = link(&session, wake, now)
         all[id] = session
         changes.append(.opened(id))
@@ -93,7 +93,7 @@ struct BridgeSessions: Sendable {
     /// Forgets a session.
     mutating func end(_ id: BridgeSessionID) -> [BridgeSessionChange] {
         guard let session = all.removeValue(forKey: id) else { return [] }
-        return [.closed(id, undelivered: session.channel.queuedCount)]
+        return [.closed(id, undelivered: session.queue.unacknowledged.count)]
     }
 
     /// Ends the sessions that have been without a link for too long.
@@ -110,30 +110,13 @@ struct BridgeSessions: Sendable {
 
     /// When the next session expires.
     var nextExpiry: Duration? {
-        var next: Duration?
-        for session in all.values {
-            guard let since = session.unlinkedSince else { continue }
-            let expiry = since + limits.sessionExpiry
-            next = next.map { min($0, expiry) } ?? expiry
-        }
-        return next
+        all.values.lazy.compactMap(\.unlinkedSince).min().map { $0 + limits.sessionExpiry }
     }
 
     private func longestUnlinked() -> BridgeSessionID? {
-        var found: (id: BridgeSessionID, since: Duration)?
-        for (id, session) in all {
-            guard let since = session.unlinkedSince else { continue }
-            if let best = found, best.since <= since { continue }
-            found = (id, since)
+        let unlinked = all.lazy.compactMap { id, session in
+            session.unlinkedSince.map { (id: id, since: $0) }
         }
-        return found?.id
+        return unlinked.min { $0.since < $1.since }?.id
     }
-}
-
-/// Why a page was not given a session.
-enum BridgeGreetingError: Error {
-    case violation(BridgeViolation)
-    /// All sessions have a connection.
-    case full
-    case store(StoreError)
 }

@@ -8,7 +8,7 @@ final class DashboardDocument: Sendable {
     /// A document as it is sent.
     struct Made: Sendable {
         var bytes: [UInt8]
-        var policy: String?
+        var policy: String
         /// The strong entity tag with its quotes.
         var tag: String
     }
@@ -65,17 +65,12 @@ final class DashboardDocument: Sendable {
     }
 
     private func outcome() -> Outcome {
-        do throws(StoreError) {
+        Result { () throws(StoreError) in
             let page = try make()
             var digester = try Digester(.sha256)
             page.bytes.withUnsafeBytes { digester.update($0) }
             let digest = digester.finish { Hex.string(Array($0.prefix(16))) }
-            return .success(
-                Made(
-                    bytes: page.bytes, policy: page.policy.isEmpty ? nil : page.policy,
-                    tag: "\"\(digest)\""))
-        } catch {
-            return .failure(error)
+            return Made(bytes: page.bytes, policy: page.policy, tag: "\"\(digest)\"")
         }
     }
 }

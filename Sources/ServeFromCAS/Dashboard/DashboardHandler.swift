@@ -22,10 +22,10 @@ final class DashboardHandler: Sendable {
             seconds: nil)
         page = DashboardDocument(freshFor: .seconds(3), dashboard.page)
         status = DashboardDocument(freshFor: .seconds(1)) { () throws(StoreError) in
-            Dashboard.Page(bytes: try dashboard.status(held()), policy: "")
+            Dashboard.Page(bytes: try dashboard.status(held()), policy: Self.nothing)
         }
         usage = DashboardDocument(freshFor: .seconds(3)) { () throws(StoreError) in
-            Dashboard.Page(bytes: try dashboard.usage(), policy: "")
+            Dashboard.Page(bytes: try dashboard.usage(), policy: Self.nothing)
         }
         self.notice = TroubleNotice(notice)
     }
@@ -40,6 +40,11 @@ final class DashboardHandler: Sendable {
         guard path.starts(with: prefix) else { return false }
         return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
     }
+
+    /// The policy of what loads and runs nothing.
+    private static let nothing = "default-src 'none'"
+    /// Added to each policy: nothing frames it.
+    private static let unframed = "; frame-ancestors 'none'"
 
     // MARK: Requests
 
@@ -60,8 +65,7 @@ final class DashboardHandler: Sendable {
     private func refusal(of head: RequestHead) -> Response? {
         // By a name of this machine only, also where the app has others: a proxy in front of the
         // server must not show what is inside. A page of another site gets nothing, whatever it has.
-        let claims = BridgeOrigin.Claims(head, hasSecret: true)
-        guard BridgeOrigin.isAllowed(claims) else {
+        guard BridgeOrigin(head, hasSecret: true).isAllowed() else {
             return Self.plain(
                 403, "The dashboard is for this machine, and for no other site.", head)
         }
@@ -96,7 +100,7 @@ final class DashboardHandler: Sendable {
         PlainAnswer.response(
             status, sentence, method: head.method,
             fields: fields + [
-                ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+                ("Content-Security-Policy", nothing + unframed),
                 ("Referrer-Policy", "no-referrer"),
             ])
     }
@@ -140,19 +144,15 @@ final class DashboardHandler: Sendable {
         var head = ResponseHead(isKnown ? 304 : 200)
         head.add("ETag", made.tag)
         head.add("Cache-Control", "no-store")
-        head.add("Content-Security-Policy", policy(made))
+        head.add("Content-Security-Policy", made.policy + unframed)
         head.add("X-Content-Type-Options", "nosniff")
         head.add("X-Frame-Options", "DENY")
         head.add("Referrer-Policy", "no-referrer")
-        head.add("Cross-Origin-Resource-Policy", "same-origin")
+        head.add(SiteOptions.resourcePolicy, "same-origin")
         head.add("Cross-Origin-Opener-Policy", "same-origin")
         if isKnown { return Response(head: head) }
         head.add("Content-Type", type)
         head.add("Content-Length", String(made.bytes.count))
         return Response(head: head, body: method == .head ? .none : .piece(.bytes(made.bytes)))
-    }
-
-    private static func policy(_ made: DashboardDocument.Made) -> String {
-        (made.policy ?? "default-src 'none'") + "; frame-ancestors 'none'"
     }
 }

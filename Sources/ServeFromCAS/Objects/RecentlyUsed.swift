@@ -102,7 +102,12 @@ struct RecentlyUsed<Value> {
 
     mutating func remove(_ key: ObjectID) {
         guard let slot = slot(of: key) else { return }
-        remove(at: slot)
+        let position = slots[slot]
+        cost -= Int(entries[Int(position)].cost)
+        count -= 1
+        entries[Int(position)].value = nil
+        free.append(position)
+        close(slot)
     }
 
     /// Throws out what the hand comes to first that was not used since it came by.
@@ -119,15 +124,6 @@ struct RecentlyUsed<Value> {
             remove(entries[hand].key)
             return value
         }
-    }
-
-    private mutating func remove(at slot: Int) {
-        let position = slots[slot]
-        cost -= Int(entries[Int(position)].cost)
-        count -= 1
-        entries[Int(position)].value = nil
-        free.append(position)
-        close(slot)
     }
 
     /// Frees a slot, and moves those behind it up that would not be found past it (Knuth, 6.4 R).

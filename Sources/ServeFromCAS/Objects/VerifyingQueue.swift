@@ -10,12 +10,12 @@ final class VerifyingQueue: Sendable {
         var object: OpenObject
         var run: @Sendable (OpenObject) -> Void
         var waiting: [@Sendable () -> Void]
+        /// Whether a thread has taken it.
+        var isStarted = false
     }
 
     private struct State: Sendable {
         var jobs: [ObjectID: Job] = [:]
-        /// Those that a thread has taken.
-        var started: Set<ObjectID> = []
         var threads = 0
     }
 
@@ -47,8 +47,7 @@ final class VerifyingQueue: Sendable {
         while let job = next() {
             job.run(job.object)
             let waiting = state.withLock { state in
-                state.started.remove(job.object.address)
-                return state.jobs.removeValue(forKey: job.object.address)?.waiting ?? []
+                state.jobs.removeValue(forKey: job.object.address)?.waiting ?? []
             }
             for each in waiting { each() }
         }
@@ -56,17 +55,14 @@ final class VerifyingQueue: Sendable {
 
     private func next() -> Job? {
         state.withLock { state in
-            var found: Job?
-            for (address, job) in state.jobs where !state.started.contains(address) {
-                if let best = found, best.object.byteCount <= job.object.byteCount { continue }
-                found = job
-            }
-            if let found {
-                state.started.insert(found.object.address)
-            } else {
+            let smallest = state.jobs.values.lazy.filter { !$0.isStarted }
+                .min { $0.object.byteCount < $1.object.byteCount }
+            guard let smallest else {
                 state.threads -= 1
+                return nil
             }
-            return found
+            state.jobs[smallest.object.address]?.isStarted = true
+            return smallest
         }
     }
 }

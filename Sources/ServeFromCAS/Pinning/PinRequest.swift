@@ -1,42 +1,31 @@
-package import WebServer
+import WebServer
 
 /// What the pins need to know of a request.
-package struct PinRequest: Sendable, Hashable {
+struct PinRequest: Sendable, Hashable {
     /// What kind of load it is part of.
-    package var load: RequestHead.Load
+    var load: RequestHead.Load
     /// Whether a person asked to load the page again.
-    package var isReload: Bool
+    var isReload = false
     /// The path as sent, without the query.
-    package var path: [UInt8]
+    var path: [UInt8]
     /// The path of the Referer, if it is of this origin.
-    package var referrer: [UInt8]?
+    var referrer: [UInt8]?
     /// What the cookie says: the browser, and the version of its newest page.
-    package var cookie: PinCookie?
+    var cookie: PinCookie?
     /// The connection it came on.
-    package var connection: UInt64
-    /// Which client hints it carries; see ``PageLabel``.
-    package var hints: UInt8
+    var connection: UInt64 = 0
+    /// Which client hints it carries; see ``PageMark``.
+    var hints: UInt8 = 0
+}
 
-    package init(
-        load: RequestHead.Load, isReload: Bool = false, path: [UInt8], referrer: [UInt8]? = nil,
-        cookie: PinCookie? = nil, connection: UInt64 = 0, hints: UInt8 = 0
-    ) {
-        self.hints = hints
-        self.load = load
-        self.isReload = isReload
-        self.path = path
-        self.referrer = referrer
-        self.cookie = cookie
-        self.connection = connection
-    }
-
+extension PinRequest {
     /// Reads a request.
     ///
     /// - Parameter cookieName: the name of the pins' cookie. Cookies do not know ports, so it has the
     ///   port in it: `castree_page_12345`.
-    package init(_ request: borrowing RequestHead, cookieName: String, connection: UInt64) {
+    init(_ request: borrowing RequestHead, cookieName: String, connection: UInt64) {
         load = request.load
-        hints = PageLabel.hints(of: request)
+        hints = PageMark.hints(of: request)
         isReload = request.isReload
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)
@@ -51,7 +40,7 @@ package struct PinRequest: Sendable, Hashable {
     ///
     /// Without a cookie and a Referer, and if it is no navigation, it is of no page: it gets the
     /// current version, and the table need not be asked.
-    package static func isOfPage(_ request: borrowing RequestHead) -> Bool {
+    static func isOfPage(_ request: borrowing RequestHead) -> Bool {
         for field in request.fields {
             switch field.name.count {
             case 6 where request.matches(field.name, "cookie"): return true

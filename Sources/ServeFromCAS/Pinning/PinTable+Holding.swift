@@ -1,4 +1,4 @@
-package import VersionTree
+import VersionTree
 
 // How long a load counts, and which versions are pinned.
 extension PinTable {
@@ -35,7 +35,7 @@ extension PinTable {
     }
 
     /// A connection has ended: its page counts for the grace from now on.
-    package mutating func close(connection: UInt64, now: Duration) {
+    mutating func close(connection: UInt64, now: Duration) {
         doubts[connection] = nil
         release(crowdOf: connection, now)
         detach(connection, now)
@@ -92,34 +92,20 @@ extension PinTable {
     }
 
     /// Forgets what no longer counts.
-    package mutating func expire(now: Duration) {
+    mutating func expire(now: Duration) {
         for (name, browser) in browsers {
             var rest = browser
             rest.loads.removeAll { !isHeld($0, now) }
-            browsers[name] = rest.loads.isEmpty && rest.labels.isEmpty ? nil : rest
+            browsers[name] = rest.loads.isEmpty && rest.marks.isEmpty ? nil : rest
         }
     }
 
     /// The versions that must not be collected now, sorted.
-    package func pinned(now: Duration) -> [VersionName] {
+    func pinned(now: Duration) -> [VersionName] {
         var result: Set<VersionName> = []
         for browser in browsers.values {
             for load in browser.loads where isHeld(load, now) { result.insert(load.version) }
         }
         return result.sorted()
-    }
-
-    /// When to look again at ``pinned(now:)``, if no request comes: the first moment at which a load
-    /// ends; `nil` if none will.
-    package func nextExpiry(now: Duration) -> Duration? {
-        var next: Duration?
-        for browser in browsers.values {
-            for load in browser.loads where load.connections == 0 && isHeld(load, now) {
-                let end = load.usedAt + limits.grace
-                if let earlier = next, earlier <= end { continue }
-                next = end
-            }
-        }
-        return next
     }
 }

@@ -9,7 +9,7 @@ extension PinTable {
     /// of that version whose pages have not all sessions yet: which of them is all one, since they are
     /// of one version. Where that request was in doubt, all loads that may be the page's are held until
     /// the connection ends.
-    package mutating func hold(session: String, connection: UInt64, now: Duration) {
+    mutating func hold(session: String, connection: UInt64, now: Duration) {
         if sessions[session] == nil, let browser = doubts[connection] {
             return holdAll(browser, session, connection, now)
         }
@@ -21,13 +21,13 @@ extension PinTable {
     }
 
     /// Whether a session's page is known.
-    package func knows(session: String) -> Bool { sessions[session] != nil }
+    func knows(session: String) -> Bool { sessions[session] != nil }
 
     /// The version of a session's page, if it is known.
     func version(session: String) -> VersionName? { sessions[session]?.version }
 
     /// A session has ended: one page less, and no doubt about it.
-    package mutating func leave(session: String, now: Duration) {
+    mutating func leave(session: String, now: Duration) {
         for (connection, crowd) in crowds where crowd.session == session {
             release(crowdOf: connection, now)
         }

@@ -49,7 +49,7 @@ struct HeadTemplates: Sendable {
     private mutating func makeNotModified(
         _ shown: borrowing Representation, _ place: Int
     ) -> ResponseHead {
-        let head = shown.notModifiedTemplate()
+        let head = shown.notModified(hasTag: false)
         notModified[place] = head
         return head
     }

@@ -67,13 +67,6 @@ struct Representation {
         return head
     }
 
-    /// The head of 304 without ETag.
-    func notModifiedTemplate() -> ResponseHead {
-        var head = site.heads.notModified(isImmutable: isImmutable)
-        identify(&head, hasTag: false)
-        return head
-    }
-
     /// The head of 200.
     func whole() -> ResponseHead {
         var head = site.heads.whole(isImmutable: isImmutable)
@@ -92,13 +85,13 @@ struct Representation {
     }
 
     /// The head of 304.
-    func notModified() -> ResponseHead {
+    func notModified(hasTag: Bool = true) -> ResponseHead {
         var head = site.heads.notModified(isImmutable: isImmutable)
-        identify(&head)
+        identify(&head, hasTag: hasTag)
         return head
     }
 
-    private func identify(_ head: inout ResponseHead, hasTag: Bool = true) {
+    private func identify(_ head: inout ResponseHead, hasTag: Bool) {
         if hasTag { head.add("ETag", tag) }
         if hasVariants { head.add("Vary", "Accept-Encoding") }
     }

@@ -60,9 +60,6 @@ package final class Site: Sendable {
         index = builder.table.find([47])
     }
 
-    /// The number of URL paths that lead somewhere.
-    package var pathCount: Int { table.count }
-
     /// What a path of a request leads to.
     enum Found {
         case resource(key: Int, Int32)

@@ -64,13 +64,10 @@ struct SiteBuilder {
                 resource.label = Int32(labels.count)
                 labels.append(label)
             }
-            for field in extras.foreign where field.key.utf8.elementsEqual("cacheable".utf8) {
-                resource.isCacheable = field.value.asBool ?? false
-            }
-            for field in extras.foreign where field.key.utf8.elementsEqual("sourceMapUrl".utf8) {
-                if let url = field.value.asString, url.utf8.first == 47 {
-                    sourceMaps[Int32(resources.count)] = PercentEncoding.path(of: Array(url.utf8))
-                }
+            let foreign = JSONValue.object(extras.foreign)
+            resource.isCacheable = foreign["cacheable"]?.asBool ?? false
+            if let url = foreign["sourceMapUrl"]?.asString, url.utf8.first == 47 {
+                sourceMaps[Int32(resources.count)] = PercentEncoding.path(of: Array(url.utf8))
             }
         }
         resources.append(resource)
@@ -78,16 +75,13 @@ struct SiteBuilder {
 
     /// What the publisher promises as an entity tag; `nil` if it cannot stand in one.
     private static func label(_ entry: VersionTree.Manifest.Extras) -> String? {
-        for field in entry.foreign where field.key.utf8.elementsEqual("hash".utf8) {
-            guard let label = field.value.asString, !label.isEmpty,
+        if let hash = JSONValue.object(entry.foreign)["hash"] {
+            guard let label = hash.asString, !label.isEmpty,
                 label.utf8.allSatisfy({ $0 == 0x21 || $0 >= 0x23 && $0 <= 0x7E })
             else { return nil }
             return label
         }
-        for label in entry.labels where label.algorithm == .sha1 {
-            return Hex.string(label.bytes)
-        }
-        return nil
+        return entry.labels.first { $0.algorithm == .sha1 }.map { Hex.string($0.bytes) }
     }
 
     /// Adds a route without its query, as it is written, and decoded too if it has escapes.

@@ -97,6 +97,9 @@ public struct SiteOptions: Sendable {
             && bytes.allSatisfy { $0 != 47 && $0 >= 32 && $0 != 127 }
     }
 
+    /// Says who may show an answer in a page of theirs (Fetch, section 3.7).
+    static let resourcePolicy = "Cross-Origin-Resource-Policy"
+
     private static let ours: Set<String> = [
         "connection", "content-encoding", "content-length", "content-range", "date", "etag",
         "keep-alive", "last-modified", "transfer-encoding", "upgrade", "trailer", "content-type",

@@ -1,6 +1,8 @@
-import ServeFromCAS
 import StorageTestSupport
 import Testing
+
+@testable import ServeFromCAS
+@testable import WebServer
 
 /// Both ends of the bridge over a network that breaks at any byte, seeded.
 ///
@@ -124,7 +126,7 @@ struct BridgeSimulationTests {
                 }
                 return try BridgeBatch.frames(bytes[...])
             case .hold(let poll):
-                bridge.abandon(poll, now: now)
+                bridge.unlink(poll.session, ticket: poll.ticket, now: now)
                 return []
             }
         }

@@ -1,6 +1,8 @@
-import ServeFromCAS
 import Testing
 import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
 
 @Suite("What pins read of a request")
 struct PinRequestTests {

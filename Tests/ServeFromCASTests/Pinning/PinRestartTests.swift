@@ -236,21 +236,21 @@ struct PinRestartTests {
         #expect(server.get("/late.js", by: browser, from: "/") == "B")
     }
 
-    @Test("do not doubt in browsers whose requests are labelled")
-    func labels() throws {
+    @Test("do not doubt in browsers whose requests are marked")
+    func marks() throws {
         var (server, browser) = try started()
         _ = server.go("/", in: &browser)
         server.current = server.b
         let request = PinRequest(
             load: .page, path: [47], cookie: browser.cookie, connection: 2, hints: 7)
-        guard case .serve(_, let cookie?, let label?) = server.ask(request) else {
-            Issue.record("no label")
+        guard case .serve(_, let cookie?, let mark?) = server.ask(request) else {
+            Issue.record("no mark")
             return
         }
         restart(&server)
         let late = PinRequest(
             load: .subresource, path: Array("/late.js".utf8), cookie: cookie, connection: 2,
-            hints: label.hints)
+            hints: mark.hints)
         guard case .serve(let version, _, _) = server.ask(late) else {
             Issue.record("doubt")
             return

@@ -85,7 +85,9 @@ struct AnnouncingTests {
             store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
             fileSystem: disk)
         let notices = Sink<String>()
-        let shelf = try SiteShelf(versions, SiteOptions()) { notices.add($0) }
+        let shelf = try SiteShelf(ServedStore(versions), SiteOptions(), shell: nil) {
+            notices.add($0)
+        }
         shelf.refresh()
         for count in 1...2 {
             disk.arm(.fail(5, at: 1, of: [.status], path: "lifecycle.json"))

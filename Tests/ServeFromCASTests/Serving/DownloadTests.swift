@@ -37,7 +37,7 @@ struct DownloadTests {
     @Test("is how much is here, as it grows, to the end; nothing while it stands still")
     func progress() throws {
         let store = try begun()
-        let watch = DownloadWatch(store.versions)
+        let watch = DownloadWatch { store.versions }
         // Later and later: how long a look takes must not decide.
         #expect(watch.look(now: .seconds(1000)) == nil)
         #expect(watch.look(now: .seconds(2000)) == nil)
@@ -52,7 +52,7 @@ struct DownloadTests {
     @Test("is nothing of a version that is given up")
     func givenUp() throws {
         let store = try begun()
-        let watch = DownloadWatch(store.versions)
+        let watch = DownloadWatch { store.versions }
         #expect(watch.look(now: .seconds(1000)) == nil)
         try put(Self.large, into: store)
         #expect(watch.look(now: .seconds(2000)) != nil)
@@ -63,7 +63,7 @@ struct DownloadTests {
     @Test("is looked for ever more rarely, up to half a minute, while nothing grows")
     func idle() throws {
         let store = try begun()
-        let watch = DownloadWatch(store.versions)
+        let watch = DownloadWatch { store.versions }
         for look in 1...9 { #expect(watch.look(now: .seconds(look * 1000)) == nil) }
         try put(Self.large, into: store)
         #expect(watch.look(now: .seconds(9029)) == nil)
@@ -73,7 +73,7 @@ struct DownloadTests {
     @Test("is looked for on a thread of its own: whoever wants it told does not wait")
     func apart() throws {
         let store = try begun()
-        let watch = DownloadWatch(store.versions)
+        let watch = DownloadWatch { store.versions }
         // A thread that holds up all looks until it may go on.
         let (begun, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         #expect(

@@ -54,9 +54,9 @@ struct ForeignRequestTests {
 
     @Test("may come from a host that was named with its port")
     func hosts() {
-        let claims = BridgeOrigin.Claims(
+        let origin = BridgeOrigin(
             host: "kiosk.example:8080", origin: "http://kiosk.example:8080")
-        #expect(BridgeOrigin.isAllowed(claims, allowedHosts: ["kiosk.example:8080"]))
-        #expect(!BridgeOrigin.isAllowed(claims, allowedHosts: ["kiosk.example:8081"]))
+        #expect(origin.isAllowed(hosts: ["kiosk.example:8080"]))
+        #expect(!origin.isAllowed(hosts: ["kiosk.example:8081"]))
     }
 }

@@ -1,5 +1,6 @@
-import ServeFromCAS
 import Testing
+
+@testable import ServeFromCAS
 
 @Suite("A site")
 struct LookUpTests {
@@ -81,7 +82,7 @@ struct LookUpTests {
             #expect(sample.site.contains(path.utf8))
             #expect(!sample.site.contains("/d\((number + 1) % 7)/file-\(number).txt".utf8))
         }
-        #expect(sample.site.pathCount == 20_000)
+        #expect(sample.site.table.count == 20_000)
     }
 
     @Test("serves what the app brings along, unless the version has it")

@@ -8,7 +8,8 @@ extension AccessRecord {
         let secret = Array(secret.utf8)
         return { record in
             var record = record
-            record.target = masked(Array(record.target.utf8), secret)
+            let target = Array(record.target.utf8).replacing(secret, with: Array("***".utf8))
+            record.target = String(decoding: target, as: UTF8.self)
             log(record)
         }
     }
@@ -30,20 +31,5 @@ extension AccessRecord {
             record.target = record.target[...mark] + shown.joined(separator: "&")
             log(record)
         }
-    }
-
-    private static func masked(_ text: [UInt8], _ secret: [UInt8]) -> String {
-        var result: [UInt8] = []
-        var position = 0
-        while position < text.count {
-            if text[position...].starts(with: secret) {
-                result += Array("***".utf8)
-                position += secret.count
-            } else {
-                result.append(text[position])
-                position += 1
-            }
-        }
-        return String(decoding: result, as: UTF8.self)
     }
 }

@@ -7,30 +7,25 @@ import VersionTree
 /// The path of most requests is short: host, look-up, prepared head. It takes no lock and makes no
 /// string.
 final class AppHandler: RequestHandler {
-    let store: ServedStore
-    let shelf: SiteShelf
-    let objects: ContentCache
-    let makeStartup: (@Sendable (VersionStore) -> StartWatch)?
+    private let parts: Parts
+    private let port: UInt16
+    var options: AppServerOptions { parts.options }
+    var store: ServedStore { parts.store }
+    var shelf: SiteShelf { parts.shelf }
+    var objects: ContentCache { parts.objects }
+    var bridge: Bridge { parts.bridge }
     let starting: Mutex<Starting>
-    /// Notes the port and the token in another store.
-    let rememberIn: @Sendable (VersionStore) -> Void
     let downloads: DownloadWatch
-    let bridge: Bridge
     let pins: Mutex<PinTable>
-    let notice: @Sendable (String) -> Void
     let startTrouble: TroubleNotice
     let returnTrouble: TroubleNotice
     let storeTrouble: TroubleNotice
     /// Held while it is looked for; by threads that may wait, so not by loops.
     let lookingForStore = Mutex<Void>(())
-    let hosts: [String]
     private let hostPolicy: HostPolicy
     let tokenPolicy: TokenPolicy?
-    private let proxies: ProxyTable?
     private let dashboard: DashboardHandler?
     let cookieName: String
-    /// Whether browsers come by https, so that cookies are for that alone.
-    let isSecure: Bool
     let loops: [LoopState]
     /// The version that pages were told of last, or had from the beginning.
     ///
@@ -68,52 +63,47 @@ final class AppHandler: RequestHandler {
         var allowedHost: [UInt8] = []
     }
 
-    struct Parts {
-        var store: ServedStore
-        var shelf: SiteShelf
-        var objects: ContentCache
-        var makeStartup: (@Sendable (VersionStore) -> StartWatch)?
-        var rememberIn: @Sendable (VersionStore) -> Void
-        var downloads: DownloadWatch
-        var bridge: Bridge
-        var pinGrace: Duration
-        var port: UInt16
-        var hosts: [String]
-        var token: String?
-        var proxies: ProxyTable?
-        var dashboard: DashboardHandler?
-        var workers: Int
-        var isSecure: Bool
-        var notice: @Sendable (String) -> Void
-    }
-
-    init(_ parts: Parts) {
-        store = parts.store
-        shelf = parts.shelf
-        objects = parts.objects
-        makeStartup = parts.makeStartup
-        starting = Mutex(Starting(watch: parts.makeStartup?(parts.store.versions)))
-        rememberIn = parts.rememberIn
-        downloads = parts.downloads
-        bridge = parts.bridge
+    init(_ parts: Parts, port: UInt16, workers: Int, _ late: Late) {
+        self.parts = parts
+        self.port = port
+        let options = parts.options
+        starting = Mutex(Starting(watch: options.watch(parts.store.versions)))
+        downloads = DownloadWatch { [store = parts.store] in store.versions }
         var limits = PinTable.Limits()
-        limits.grace = parts.pinGrace
+        limits.grace = options.pinGrace
         pins = Mutex(PinTable(limits: limits, run: Self.newRun()))
-        notice = parts.notice
-        startTrouble = TroubleNotice(parts.notice)
-        returnTrouble = TroubleNotice(parts.notice)
-        storeTrouble = TroubleNotice(parts.notice)
-        hosts = parts.hosts
-        hostPolicy = HostPolicy(port: parts.port, names: parts.hosts)
+        startTrouble = TroubleNotice(options.notice)
+        returnTrouble = TroubleNotice(options.notice)
+        storeTrouble = TroubleNotice(options.notice)
+        hostPolicy = HostPolicy(port: port, names: options.hosts)
         tokenPolicy = parts.token.map {
             TokenPolicy(
-                token: $0, name: AppHandler.tokenName(port: parts.port), isSecure: parts.isSecure)
+                token: $0, name: Self.tokenName(port: port), isSecure: parts.tls != nil)
         }
-        proxies = parts.proxies
-        dashboard = parts.dashboard
-        cookieName = "castree_page_\(parts.port)"
-        isSecure = parts.isSecure
-        loops = (0..<parts.workers).map { _ in LoopState() }
+        dashboard = parts.dashboardToken.flatMap { token in
+            options.dashboard.map { dashboard in
+                DashboardHandler(
+                    dashboard, token: token, port: port, isSecure: parts.tls != nil,
+                    notice: options.notice
+                ) { [weak late] in late?.handler?.held ?? Dashboard.Held(byPages: []) }
+            }
+        }
+        cookieName = "castree_page_\(port)"
+        loops = (0..<workers).map { _ in LoopState() }
+    }
+
+    /// Tells the app's author or operator.
+    func notice(_ sentence: String) { parts.options.notice(sentence) }
+
+    /// Whether browsers come by https, so that cookies are for that alone.
+    var isSecure: Bool { parts.tls != nil }
+
+    /// Notes the port and the token in another store.
+    func remember(in versions: VersionStore) {
+        ServerMemory.remember(versions, parts.memoryTrouble) { memory in
+            memory.note(parts.options.port, port)
+            memory.token = memory.token ?? parts.token
+        }
     }
 
     /// The name of the token's cookie and parameter; cookies do not know ports.
@@ -143,7 +133,7 @@ final class AppHandler: RequestHandler {
             }
             return answer
         }
-        if let proxies, let answer = proxies.answer(head) {
+        if let answer = parts.proxies?.answer(head) {
             if let refusal = refuseForeign(head) { return .response(refusal) }
             if let first = cookies.first, head.method == .get {
                 return .response(redirectWithoutToken(head, first))

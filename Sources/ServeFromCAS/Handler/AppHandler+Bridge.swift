@@ -10,13 +10,11 @@ extension AppHandler {
         // Browsers from before 2023 send a GET of a page's own without a field that says so; that it
         // names a living session does.
         guard isOwn(head, hasSecret: bridge.knowsSession(of: head)) else {
-            return .response(
-                PlainAnswer.response(
-                    403, "Only this server's pages use the bridge.", method: head.method))
+            return .plain(403, "Only this server's pages use the bridge.", head.method)
         }
         holdPage(of: head, exchange)
         guard head.method == .post else { return answerBridge(head, [], exchange) }
-        return .collectBody(limit: Bridge.postByteCountMax) { head, body, exchange in
+        return .collectBody(limit: BridgeLimits.postByteCount) { head, body, exchange in
             self.answerBridge(head, body, exchange)
         }
     }
@@ -57,7 +55,7 @@ extension AppHandler {
                     bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
                         ?? PlainAnswer.response(410, "The session has ended.", method: .get)
                 },
-                gone: { bridge.abandon(poll, now: SystemClock.now) })
+                gone: { bridge.unlink(poll.session, ticket: poll.ticket, now: SystemClock.now) })
         }
     }
 
@@ -93,13 +91,9 @@ extension AppHandler {
             }
         } catch {
             notice(error.message)
-            return .response(PlainAnswer.response(500, error.message, method: head.method))
+            return .plain(500, error.message, head.method)
         }
     }
-}
-
-extension Bridge {
-    static let postByteCountMax = BridgeLimits.postByteCount
 }
 
 extension Duration {

@@ -7,11 +7,11 @@
 /// something; all hints or none is no mark: another browser, or a worker, whose requests carry none.
 ///
 /// What a page loses is that the servers it asks do not see a hint; scripts see no difference.
-package struct PageLabel: Sendable, Hashable {
+struct PageMark: Sendable, Hashable {
     /// Which hints are sent, a bit each: 1 to 6.
     let hints: UInt8
 
-    static let all: [PageLabel] = (1...6).map { PageLabel(hints: $0) }
+    static let all: [PageMark] = (1...6).map { PageMark(hints: $0) }
 
     /// The hints a request carries, as bits; 7 if all of them.
     static func hints(of request: borrowing RequestHead) -> UInt8 {
@@ -27,19 +27,19 @@ package struct PageLabel: Sendable, Hashable {
         return hints
     }
 
-    /// The value of Permissions-Policy that makes a page's requests carry a label.
+    /// The value of Permissions-Policy that makes a page's requests carry a mark.
     ///
     /// `nil` takes one away that a cached response may have: then all hints are sent.
-    package static func policy(_ label: PageLabel?) -> String {
-        let sent = label?.hints ?? 7
+    static func policy(_ mark: PageMark?) -> String {
+        let sent = mark?.hints ?? 7
         func value(_ bit: UInt8) -> String { sent & bit == 0 ? "()" : "*" }
         return "ch-ua=\(value(1)), ch-ua-mobile=\(value(2)), ch-ua-platform=\(value(4))"
     }
 }
 
 extension PinRequest {
-    /// The label that the request carries.
-    var label: PageLabel? { (1...6).contains(hints) ? PageLabel(hints: hints) : nil }
-    /// Whether the browser can be told to label requests.
-    var canBeLabelled: Bool { hints == 7 }
+    /// The mark that the request carries.
+    var mark: PageMark? { (1...6).contains(hints) ? PageMark(hints: hints) : nil }
+    /// Whether the browser can be told to mark requests.
+    var canBeMarked: Bool { hints == 7 }
 }

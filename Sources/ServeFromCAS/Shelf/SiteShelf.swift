@@ -23,8 +23,6 @@ final class SiteShelf: Sendable {
         /// What lifecycle.json was when it was last read.
         var status: FileStatus?
         var hasRead = false
-        /// What kept the lifecycle from being followed, so that it is told once.
-        var trouble: String?
         var lifecycle = Lifecycle()
         /// When pins that could not be made are tried again.
         var pinsAgainAt = Duration.zero
@@ -51,29 +49,25 @@ final class SiteShelf: Sendable {
     private let shellName: String?
     let notice: @Sendable (String) -> Void
     private let pinTrouble: TroubleNotice
+    /// What keeps the lifecycle from being followed.
+    private let followTrouble: TroubleNotice
     private let state = Mutex(State())
     /// Counts changes of what is current; threads compare it with what they have seen.
     private let generation = Atomic<Int>(0)
 
     /// - Throws: `.noVersion` or `.incompleteVersion` for a shell that cannot be served.
     init(
-        _ store: ServedStore, _ options: SiteOptions, shell: String? = nil,
+        _ store: ServedStore, _ options: SiteOptions, shell: String?,
         notice: @escaping @Sendable (String) -> Void
     ) throws(StoreError) {
         self.store = store
         self.options = options
         self.notice = notice
         pinTrouble = TroubleNotice(notice)
+        followTrouble = TroubleNotice(notice)
         shellName = shell
         let opened = try openShell(in: store.versions)
         state.withLock { $0.shell = opened }
-    }
-
-    convenience init(
-        _ versions: VersionStore, _ options: SiteOptions, shell: String? = nil,
-        notice: @escaping @Sendable (String) -> Void
-    ) throws(StoreError) {
-        try self.init(ServedStore(versions), options, shell: shell, notice: notice)
     }
 
     private func openShell(in versions: VersionStore) throws(StoreError) -> Shell? {
@@ -105,6 +99,7 @@ final class SiteShelf: Sendable {
             let dropped = state
             state = State(isEmptied: isEmptied, isClosed: state.isClosed)
             change(&state)
+            followTrouble.end()
             generation.add(1, ordering: .releasing)
             return dropped
         }
@@ -122,7 +117,7 @@ final class SiteShelf: Sendable {
     var lifecycle: Lifecycle { state.withLock { $0.lifecycle } }
 
     /// Whether what is served is what the lifecycle says; if not, the operator was told why.
-    var isFollowing: Bool { state.withLock { $0.trouble == nil } }
+    var isFollowing: Bool { !followTrouble.isTold }
 
     /// All versions that stand here, the current one first.
     var sites: [Site] {
@@ -173,13 +168,11 @@ final class SiteShelf: Sendable {
             let versions = versions
             let root = versions.directories.root.raw
             let status = try versions.fileSystem.status(root, StoreLayout.lifecycle)
-            let isKnown = state.withLock { state -> Bool in
-                guard state.hasRead, state.status == status else { return false }
+            if state.withLock({ $0.hasRead && $0.status == status }) {
                 // What could not be looked at for a moment is what it was.
-                state.trouble = nil
-                return true
+                followTrouble.end()
+                return nil
             }
-            if isKnown { return nil }
             let lifecycle = try lifecycle(of: versions)
             // Opened before it is shown: a version that cannot be shown does not become current.
             let entry = try lifecycle.current.map { (name) throws(StoreError) in
@@ -190,7 +183,7 @@ final class SiteShelf: Sendable {
                 guard store.versions === versions else { return lifecycle }
                 let before = state.lifecycle
                 state.hasRead = true
-                state.trouble = nil
+                followTrouble.end()
                 state.status = status
                 state.lifecycle = lifecycle
                 let isNew = state.current?.site !== entry?.site
@@ -201,12 +194,7 @@ final class SiteShelf: Sendable {
             return before == lifecycle ? nil : (before, lifecycle)
         } catch {
             // What was served goes on being served: a page is worth more than news.
-            let trouble = error.message
-            let isNew = state.withLock { state -> Bool in
-                defer { state.trouble = trouble }
-                return state.trouble != trouble
-            }
-            if isNew { notice("unable to follow the lifecycle: \(trouble)") }
+            followTrouble.tell("unable to follow the lifecycle: \(error.message)")
             return nil
         }
     }

@@ -33,8 +33,6 @@ final class DownloadWatch: Sendable {
     /// - Parameter store: the store that is served by then.
     init(_ store: @escaping @Sendable () -> VersionStore) { self.store = store }
 
-    convenience init(_ versions: VersionStore) { self.init { versions } }
-
     /// Forgets what was seen: nobody listens.
     func rest() {
         state.withLock { state in
@@ -74,14 +72,8 @@ final class DownloadWatch: Sendable {
         guard let progress = try? versions.progress() else { return nil }
         let took = SystemClock.now - began
         let (grown, gone) = state.withLock { state -> (VersionProgress?, (String, Int64)?) in
-            var grown: VersionProgress?
-            for each in progress where grown == nil {
-                guard let before = state.seen[each.version], each.presentBytes > before else {
-                    continue
-                }
-                grown = each
-            }
             let before = state.seen
+            let grown = progress.first { $0.presentBytes > before[$0.version] ?? .max }
             state.seen = [:]
             for each in progress { state.seen[each.version] = each.presentBytes }
             let isIdle = !progress.isEmpty && state.seen == before

@@ -95,8 +95,26 @@ struct ServerMemory: Sendable, Hashable {
         let before = try ServerMemory(versions)
         var memory = before
         let result = body(&memory)
-        if memory != before { try memory.write(versions) }
+        guard memory != before else { return result }
+        try versions.fileSystem.replaceFile(
+            versions.directories.root.raw, StoreLayout.server, with: memory.serialized, mode: 0o600,
+            token: "new", durably: versions.store.options.isDurable)
         return result
+    }
+
+    /// Changes what is remembered, or tells that it cannot be.
+    ///
+    /// A store that cannot be written is served all the same; only its port is chosen anew each time.
+    @discardableResult
+    static func remember<R>(
+        _ versions: VersionStore, _ trouble: TroubleNotice, _ body: (inout ServerMemory) -> R
+    ) -> R? {
+        do throws(StoreError) {
+            return try update(versions, body)
+        } catch {
+            trouble.tell("the port and the token are not remembered: \(error.message)")
+            return nil
+        }
     }
 
     private static func damaged(_ why: String) -> StoreError {
@@ -106,33 +124,17 @@ struct ServerMemory: Sendable, Hashable {
                 + "token chosen anew")
     }
 
-    /// Writes the file, as a whole.
-    private func write(_ versions: VersionStore) throws(StoreError) {
-        try versions.fileSystem.replaceFile(
-            versions.directories.root.raw, StoreLayout.server, with: serialized, mode: 0o600,
-            token: "new",
-            durably: versions.store.options.isDurable)
-    }
-
     /// The bytes of the file.
     var serialized: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
+        var members: [JSONValue.Member] = []
         if !ports.isEmpty {
-            writer.key("ports")
-            writer.beginObject()
-            for taken in ports {
-                writer.key(taken.app)
-                writer.integer(Int64(taken.port))
+            let ports = ports.map { taken in
+                JSONValue.Member(key: taken.app, value: .integer(Int64(taken.port)))
             }
-            writer.endObject()
+            members.append(.init(key: "ports", value: .object(ports)))
         }
-        if let token {
-            writer.key("token")
-            writer.string(token)
-        }
-        writer.endObject()
-        return writer.bytes
+        if let token { members.append(.init(key: "token", value: .string(token))) }
+        return JSONWriter.serialize(.object(members), sortedKeys: false)
     }
 }
 

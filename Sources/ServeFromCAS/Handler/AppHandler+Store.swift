@@ -40,7 +40,7 @@ extension AppHandler {
         letGoOfPages()
         objects.move(to: versions.store)
         replaceStartup(versions)
-        rememberIn(versions)
+        remember(in: versions)
         storeTrouble.end()
         notice(
             "another store stands at \(printable(store.path)) now, and is served from here on")
@@ -64,7 +64,7 @@ extension AppHandler {
 
     /// The watch over starts, if there is one, begins anew over another store.
     private func replaceStartup(_ versions: VersionStore?) {
-        let new = versions.flatMap { makeStartup?($0) }
+        let new = versions.flatMap { options.watch($0) }
         let old = starting.withLock { starting -> StartWatch? in
             defer { starting.watch = new }
             if !starting.isForeground { new?.setForeground(false, now: SystemClock.now) }

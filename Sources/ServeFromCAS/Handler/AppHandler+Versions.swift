@@ -71,17 +71,10 @@ extension AppHandler {
             return .response(adding(cookies, to: nothingCurrent(head.method)))
         }
         var unknown: [VersionName] = []
-        let decision = pins.withLock { pins in
-            pins.decideIfKnown(
-                request, current: current.site.version, now: SystemClock.now,
-                newBrowser: Self.newBrowser()
-            ) { version, path in
-                if let entry = find(version, fetched) {
-                    return entry?.site.contains(path) ?? false
-                }
-                unknown.append(version)
-                return nil
-            }
+        let decision = decide(request, current) { version, path in
+            if let entry = find(version, fetched) { return entry?.site.contains(path) ?? false }
+            unknown.append(version)
+            return nil
         }
         guard let decision else {
             return fetch(unknown, head, exchange, fetched) {
@@ -99,7 +92,7 @@ extension AppHandler {
             self.carryOut(decision, of: request, head, exchange, cookies, $0)
         }
         switch decision {
-        case .serve(let version, let cookie, let label):
+        case .serve(let version, let cookie, let mark):
             guard let found = find(version, fetched) else {
                 return fetch([version], head, exchange, fetched, then: then)
             }
@@ -107,9 +100,9 @@ extension AppHandler {
                 return .response(adding(cookies, to: Self.gone(head.method)))
             }
             var response = respond(head, entry, fetched, exchange)
-            if request.load != .subresource, label != nil || request.hints == 7 {
+            if request.load != .subresource, mark != nil || request.hints == 7 {
                 // On a 304, too: the stored response may have another.
-                response.head.add("Permissions-Policy", PageLabel.policy(label))
+                response.head.add("Permissions-Policy", PageMark.policy(mark))
             }
             // What any cache may keep and give to others holds nobody's cookie.
             if let cookie, request.load != .subresource || !response.head.isPublic {
@@ -148,15 +141,24 @@ extension AppHandler {
         let request = PinRequest(
             head, cookieName: cookieName, connection: exchange.connection.raw)
         guard let current = shelf.current else { return nil }
-        let decision = pins.withLock { pins in
-            pins.decideIfKnown(
-                request, current: current.site.version, now: SystemClock.now,
-                newBrowser: Self.newBrowser()
-            ) { version, path in shelf.entry(version).map { $0.site.contains(path) } }
+        let decision = decide(request, current) { version, path in
+            shelf.entry(version).map { $0.site.contains(path) }
         }
         switch decision {
         case .serve(let version, _, _): return version.description
         case .doubt, nil: return nil
+        }
+    }
+
+    /// Which version a request gets; `nil` if what `contains` does not know is needed.
+    private func decide(
+        _ request: PinRequest, _ current: SiteShelf.Entry,
+        contains: (VersionName, [UInt8]) -> Bool?
+    ) -> PinTable.Decision? {
+        pins.withLock { pins in
+            pins.decide(
+                request, current: current.site.version, now: SystemClock.now,
+                newBrowser: Self.newBrowser(), contains: contains)
         }
     }
 

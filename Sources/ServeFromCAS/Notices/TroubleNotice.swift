@@ -18,6 +18,9 @@ final class TroubleNotice: Sendable {
         if isNew { notice(trouble) }
     }
 
+    /// Whether what was told last goes on.
+    var isTold: Bool { told.withLock { $0 != nil } }
+
     /// What was told is over: the next is news, were it the same.
     func end() { told.withLock { $0 = nil } }
 }

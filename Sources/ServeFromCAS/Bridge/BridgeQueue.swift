@@ -3,61 +3,53 @@ public import CASStore
 /// One end of a session: what is queued for the other side, and what has come from it.
 ///
 /// Both ends are alike. A value without I/O; the rules are docs/bridge-protocol.md.
-package struct BridgeChannel: Sendable {
-    private struct Queued: Sendable {
-        var content: BridgeContent
-        var mayRepeat: Bool
-    }
-
+struct BridgeQueue: Sendable {
     private let limits: BridgeLimits
 
     /// The last number received in order.
-    package private(set) var received: UInt64 = 0
+    private(set) var received: UInt64 = 0
     /// The last number that the application has taken; what acknowledgements say.
-    package private(set) var taken: UInt64 = 0
+    private(set) var taken: UInt64 = 0
     private var untakenBytes = 0
     /// The last acknowledgement told on this link.
     private var told: UInt64 = 0
     /// When to look whether an acknowledgement must leave; `nil` if none is owed.
-    package private(set) var acknowledgementDue: Duration?
+    private(set) var acknowledgementDue: Duration?
     /// It must leave although it says nothing new: the other side did not hear it, or asks.
     private var mustTell = false
     /// The application was slow: what it takes next is told at once.
     private var isLate = false
 
-    /// The last number that the other side has taken; those after it stand in `queue`.
-    package private(set) var acknowledged: UInt64 = 0
-    private var queue: [Queued] = []
+    /// The last number that the other side has taken.
+    private(set) var acknowledged: UInt64 = 0
+    /// The messages after that one, in order.
+    private(set) var unacknowledged: [BridgeContent] = []
     private var queuedBytes = 0
     /// The last number sent on this link, and its like over all links.
     private var sent: UInt64 = 0
-    private var everSent: UInt64 = 0
+    private(set) var everSent: UInt64 = 0
     private var flyingBytes = 0
 
-    package init(limits: BridgeLimits = BridgeLimits()) { self.limits = limits }
-
-    /// Messages queued and not acknowledged.
-    package var queuedCount: Int { queue.count }
+    init(limits: BridgeLimits) { self.limits = limits }
 
     // MARK: Out
 
     /// Whether a message of this size may be queued.
-    package func hasRoom(for byteCount: Int) -> Bool {
-        queue.count < limits.queueCount && queuedBytes + byteCount <= limits.queueByteCount
+    func hasRoom(for byteCount: Int) -> Bool {
+        unacknowledged.count < limits.queueCount && queuedBytes + byteCount <= limits.queueByteCount
     }
 
     /// Queues a message.
     /// - Throws: `.tooLarge` over the limit of one message, `.queueFull`.
-    package mutating func enqueue(
-        _ content: BridgeContent, mayRepeat: Bool = false
-    ) throws(StoreError) {
+    mutating func enqueue(_ content: BridgeContent) throws(StoreError) {
         try Self.check(content, limits)
         guard hasRoom(for: content.payload.count) else {
             throw StoreError(
                 .queueFull,
-                "\(queue.count) messages wait for the other side; try again when it has taken some")
+                "\(unacknowledged.count) messages wait for the other side; try again when it has taken some"
+            )
         }
-        append(content, mayRepeat)
+        append(content)
     }
 
     static func check(_ content: BridgeContent, _ limits: BridgeLimits) throws(StoreError) {
@@ -75,40 +67,40 @@ package struct BridgeChannel: Sendable {
     mutating func enqueueEvent(_ name: String, _ payload: [UInt8], replaces: Bool) {
         let content = BridgeContent.event(name: name, payload[...])
         if replaces {
-            for index in queue.indices.reversed() where acknowledged + UInt64(index) >= everSent {
-                guard case .event(name, let old) = queue[index].content else { continue }
+            for index in unacknowledged.indices.reversed()
+            where acknowledged + UInt64(index) >= everSent {
+                guard case .event(name, let old) = unacknowledged[index] else { continue }
                 queuedBytes += payload.count - old.count
-                queue[index].content = content
+                unacknowledged[index] = content
                 return
             }
             guard hasRoom(for: payload.count) else { return }
         }
-        append(content, false)
+        append(content)
     }
 
-    private mutating func append(_ content: BridgeContent, _ mayRepeat: Bool) {
-        queue.append(Queued(content: content, mayRepeat: mayRepeat))
+    private mutating func append(_ content: BridgeContent) {
+        unacknowledged.append(content)
         queuedBytes += content.payload.count
     }
 
     /// Whether `nextFrame` has a message to send.
     var canSend: Bool {
         let flying = Int(sent - acknowledged)
-        guard flying < queue.count, flying < BridgeLimits.windowCount else { return false }
-        let count = queue[flying].content.payload.count
+        guard flying < unacknowledged.count, flying < BridgeLimits.windowCount else { return false }
+        let count = unacknowledged[flying].payload.count
         return flying == 0 || flyingBytes + count <= BridgeLimits.windowByteCount
     }
 
     /// The next message to send on this link, or the acknowledgement that is due; `nil` if neither.
-    package mutating func nextFrame(now: Duration) -> BridgeFrame? {
+    mutating func nextFrame(now: Duration) -> BridgeFrame? {
         if canSend {
-            let next = queue[Int(sent - acknowledged)]
+            let next = unacknowledged[Int(sent - acknowledged)]
             sent += 1
             everSent = max(everSent, sent)
-            flyingBytes += next.content.payload.count
+            flyingBytes += next.payload.count
             tell()
-            return .numbered(
-                sent, acknowledged: taken, next.content, mayRepeat: next.mayRepeat)
+            return .numbered(sent, acknowledged: taken, next)
         }
         guard let due = acknowledgementDue, due <= now else { return nil }
         acknowledgementDue = nil
@@ -126,13 +118,6 @@ package struct BridgeChannel: Sendable {
         isLate = false
     }
 
-    /// What is not acknowledged, in order, and whether it was ever sent: for a new session.
-    var unacknowledged: [(content: BridgeContent, wasSent: Bool)] {
-        queue.enumerated().map { index, entry in
-            (entry.content, entry.mayRepeat || acknowledged + UInt64(index) < everSent)
-        }
-    }
-
     /// The acknowledgement, for an answer that always carries it.
     mutating func acknowledgement() -> BridgeFrame {
         tell()
@@ -142,7 +127,7 @@ package struct BridgeChannel: Sendable {
     // MARK: In
 
     /// Takes a numbered frame; `nil` if it was had before.
-    package mutating func accept(
+    mutating func accept(
         _ sequence: UInt64, acknowledged: UInt64, _ content: BridgeContent, now: Duration
     ) throws(BridgeViolation) -> BridgeContent? {
         try acknowledge(acknowledged)
@@ -171,25 +156,25 @@ package struct BridgeChannel: Sendable {
     }
 
     /// Takes an acknowledgement.
-    package mutating func acknowledge(_ number: UInt64) throws(BridgeViolation) {
+    mutating func acknowledge(_ number: UInt64) throws(BridgeViolation) {
         guard number <= everSent else {
             throw BridgeViolation(.protocolError, "an acknowledgement of what was never sent")
         }
         guard number > acknowledged else { return }
-        let gone = queue[..<Int(number - acknowledged)]
-        for (index, entry) in gone.enumerated() {
-            let count = entry.content.payload.count
+        let gone = unacknowledged[..<Int(number - acknowledged)]
+        for (index, content) in gone.enumerated() {
+            let count = content.payload.count
             queuedBytes -= count
             if acknowledged + UInt64(index) < sent { flyingBytes -= count }
         }
-        queue.removeFirst(gone.count)
+        unacknowledged.removeFirst(gone.count)
         acknowledged = number
         sent = max(sent, number)
     }
 
     /// The application has taken the oldest message it had not, of this size.
     /// - Returns: whether an acknowledgement should leave now.
-    package mutating func take(byteCount: Int) -> Bool {
+    mutating func take(byteCount: Int) -> Bool {
         precondition(taken < received, "more messages were taken than received")
         taken += 1
         untakenBytes -= byteCount
@@ -199,7 +184,7 @@ package struct BridgeChannel: Sendable {
     }
 
     /// Makes the acknowledgement leave at once: the other side asks for it.
-    package mutating func probe(now: Duration) {
+    mutating func probe(now: Duration) {
         acknowledgementDue = now
         mustTell = true
     }
@@ -209,7 +194,7 @@ package struct BridgeChannel: Sendable {
     /// Goes on over a new link, whose other end has received up to `number`.
     ///
     /// What was taken is told again: the other side may not have heard it.
-    package mutating func relink(received number: UInt64, now: Duration) throws(BridgeViolation) {
+    mutating func relink(received number: UInt64, now: Duration) throws(BridgeViolation) {
         try rewind(to: number)
         if taken > 0 { probe(now: now) }
     }
@@ -222,8 +207,8 @@ package struct BridgeChannel: Sendable {
         }
         sent = number
         flyingBytes = 0
-        for entry in queue[..<Int(sent - acknowledged)] {
-            flyingBytes += entry.content.payload.count
+        for content in unacknowledged[..<Int(sent - acknowledged)] {
+            flyingBytes += content.payload.count
         }
     }
 }

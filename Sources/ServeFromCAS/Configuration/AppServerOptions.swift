@@ -21,16 +21,14 @@ public struct AppServerOptions: Sendable {
     public var requiresToken = false
     /// How long a page of a version that is not known good has until it confirms.
     ///
-    /// After that the version is rolled back. `nil`: the server serves what is current, whoever
-    /// vouches for it.
+    /// After that the version is rolled back; where nothing is known of the app 20 seconds are a good time.
+    /// `nil`: the server serves what is current, whoever vouches for it.
     public var confirmation: Duration?
     /// How many starts of one content may fail before it is banned; before that it waits, and is started
     /// again by the next process.
     public var strikes = Lifecycle.usualStrikes
-    /// By what starts are judged, besides ``confirmation`` and ``strikes``.
+    /// By what starts are judged, besides ``confirmation`` and ``strikes``; only tests set it.
     package var startRules = StartJudge.Rules(allowed: nil)
-    /// What ``confirmation`` is best set to where nothing is known of the app: 20 seconds.
-    public static let usualConfirmation = Duration.seconds(20)
     /// How long a version is kept for a page after the page's last request and connection.
     public var pinGrace = Duration.seconds(60)
     /// How much may be queued between page and app.
@@ -66,6 +64,15 @@ public struct AppServerOptions: Sendable {
 
     /// The usual server.
     public init() {}
+
+    /// The watch over starts in a store; `nil` if nobody has to confirm.
+    func watch(_ versions: VersionStore) -> StartWatch? {
+        guard let confirmation else { return nil }
+        var rules = startRules
+        rules.allowed = confirmation
+        rules.strikes = strikes
+        return StartWatch(versions, rules)
+    }
 
     /// Refuses what could never do anything.
     func check() throws(StoreError) {

@@ -25,9 +25,7 @@ extension AppHandler {
         case "/_castree/confirm": return confirm(head, exchange, cookies)
         case "/_castree/status": return .response(status(head))
         default:
-            return .response(
-                PlainAnswer.response(
-                    404, "The server has nothing at this address.", method: head.method))
+            return .plain(404, "The server has nothing at this address.", head.method)
         }
     }
 
@@ -35,14 +33,21 @@ extension AppHandler {
         guard head.method == .get || head.method == .head else {
             return PlainAnswer.methodNotAllowed(head.method)
         }
-        var response = ResponseHead(200)
-        response.add("Content-Type", "text/javascript; charset=utf-8")
-        response.add("Content-Length", "\(BridgeScript.bytes.count)")
-        response.add("Cache-Control", "no-cache")
-        response.add("X-Content-Type-Options", "nosniff")
-        response.add(AppServer.resourcePolicy, "same-origin")
-        let body: Response.Body = head.method == .head ? .none : .piece(.bytes(BridgeScript.bytes))
-        return Response(head: response, body: body)
+        return document(
+            BridgeScript.bytes, "text/javascript; charset=utf-8", caching: "no-cache", head.method)
+    }
+
+    /// What the server itself shows: to its own pages, and to no other site's.
+    private static func document(
+        _ bytes: [UInt8], _ type: String, caching: String, _ method: Method
+    ) -> Response {
+        var head = ResponseHead(200)
+        head.add("Content-Type", type)
+        head.add("Content-Length", "\(bytes.count)")
+        head.add("Cache-Control", caching)
+        head.add("X-Content-Type-Options", "nosniff")
+        head.add(SiteOptions.resourcePolicy, "same-origin")
+        return Response(head: head, body: method == .head ? .none : .piece(.bytes(bytes)))
     }
 
     /// Whether a request is a page's of this server, and no other site's.
@@ -50,8 +55,8 @@ extension AppHandler {
     /// - Parameter hasSecret: whether it shows something that only such a page knows.
     func isOwn(_ head: RequestHead, hasSecret: Bool = false) -> Bool {
         // A token policy has let only its own pass.
-        let claims = BridgeOrigin.Claims(head, hasSecret: hasSecret || tokenPolicy != nil)
-        return BridgeOrigin.isAllowed(claims, allowedHosts: BridgeOrigin.loopbackNames + hosts)
+        let origin = BridgeOrigin(head, hasSecret: hasSecret || tokenPolicy != nil)
+        return origin.isAllowed(hosts: BridgeOrigin.loopbackNames + options.hosts)
     }
 
     /// The page says that its version has started well.
@@ -59,35 +64,27 @@ extension AppHandler {
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String]
     ) -> Answer {
         guard head.method == .post else {
-            return .response(
-                PlainAnswer.response(
-                    405, "A confirmation is a POST.", method: head.method,
-                    fields: [("Allow", "POST")]))
+            return .plain(
+                405, "A confirmation is a POST.", head.method, fields: [("Allow", "POST")])
         }
         guard isOwn(head) else {
-            return .response(
-                PlainAnswer.response(
-                    403, "Only a page of this server confirms its version.", method: head.method))
+            return .plain(403, "Only a page of this server confirms its version.", head.method)
         }
-        // Nobody but the page knows it: not another program, which can claim any Origin, and not a page
+        // Nobody but the page knows it: not another program, which can send any Origin, and not a page
         // of another port, to which the browser gives the cookies along.
         guard let session = BridgeQuery(head).session else {
-            return .response(
-                PlainAnswer.response(
-                    403,
-                    "A confirmation names the session that its page has with the bridge: "
-                        + "POST /_castree/confirm?session=SESSION.", method: head.method))
+            return .plain(
+                403,
+                "A confirmation names the session that its page has with the bridge: "
+                    + "POST /_castree/confirm?session=SESSION.", head.method)
         }
         guard bridge.knowsSession(of: head) else {
-            return .response(
-                PlainAnswer.response(
-                    410, "There is no such session of the bridge; begin another one.",
-                    method: head.method))
+            return .plain(
+                410, "There is no such session of the bridge; begin another one.", head.method)
         }
         guard let version = page(of: session) ?? version(of: head, exchange) else {
-            return .response(
-                PlainAnswer.response(
-                    409, "It cannot be told which version this page is of.", method: head.method))
+            return .plain(
+                409, "It cannot be told which version this page is of.", head.method)
         }
         let method = head.method
         return later(head, exchange) {
@@ -107,17 +104,13 @@ extension AppHandler {
                     409, "Version \(version) is not the one that was started.", method: method)
             }
             follow()
-            return Response(head: Self.noContent)
+            var noContent = ResponseHead(204)
+            noContent.add("Cache-Control", "no-store")
+            return Response(head: noContent)
         } catch {
             notice("unable to confirm version \(version): \(error.message)")
             return PlainAnswer.response(500, error.message, method: method)
         }
-    }
-
-    private static var noContent: ResponseHead {
-        var head = ResponseHead(204)
-        head.add("Cache-Control", "no-store")
-        return head
     }
 
     /// What is kept from being retired, by whom.
@@ -135,27 +128,22 @@ extension AppHandler {
         guard isOwn(head) || head.value(of: "origin") == nil else {
             return PlainAnswer.response(403, "Only this server's pages ask.", method: head.method)
         }
-        let pinned = pins.withLock { $0.pinned(now: SystemClock.now) }
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.key("version")
-        if let current = shelf.current?.site.version {
-            writer.string(current.description)
-        } else {
-            writer.null()
-        }
-        writer.key("pinned")
-        writer.beginArray()
-        for version in pinned { writer.string(version.description) }
-        writer.endArray()
-        writer.endObject()
-        var response = ResponseHead(200)
-        response.add("Content-Type", "application/json")
-        response.add("Content-Length", "\(writer.bytes.count)")
-        response.add("Cache-Control", "no-store")
-        response.add("X-Content-Type-Options", "nosniff")
-        response.add(AppServer.resourcePolicy, "same-origin")
-        return Response(
-            head: response, body: head.method == .head ? .none : .piece(.bytes(writer.bytes)))
+        let held = held
+        let status = JSONWriter.serialize(
+            .object([
+                .init(key: "version", value: held.current.map { .string($0) } ?? .null),
+                .init(key: "pinned", value: .array(held.byPages.map { .string($0) })),
+            ]), sortedKeys: false)
+        return Self.document(status, "application/json", caching: "no-store", head.method)
+    }
+}
+
+extension Answer {
+    /// A sentence that the server itself answers with.
+    static func plain(
+        _ status: Int, _ sentence: String, _ method: Method,
+        fields: [(name: String, value: String)] = []
+    ) -> Answer {
+        .response(PlainAnswer.response(status, sentence, method: method, fields: fields))
     }
 }

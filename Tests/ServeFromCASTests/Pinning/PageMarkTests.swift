@@ -4,37 +4,37 @@ import VersionTree
 @testable import ServeFromCAS
 @testable import WebServer
 
-@Suite("A page's label")
-struct PageLabelTests {
-    /// A browser that sends the hints of a page's label, and a server with versions.
+@Suite("A page's mark")
+struct PageMarkTests {
+    /// A browser that sends the hints of a page's mark, and a server with versions.
     struct Browser {
         var table = PinTable()
         var now = Duration.zero
         var current: VersionName
         var cookie: PinCookie?
 
-        /// Goes to a page; its label.
-        mutating func go(_ path: String = "/", isReload: Bool = false) -> PageLabel? {
+        /// Goes to a page; its mark.
+        mutating func go(_ path: String = "/", isReload: Bool = false) -> PageMark? {
             let request = PinRequest(
                 load: .page, isReload: isReload, path: Array(path.utf8), cookie: cookie,
                 connection: 1, hints: 7)
-            guard case .serve(let version, let cookie, let label) = ask(request) else { return nil }
+            guard case .serve(let version, let cookie, let mark) = ask(request) else { return nil }
             #expect(version == current)
             self.cookie = cookie ?? self.cookie
-            return label
+            return mark
         }
 
         mutating func ask(_ request: PinRequest) -> PinTable.Decision {
             table.decide(
                 request, current: current, now: now, newBrowser: "browser-number-one",
-                contains: { _, _ in true })
+                contains: { _, _ in true }) ?? .doubt([])
         }
 
-        /// Asks for a page's file, with the hints that the label leaves; the version or `doubt`.
-        mutating func get(_ label: PageLabel?, load: RequestHead.Load = .subresource) -> String {
+        /// Asks for a page's file, with the hints that the mark leaves; the version or `doubt`.
+        mutating func get(_ mark: PageMark?, load: RequestHead.Load = .subresource) -> String {
             let request = PinRequest(
                 load: load, path: Array("/late.js".utf8), referrer: Array("/".utf8),
-                cookie: cookie, connection: 1, hints: label?.hints ?? 0)
+                cookie: cookie, connection: 1, hints: mark?.hints ?? 0)
             switch ask(request) {
             case .serve(let version, _, _): return version.description
             case .doubt: return "doubt"
@@ -65,9 +65,9 @@ struct PageLabelTests {
         let names = [try VersionName("A"), try VersionName("B")]
         for round in 0..<200 {
             browser.current = names[round % 2]
-            let label = browser.go(round % 3 == 0 ? "/" : "/other")
+            let mark = browser.go(round % 3 == 0 ? "/" : "/other")
             browser.now += .seconds(5)
-            #expect(browser.get(label) == browser.current.description)
+            #expect(browser.get(mark) == browser.current.description)
         }
     }
 
@@ -121,7 +121,7 @@ struct PageLabelTests {
         let first = browser.go()
         browser.current = try VersionName("B")
         let second = browser.go()
-        // Back to the first: the cookie has its label only.
+        // Back to the first: the cookie has its mark only.
         browser.current = try VersionName("A")
         #expect(browser.go("/other") == first)
         browser.current = try VersionName("C")
@@ -139,28 +139,28 @@ struct PageLabelTests {
     @Test("that was never given is of no version")
     func unknown() throws {
         var browser = try browser()
-        let label = browser.go()
-        let other = PageLabel.all.first { $0 != label }
+        let mark = browser.go()
+        let other = PageMark.all.first { $0 != mark }
         #expect(browser.get(other) == "doubt")
     }
 
     @Test("is given to a seventh version only when one of the six is gone")
     func seven() throws {
         var browser = try browser()
-        var labels: [PageLabel?] = []
+        var marks: [PageMark?] = []
         for name in ["A", "B", "C", "D", "E", "F"] {
             browser.current = try VersionName(name)
-            labels.append(browser.go())
+            marks.append(browser.go())
         }
-        #expect(Set(labels.compactMap { $0 }).count == 6)
+        #expect(Set(marks.compactMap { $0 }).count == 6)
         browser.current = try VersionName("G")
         #expect(browser.go() == nil)
         browser.now += .seconds(61)
         browser.table.close(connection: 1, now: .zero)
         browser.current = try VersionName("H")
-        #expect(browser.go() == labels[0])
-        #expect(browser.get(labels[0]) == "H")
-        #expect(browser.get(labels[5]) == "F")
+        #expect(browser.go() == marks[0])
+        #expect(browser.get(marks[0]) == "H")
+        #expect(browser.get(marks[5]) == "F")
     }
 
     @Test("is not given to browsers that send no hints, nor read from all or none")
@@ -168,20 +168,20 @@ struct PageLabelTests {
         var browser = try browser()
         for hints: UInt8 in [0, 1, 6] {
             let request = PinRequest(load: .page, path: [47], hints: hints)
-            guard case .serve(_, _, let label) = browser.ask(request) else {
+            guard case .serve(_, _, let mark) = browser.ask(request) else {
                 Issue.record("no page")
                 return
             }
-            #expect(label == nil)
+            #expect(mark == nil)
         }
-        #expect(PageLabel.all.count == 6)
+        #expect(PageMark.all.count == 6)
     }
 
     @Test("is part of the cookie")
     func cookie() throws {
-        for label in PageLabel.all {
+        for mark in PageMark.all {
             let cookie = PinCookie(
-                browser: "0123456789abcdef", version: try VersionName("1.2-3"), label: label)
+                browser: "0123456789abcdef", version: try VersionName("1.2-3"), mark: mark)
             let text = String(cookie.setCookie("c").prefix { $0 != ";" })
             let head = try RequestHead(method: "GET", target: "/", fields: [("Cookie", text)])
             #expect(PinRequest(head, cookieName: "c", connection: 1).cookie == cookie)
@@ -202,11 +202,11 @@ struct PageLabelTests {
         for hints in 0..<8 {
             let sent = fields.enumerated().filter { hints & 1 << $0.offset != 0 }.map(\.element)
             let head = try RequestHead(method: "GET", target: "/a.js", fields: sent)
-            #expect(PageLabel.hints(of: head) == UInt8(hints))
+            #expect(PageMark.hints(of: head) == UInt8(hints))
         }
         #expect(
-            PageLabel.policy(PageLabel(hints: 2))
+            PageMark.policy(PageMark(hints: 2))
                 == "ch-ua=(), ch-ua-mobile=*, ch-ua-platform=()")
-        #expect(PageLabel.policy(nil) == "ch-ua=*, ch-ua-mobile=*, ch-ua-platform=*")
+        #expect(PageMark.policy(nil) == "ch-ua=*, ch-ua-mobile=*, ch-ua-platform=*")
     }
 }

@@ -1,0 +1,120 @@
+import CASStore
+import Synchronization
+import VersionTree
+
+extension AppHandler {
+    /// What a handler is made of: all that is had before there is a port.
+    struct Parts: Sendable {
+        let options: AppServerOptions
+        let store: ServedStore
+        let shelf: SiteShelf
+        let objects: ContentCache
+        let bridge: Bridge
+        /// What was remembered when the server was made.
+        let memory: ServerMemory
+        /// Of a store that remembers nothing is told once.
+        let memoryTrouble: TroubleNotice
+        /// What requests must carry; `nil` if nothing.
+        let token: String?
+        let dashboardToken: String?
+        let proxies: ProxyTable?
+        let tls: TLSContext?
+    }
+
+    /// Leads to the handler from what is made before it.
+    final class Late: Sendable {
+        private let state = Mutex<AppHandler?>(nil)
+        var handler: AppHandler? { state.withLock { $0 } }
+        func resolve(_ handler: AppHandler) { state.withLock { $0 = handler } }
+    }
+}
+
+extension AppHandler.Parts {
+    /// Makes the parts, in an order that changes nothing in a store that cannot be served.
+    ///
+    /// - Parameter late: held weakly: the handler holds the bridge, and its pins must go with the server.
+    init(
+        _ versions: VersionStore, _ options: AppServerOptions, _ late: AppHandler.Late
+    ) throws(StoreError) {
+        try options.check()
+        try versions.store.refuseStranger()
+        self.options = options
+        memory = try ServerMemory(versions)
+        memoryTrouble = TroubleNotice(options.notice)
+        bridge = Bridge(limits: options.bridge, keepsMessages: options.readsMessages) {
+            [weak late, onSessionChange = options.onSessionChange] change in
+            late?.handler?.noteSession(change)
+            onSessionChange(change)
+        }
+        store = ServedStore(versions, reopen: options.reopenStore)
+        shelf = try SiteShelf(
+            store, try Self.site(options), shell: options.shell, notice: options.notice)
+        try Self.protectShell(options, versions)
+        token = options.requiresToken ? try Self.token(memory, versions, memoryTrouble) : nil
+        dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
+            if let token = dashboard.token { return token }
+            return try randomToken() + randomToken()
+        }
+        proxies = try Self.proxies(options)
+        tls = try Self.tls(options)
+        objects = ContentCache(versions.store, copies: shelf)
+    }
+
+    /// How versions are shown.
+    ///
+    /// Who needs a token to see them shows them to nobody without: the browser sends its cookie along for
+    /// pages of this machine's other ports, too, which could run a script of the app's, or look at a picture.
+    private static func site(_ options: AppServerOptions) throws(StoreError) -> SiteOptions {
+        var site = options.site
+        let policy = SiteOptions.resourcePolicy
+        let isSaid = site.fields.contains { $0.name.lowercased() == policy.lowercased() }
+        if options.requiresToken, !isSaid { try site.add(policy, "same-origin") }
+        return site
+    }
+
+    /// Sees to it that the shell is there at the next start, too: nothing else says that it is needed.
+    private static func protectShell(
+        _ options: AppServerOptions, _ versions: VersionStore
+    ) throws(StoreError) {
+        guard let shell = options.shell else { return }
+        do throws(StoreError) {
+            guard try versions.protect(shell) else { return }
+        } catch {
+            // Nothing is retired there either.
+            guard error.code == .readOnly else { throw error }
+            return
+        }
+        options.notice(
+            "version \(shell) is protected from now on, since it is served as the shell; castree unprotect "
+                + "\(shell) lets it be retired")
+    }
+
+    /// The token of the store: what is remembered, else a new one, the same for all its servers.
+    private static func token(
+        _ memory: ServerMemory, _ versions: VersionStore, _ trouble: TroubleNotice
+    ) throws(StoreError) -> String {
+        if let token = memory.token { return token }
+        let new = try randomToken() + randomToken()
+        let token = ServerMemory.remember(versions, trouble) { memory -> String in
+            let token = memory.token ?? new
+            memory.token = token
+            return token
+        }
+        return token ?? new
+    }
+
+    private static func proxies(_ options: AppServerOptions) throws(StoreError) -> ProxyTable? {
+        guard !options.proxies.isEmpty else { return nil }
+        var proxyOptions = ProxyOptions()
+        proxyOptions.authorities = options.proxyAuthorities
+        if options.certificate != nil { proxyOptions.scheme = "https" }
+        return try ProxyTable(options.proxies, options: proxyOptions)
+    }
+
+    private static func tls(_ options: AppServerOptions) throws(StoreError) -> TLSContext? {
+        guard let certificate = options.certificate else { return nil }
+        let tls = try TLSContext.server(certificate)
+        if let objection = tls.objection { options.notice(objection) }
+        return tls
+    }
+}

@@ -1,0 +1,178 @@
+import VersionTree
+
+// Which version a request gets: step by step, until one of them knows.
+extension PinTable {
+    /// Decides which version a request gets.
+    ///
+    /// - Parameters:
+    ///   - current: what new pages get.
+    ///   - now: of any clock that only goes forward.
+    ///   - newBrowser: 16 to 64 random letters and digits, for a browser without a cookie.
+    ///   - contains: whether a version has a path, `nil` where that is not at hand; asked about Referers only.
+    /// - Returns: `nil` if what is not at hand is needed. Ask again when it is known; nothing was begun.
+    mutating func decide(
+        _ request: PinRequest, current: VersionName, now: Duration,
+        newBrowser: @autoclosure () -> String, contains: (VersionName, [UInt8]) -> Bool?
+    ) -> Decision? {
+        let isPage =
+            request.load == .page || (request.load == .frame && request.referrer == nil)
+        recallPages(request, isPage: isPage, now)
+        if isPage {
+            return beginPage(request, request.cookie?.browser ?? newBrowser(), current, now)
+        }
+        guard let cookie = request.cookie else {
+            return withoutCookie(request, current, now, contains)
+        }
+        recall(cookie, isMarking: false, now)
+        if let decision = byMark(request, cookie, now) { return decision }
+        guard let place = browsers.index(forKey: cookie.browser),
+            browsers.values[place].loads.contains(where: { isLive($0, now) })
+        else {
+            // Forgotten, or the server was started anew: the cookie remembers.
+            note(request, cookie.browser, cookie.version, now)
+            return serve(cookie.version, request, cookie, now)
+        }
+        browsers.values[place].hasShownCookie = true
+        browsers.values[place].usedAt = now
+        if request.load != .frame, let load = onlyVersion(at: place, request, now) {
+            browsers.values[place].loads[load].asks(at: now)
+            let number = browsers.values[place].loads[load].number
+            let version = browsers.values[place].loads[load].version
+            attach(request.connection, cookie.browser, number, now)
+            return serve(version, request, cookie, now)
+        }
+        return byExclusion(request, cookie, browsers.values[place], now, contains)
+    }
+
+    /// A page is loaded: it gets the current version, and its browser a cookie that says so.
+    private mutating func beginPage(
+        _ request: PinRequest, _ browser: String, _ current: VersionName, _ now: Duration
+    ) -> Decision {
+        begin(request, browser, current, now)
+        if let cookie = request.cookie { recall(cookie, isMarking: request.canBeMarked, now) }
+        let mark = request.canBeMarked ? mark(for: current, browser, now) : nil
+        let cookie = PinCookie(
+            browser: browser, version: current, mark: mark, run: run,
+            others: otherVersions(browser, now))
+        return .serve(current, cookie: cookie == request.cookie ? nil : cookie, mark: mark)
+    }
+
+    /// The version that the request's mark says; `nil` if it has none, or its browser gives none.
+    private mutating func byMark(
+        _ request: PinRequest, _ cookie: PinCookie, _ now: Duration
+    ) -> Decision? {
+        guard let mark = request.mark, let browser = browsers[cookie.browser],
+            !browser.marks.isEmpty || browser.hasLostMarks
+        else { return nil }
+        // A page of whose mark nothing is known is of no version that is.
+        guard let version = browser.marks.first(where: { $0.mark == mark })?.version else {
+            return doubt([], of: request, cookie)
+        }
+        noteMarked(request, cookie.browser, version, now)
+        return serve(version, request, cookie, now)
+    }
+
+    /// Pages of several versions are open: which of them can have asked?
+    private mutating func byExclusion(
+        _ request: PinRequest, _ cookie: PinCookie, _ known: Browser, _ now: Duration,
+        _ contains: (VersionName, [UInt8]) -> Bool?
+    ) -> Decision? {
+        var browser = known
+        let live = browser.loads.indices.filter { isLive(browser.loads[$0], now) }
+        guard let possible = Self.possible(live.map { browser.loads[$0] }, request, contains)
+        else { return nil }
+        let versions = Self.versions(possible)
+        if let newest = possible.last, versions.count == 1 || isLoading(newest, now) {
+            // Of the loads of that version, the one whose path the Referer is.
+            let own = possible.last { $0.version == newest.version && $0.path == request.referrer }
+            let number = (own ?? newest).number
+            change(cookie.browser, number) { $0.asks(at: now) }
+            attach(request.connection, cookie.browser, number, now)
+            if request.load == .frame {
+                note(request, cookie.browser, newest.version, now, parent: number)
+            }
+            return .serve(newest.version, cookie: nil, mark: nil)
+        }
+        for index in live where versions.contains(browser.loads[index].version) {
+            browser.loads[index].heard(request, at: now, limits)
+        }
+        browsers[cookie.browser] = browser
+        return doubt(versions, of: request, cookie)
+    }
+
+    /// What a request gets whose version is known, with its browser's cookie put right.
+    private func serve(
+        _ version: VersionName, _ request: PinRequest, _ cookie: PinCookie, _ now: Duration
+    ) -> Decision {
+        .serve(
+            version, cookie: correction(of: cookie, request, version, now), mark: request.mark)
+    }
+
+    /// Where the load stands that a request is of, if a browser's live loads are all of one version.
+    ///
+    /// Nearly every request of a page; nothing is copied for it.
+    private func onlyVersion(
+        at place: Dictionary<String, Browser>.Index, _ request: PinRequest, _ now: Duration
+    ) -> Int? {
+        var (newest, own) = (-1, -1)
+        for index in browsers.values[place].loads.indices {
+            let load = browsers.values[place].loads[index]
+            guard isLive(load, now) else { continue }
+            if newest >= 0, load.version != browsers.values[place].loads[newest].version {
+                return nil
+            }
+            newest = index
+            if load.path == request.referrer { own = index }
+        }
+        if own >= 0 { return own }
+        return newest >= 0 ? newest : nil
+    }
+
+    /// A request without a cookie: not a page's if it has no Referer, else of any page there is
+    /// (a web app manifest is fetched without cookies).
+    private func withoutCookie(
+        _ request: PinRequest, _ current: VersionName, _ now: Duration,
+        _ contains: (VersionName, [UInt8]) -> Bool?
+    ) -> Decision? {
+        guard request.referrer != nil else { return .serve(current, cookie: nil, mark: nil) }
+        var live: [Load] = []
+        for browser in browsers.values { live += browser.loads.filter { isLive($0, now) } }
+        live.sort { $0.number < $1.number }
+        guard let possible = Self.possible(live, request, contains) else { return nil }
+        let versions = Self.versions(possible)
+        if versions.count > 1 { return .doubt(versions) }
+        return .serve(versions.first ?? current, cookie: nil, mark: nil)
+    }
+
+    /// The loads that a request can be of.
+    ///
+    /// A page may give itself any address, so the address of a page excludes nothing; a script or
+    /// style has the address it was loaded from. `nil` if it is not known yet which version has that.
+    private static func possible(
+        _ loads: [Load], _ request: PinRequest, _ contains: (VersionName, [UInt8]) -> Bool?
+    ) -> [Load]? {
+        guard let referrer = request.referrer, versions(loads).count > 1,
+            Responder.isAsset(referrer[...])
+        else { return loads }
+        var possible: [Load] = []
+        var isKnown = true
+        for load in loads {
+            switch contains(load.version, referrer) {
+            case true?: possible.append(load)
+            case false?: continue
+            case nil: isKnown = false
+            }
+        }
+        guard isKnown else { return nil }
+        return possible.isEmpty ? loads : possible
+    }
+
+    /// The versions of loads, the newest load's first.
+    private static func versions(_ loads: [Load]) -> [VersionName] {
+        var result: [VersionName] = []
+        for load in loads.reversed() where !result.contains(load.version) {
+            result.append(load.version)
+        }
+        return result
+    }
+}

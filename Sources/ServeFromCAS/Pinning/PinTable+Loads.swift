@@ -1,0 +1,67 @@
+import VersionTree
+
+// Loads begin, and browsers are forgotten when there are too many.
+extension PinTable {
+    /// Begins a load.
+    mutating func begin(
+        _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
+    ) {
+        if request.isReload, var browser = browsers[name] {
+            let there = browser.loads.indices.filter {
+                isLive(browser.loads[$0], now) && browser.loads[$0].path == request.path
+            }
+            if there.count == 1, browser.loads[there[0]].pages == 1 {
+                browser.loads[there[0]].isOver = true
+                browser.endFrames(of: browser.loads[there[0]].number)
+                browsers[name] = browser
+            }
+        }
+        note(request, name, version, now)
+    }
+
+    /// Makes the load of a path and version the newest one; makes it if it is not there.
+    mutating func note(
+        _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration,
+        parent: UInt64? = nil
+    ) {
+        var browser = browsers[name] ?? Browser(usedAt: now)
+        browser.usedAt = now
+        if request.cookie != nil { browser.hasShownCookie = true }
+        // A subresource that only the cookie explains belongs to the page that it names.
+        let path = request.load == .subresource ? request.referrer ?? [] : request.path
+        nextLoad += 1
+        var load = Load(
+            number: nextLoad, path: path, version: version, usedAt: now, askedAt: now, begunAt: now)
+        load.parent = parent
+        let same = browser.loads.firstIndex {
+            isLive($0, now) && $0.version == version && $0.path == path
+        }
+        if let same {
+            let old = browser.loads.remove(at: same)
+            load.number = old.number
+            load.pages = min(old.pages + 1, 1_000_000)
+            load.sessions = old.sessions
+            load.connections = old.connections
+        }
+        browser.loads.append(load)
+        if browser.loads.count > limits.loads {
+            browser.loads.removeAll { !isHeld($0, now) }
+            // Numbers of loads that are gone are no longer found, and do no harm.
+            if browser.loads.count > limits.loads { browser.loads.removeFirst() }
+        }
+        browsers[name] = browser
+        attach(request.connection, name, load.number, now)
+        if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
+    }
+
+    mutating func makeRoom(keeping name: String, _ now: Duration) {
+        expire(now: now)
+        guard browsers.count > limits.browsers else { return }
+        let others = browsers.filter { $0.key != name }
+        let first = others.min {
+            ($0.value.hasShownCookie ? 1 : 0, $0.value.usedAt)
+                < ($1.value.hasShownCookie ? 1 : 0, $1.value.usedAt)
+        }
+        if let first { browsers[first.key] = nil }
+    }
+}

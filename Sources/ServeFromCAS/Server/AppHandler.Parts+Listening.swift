@@ -1,0 +1,39 @@
+import CASStore
+import WebServer
+
+// How a server listens, and where it is found then.
+extension AppHandler.Parts {
+    /// The options of the server beneath.
+    func serverOptions(_ connections: ConnectionOptions) -> HTTPServer.Options {
+        var listening = HTTPServer.Options()
+        listening.tls = tls
+        listening.loops = options.workers
+        listening.connection = connections
+        listening.accessLog = options.accessLog.map { log in
+            let log = AccessRecord.maskingSessions(in: log)
+            let secrets = [token, dashboardToken].compactMap { $0 }
+            return secrets.reduce(log) { AccessRecord.masking($1, in: $0) }
+        }
+        listening.onDamage = { [notice = options.notice] in notice($0.message) }
+        return listening
+    }
+
+    /// Where the app is; see ``AppServer/url``.
+    func url(at port: UInt16) -> String {
+        let query = token.map { "?\(AppHandler.tokenName(port: port))=\($0)" }
+        // The name by which browsers take the certificate for good, if there is one.
+        let name = tls.flatMap { tls in (["localhost"] + options.hosts).first { tls.names($0) } }
+        return "\(scheme)://\(name ?? "localhost"):\(port)/\(query ?? "")"
+    }
+
+    /// Where the dashboard is; see ``AppServer/dashboardURL``.
+    func dashboardURL(at port: UInt16) -> String? {
+        dashboardToken.map { token in
+            let name = tls.map { $0.names("127.0.0.1") ? "127.0.0.1" : "localhost" } ?? "127.0.0.1"
+            return "\(scheme)://\(name):\(port)\(DashboardHandler.path)/"
+                + "?\(DashboardHandler.tokenName(port: port))=\(token)"
+        }
+    }
+
+    private var scheme: String { tls == nil ? "http" : "https" }
+}
