@@ -225,6 +225,7 @@ extension Store {
                 try fileSystem.setMode(objects, path, isExecutableCopy ? 0o555 : 0o444)
             }
         case .damagedExecutableCopy:
+            guard try objects.hasShard(of: address) else { return false }
             try fileSystem.removeTree(
                 directories.objects.raw, StoreLayout.objectPath(address, executable: true))
         default: return false

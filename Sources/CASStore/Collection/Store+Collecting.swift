@@ -82,7 +82,7 @@ extension Store {
             let gone = try index.doomed(after: after, through: last)
                 .filter { !claimed.contains($0.address) }
             try index.refuseNamed(gone.map(\.id))
-            for row in gone { try self.objects.remove(row.address) }
+            try self.objects.remove(gone.lazy.map(\.address))
             try index.forget(gone.map(\.id))
             try index.forgetGarbageOrigins()
             try index.connection.execute(IndexSchema.cache)

@@ -1,6 +1,8 @@
 // The index and its stamp: what it must agree with to be believed.
 
 extension Index {
+    private static let stampByteCount = 256
+
     func readStamp() throws(StoreError) -> IndexStamp? {
         let status = try fileSystem.status(directories.root.raw, StoreLayout.stamp)
         guard let status, status.kind == .regular, status.byteCount <= 4096 else { return nil }
@@ -110,7 +112,8 @@ extension Index {
             byteCount: status?.byteCount ?? 0, changedAt: status?.changedAt ?? 0)
         var bytes = stamp.encoded
         // One size for ever: writing over it needs no new space, even on a full disk.
-        bytes.append(contentsOf: repeatElement(10, count: max(0, 256 - bytes.count)))
+        bytes.append(
+            contentsOf: repeatElement(10, count: max(0, Self.stampByteCount - bytes.count)))
         let file = try fileSystem.open(
             directories.root.raw, StoreLayout.stamp, .updating, mode: 0o644)
         try fileSystem.write(file.raw, bytes)
@@ -119,6 +122,12 @@ extension Index {
 
     /// Says that an index is being made, before there is a file of it; or that it was made, and is durable.
     func writeFirstStamp(isMade: Bool) throws(StoreError) {
+        // Written over in place: what is longer than a stamp would stay behind it.
+        if let there = try fileSystem.status(directories.root.raw, StoreLayout.stamp),
+            there.kind == .regular, there.byteCount > Self.stampByteCount
+        {
+            try fileSystem.remove(directories.root.raw, StoreLayout.stamp, directory: false)
+        }
         try writeStamp(settled: isMade ? 1 : 0, pending: 1, durably: true)
         // Its entry, and that of the index.
         if options.isDurable { try fileSystem.sync(directories.root.raw) }

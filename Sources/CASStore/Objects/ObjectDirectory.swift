@@ -161,7 +161,11 @@ package struct ObjectDirectory: Sendable {
     /// Makes the directory of an address's first two digits; what stands there and is none, like a link that somebody
     /// has made, goes to quarantine.
     package func makeShard(of address: ObjectID) throws(StoreError) {
-        try makeShard(named: String(address.description.prefix(2)))
+        try makeShard(named: Self.shard(of: address))
+    }
+
+    private static func shard(of address: ObjectID) -> String {
+        StoreLayout.shards[Int(address.w0 >> 56)]
     }
 
     func makeShard(named shard: String) throws(StoreError) {
@@ -179,25 +183,35 @@ package struct ObjectDirectory: Sendable {
 
     /// Whether an object can stand in its place.
     func hasShard(of address: ObjectID) throws(StoreError) -> Bool {
-        try isShardThere(String(address.description.prefix(2)))
+        try isShardThere(Self.shard(of: address))
     }
 
     /// Makes the entries of an object's directory durable, and those of `objects/`.
     package func syncEntries(of address: ObjectID) throws(StoreError) {
-        let shard = String(address.description.prefix(2))
+        let shard = Self.shard(of: address)
         let directory = try fileSystem.open(objects, shard, .directory, mode: 0)
         try fileSystem.sync(directory.raw)
         try fileSystem.sync(objects)
     }
 
-    /// Deletes an object's file and its executable copy; that they are gone is success.
-    package func remove(_ address: ObjectID) throws(StoreError) {
-        try removeFile(of: address, executable: false)
-        try removeFile(of: address, executable: true)
+    /// Deletes the files of objects and their executable copies; that they are gone is success.
+    ///
+    /// Through a link in place of a shard nothing is deleted: what stands behind it is not the store's.
+    func remove(_ addresses: some Sequence<ObjectID>) throws(StoreError) {
+        let shards = Set(try shards())
+        for address in addresses where shards.contains(Self.shard(of: address)) {
+            try deleteFile(of: address, executable: false)
+            try deleteFile(of: address, executable: true)
+        }
     }
 
-    /// Deletes one file of an object: its own, or its executable copy; that it is gone is success.
+    /// Deletes one file of an object: its own, or its executable copy; as ``remove(_:)``.
     func removeFile(of address: ObjectID, executable: Bool) throws(StoreError) {
+        guard try hasShard(of: address) else { return }
+        try deleteFile(of: address, executable: executable)
+    }
+
+    private func deleteFile(of address: ObjectID, executable: Bool) throws(StoreError) {
         try StoreLayout.withObjectPath(address, executable: executable) {
             (path) throws(StoreError) in
             do throws(StoreError) {
@@ -287,7 +301,8 @@ package struct ObjectDirectory: Sendable {
         try fileSystem.names(in: objects, where: Self.isShard).sorted()
     }
 
-    /// Makes the shard directories that objects lack; the caller makes them durable.
+    /// Makes the shard directories that objects lack, also where something else stands in their place; the caller makes
+    /// them durable.
     func makeShards(for addresses: some Sequence<ObjectID>) throws(StoreError) {
         var isThere = [Bool](repeating: false, count: 256)
         for name in try shards() {

@@ -163,8 +163,7 @@ package final class ObjectBatch: Sendable {
         count: Int, _ address: @escaping @Sendable (Int) -> ObjectID
     ) throws(StoreError) {
         let batch = self
-        // A few find a missing directory out by themselves.
-        if count > 64 { try store.objects.makeShards(for: (0..<count).lazy.map(address)) }
+        if count > 0 { try store.objects.makeShards(for: (0..<count).lazy.map(address)) }
         try Parallel.run(workers: Parallel.workerCount, count: count, chunk: 32) {
             (work) throws(StoreError) in
             var checker = try ObjectChecker()

@@ -11,7 +11,7 @@ extension Store {
         for address in addresses {
             guard let executableCopy = try objects.status(address, executable: true),
                 executableCopy.kind == .regular, executableCopy.linkCount == 1,
-                try canSpareExecutableCopy(of: address)
+                try objects.hasShard(of: address), try canSpareExecutableCopy(of: address)
             else { continue }
             try removeUnusedExecutableCopy(of: address, lease: lease.name)
         }

@@ -72,7 +72,7 @@ extension PinTable {
         return serve(version, request, cookie, now)
     }
 
-    /// Pages of several versions are open: which of them can have asked?
+    /// Narrows down, while pages of several versions are open, which of them can have asked.
     private mutating func byExclusion(
         _ request: PinRequest, _ cookie: PinCookie, _ known: Browser, _ now: Duration,
         _ contains: (VersionName, [UInt8]) -> Bool?
