@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 
 /// The stand-alone maintenance program: checks, repairs, collects and measures a store.
 ///

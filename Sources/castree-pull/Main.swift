@@ -1,5 +1,6 @@
 import Console
 import HotPush
+import StoreCommands
 
 /// The program that fetches: `castree pull` runs it, and `castree fsck --from URL`.
 ///

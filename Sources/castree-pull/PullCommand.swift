@@ -2,6 +2,7 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import StoreCommands
 import VersionTree
 
 extension Invocation {

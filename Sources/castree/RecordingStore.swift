@@ -1,5 +1,6 @@
 import Console
 import HotPush
+import StoreCommands
 import VersionTree
 
 extension Invocation {

@@ -1,6 +1,7 @@
 import StrictJSON
 
 @testable import Console
+@testable import StoreCommands
 
 /// A program with the shapes of the contract: commands that print what they were given.
 enum Fixture {

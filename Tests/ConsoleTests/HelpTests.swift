@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Console
+@testable import StoreCommands
 
 @Suite struct HelpTests {
     private let program = Fixture.program

@@ -2,6 +2,7 @@ import StrictJSON
 import Testing
 
 @testable import Console
+@testable import StoreCommands
 
 /// Results, errors and exit statuses as scripts see them.
 @Suite struct ReportingTests {

@@ -104,7 +104,7 @@ public struct Invocation: Sendable {
     }
 
     /// The options that were given, spelled again for another program.
-    var givenWords: [String] {
+    package var givenWords: [String] {
         given.sorted { $0.key < $1.key }.flatMap { name, values in
             option(name).takesValue ? values.map { "--\(name)=\($0)" } : ["--\(name)"]
         }
@@ -139,6 +139,11 @@ extension Invocation {
             try text(output)
         }
         try output.flush()
+    }
+
+    /// Whether a person sees how far the work is.
+    package var isWatched: Bool {
+        diagnostics.errors.isTerminal && !diagnostics.isQuiet && !diagnostics.isJSON
     }
 
     /// Makes a progress bar; it shows itself only on a terminal, without `--quiet` and `--json`.

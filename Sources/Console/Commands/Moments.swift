@@ -1,4 +1,4 @@
-internal import CASStore
+internal import Platform
 
 extension Invocation {
     /// The value of an option that is a moment, in seconds since 1970: so long ago (`90m`, `12h`, `7d`),

@@ -71,7 +71,7 @@ public final class Output: Sendable {
     /// Writes a JSON document and a newline; what a terminal would obey becomes `\u` escapes.
     ///
     /// JSON escapes most control characters itself, but neither U+009B nor bidirectional overrides.
-    func write(json document: [UInt8]) throws(OutputError) {
+    package func write(json document: [UInt8]) throws(OutputError) {
         try write(Self.line(json: document))
     }
 

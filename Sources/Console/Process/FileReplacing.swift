@@ -1,4 +1,4 @@
-internal import CASStore
+package import Platform
 
 /// Puts a file of these bytes in place of what is there, in one step: until then the old one stays.
 ///
@@ -7,7 +7,7 @@ internal import CASStore
 /// replaced: in a directory that takes no other one, or mounted by itself.
 /// - Returns: whether it is a file of its own; otherwise it may be where this program prints, too.
 /// - Throws: what the file system says; a file that can be replaced is as it was then.
-func replaceFile(
+package func replaceFile(
     _ path: String, with bytes: [UInt8], on system: any FileSystem = POSIXFileSystem()
 ) throws(StoreError) -> Bool {
     let here = POSIXFileSystem.workingDirectory

@@ -12,7 +12,7 @@ extension System {
     /// Returns the path of the program that runs, with symbolic links resolved.
     ///
     /// Falls back to what it was called, where the system does not tell.
-    static func programPath() -> String? {
+    package static func programPath() -> String? {
         for name in ["/proc/self/exe", CommandLine.arguments.first ?? ""] where !name.isEmpty {
             guard let resolved = realpath(name, nil) else { continue }
             defer { free(resolved) }
@@ -22,14 +22,16 @@ extension System {
     }
 
     /// Whether a file is there that this process may run.
-    static func isProgram(_ path: String) -> Bool {
+    package static func isProgram(_ path: String) -> Bool {
         access(path, X_OK) == 0
     }
 
     /// Replaces the running program by another, with the same arguments (execv(3)).
     ///
     /// - Parameter words: its arguments; nil for those of this program, as they were given.
-    static func become(_ path: String, _ words: [String]? = nil) throws(SystemError) -> Never {
+    package static func become(_ path: String, _ words: [String]? = nil) throws(SystemError)
+        -> Never
+    {
         var made: [UnsafeMutablePointer<CChar>?] = [strdup(path)]
         for word in words ?? [] { made.append(strdup(word)) }
         defer { for word in made { free(word) } }

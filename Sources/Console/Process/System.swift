@@ -10,21 +10,21 @@
 #endif
 
 /// An error number of the C library.
-struct SystemError: Error, Hashable, CustomStringConvertible {
+package struct SystemError: Error, Hashable, CustomStringConvertible {
     let number: Int32
 
-    var description: String { text }
+    package var description: String { text }
 
     /// The reader has closed its end of the pipe.
     var isClosedPipe: Bool { number == EPIPE }
 
     /// What the C library says about it.
-    var text: String {
+    package var text: String {
         strerror(number).map { String(cString: $0) } ?? "error \(number)"
     }
 }
 
-enum System {
+package enum System {
     static let standardOutput: Int32 = 1
     static let standardError: Int32 = 2
 

@@ -1,4 +1,4 @@
-internal import CASStore
+internal import Platform
 import StrictJSON
 
 extension Program {

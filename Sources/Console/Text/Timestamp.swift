@@ -1,4 +1,4 @@
-import CASStore
+import Platform
 
 /// Returns a moment as ISO 8601 spells it, in UTC: `2025-11-21T13:07:45Z`.
 ///

@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 import StrictJSON
 import VersionTree
 

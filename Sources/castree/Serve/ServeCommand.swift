@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import ServeFromCAS
+import StoreCommands
 import VersionTree
 
 extension Command {

@@ -2,6 +2,7 @@ import CASStore
 import Console
 import HotPush
 import ServeFromCAS
+import StoreCommands
 import StrictJSON
 import UsagePage
 import VersionTree

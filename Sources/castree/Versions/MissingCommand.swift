@@ -1,5 +1,6 @@
 import CASStore
 import Console
+import StoreCommands
 import VersionTree
 
 extension Command {

@@ -1,16 +1,18 @@
+package import Console
+
 /// The program that speaks to networks.
 ///
 /// `castree` itself is linked without any network library, so that it starts at once; what fetches
 /// lives in a program beside it, as with git.
-public enum FetchingProgram {
+package enum FetchingProgram {
     /// Its file name.
-    public static let name = "castree-pull"
+    package static let name = "castree-pull"
 
     /// Replaces the running program by it.
     ///
     /// - Parameter words: its arguments; nil for those of this program.
     /// - Throws: `noFetchingProgram` if it is not installed beside this one.
-    public static func become(_ words: [String]? = nil) throws(CommandError) -> Never {
+    package static func become(_ words: [String]? = nil) throws(CommandError) -> Never {
         let places = directories()
         for directory in places {
             let path = directory + "/" + name

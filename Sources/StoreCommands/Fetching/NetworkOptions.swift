@@ -1,3 +1,5 @@
+internal import Console
+
 extension Option {
     /// How an origin is reached: of every command that goes to one.
     static var reaching: [Option] {

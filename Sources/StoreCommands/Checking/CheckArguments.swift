@@ -1,4 +1,5 @@
 internal import CASStore
+internal import Console
 internal import VersionTree
 
 extension Option {
@@ -61,11 +62,8 @@ extension Invocation {
 
     /// How many bytes a check will read, if somebody watches; nil if nobody does or nobody knows.
     func expectedBytes(in versions: VersionStore, _ options: CheckOptions) -> Int64? {
-        guard diagnostics.errors.isTerminal, !diagnostics.isQuiet, !diagnostics.isJSON else {
-            return nil
-        }
         // The bar can do without, and the check says what is wrong.
-        guard let bytes = try? versions.store.objectBytes() else { return nil }
+        guard isWatched, let bytes = try? versions.store.objectBytes() else { return nil }
         return Int64(Double(bytes) * (options.sample?.share ?? 1))
     }
 }

@@ -1,4 +1,5 @@
 internal import CASStore
+package import Console
 package import VersionTree
 
 /// Finds the way to an origin before the store is opened: what then fetches from it.

@@ -1,4 +1,5 @@
 package import CASStore
+package import Console
 package import VersionTree
 
 /// Where the commands of a program find the path of their store.

@@ -1,9 +1,11 @@
+package import Console
+
 extension Command {
     /// `pull`: fetches a version from an origin.
     ///
     /// Declared once for the two programs that have it: one shows its help and hands over, the other
     /// does the work.
-    public static func pull(
+    package static func pull(
         run: @escaping @Sendable (Invocation) throws -> ExitStatus
     ) -> Command {
         Command(

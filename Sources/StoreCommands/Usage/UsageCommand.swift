@@ -1,4 +1,5 @@
 internal import CASStore
+package import Console
 internal import StrictJSON
 package import VersionTree
 

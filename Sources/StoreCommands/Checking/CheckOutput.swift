@@ -1,4 +1,5 @@
 internal import CASStore
+internal import Console
 internal import StrictJSON
 internal import VersionTree
 

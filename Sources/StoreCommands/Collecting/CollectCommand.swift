@@ -1,4 +1,5 @@
 internal import CASStore
+package import Console
 package import VersionTree
 
 extension Command {

@@ -1,4 +1,5 @@
 package import CASStore
+package import Console
 package import StrictJSON
 package import VersionTree
 

@@ -1,4 +1,5 @@
 internal import CASStore
+package import Console
 internal import VersionTree
 
 /// An error of the engine, as a program reports it: its own code and sentence, and a kind by which

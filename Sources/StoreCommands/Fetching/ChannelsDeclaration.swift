@@ -1,8 +1,10 @@
+package import Console
+
 extension Command {
     /// `channels`: lists what the channels of an origin offer.
     ///
     /// Declared once for the two programs that have it, as ``pull(run:)`` is.
-    public static func channels(
+    package static func channels(
         run: @escaping @Sendable (Invocation) throws -> ExitStatus
     ) -> Command {
         Command(

@@ -1,0 +1,58 @@
+package import Console
+
+extension ExitStatus {
+    /// What came is an older copy of what was seen before: a cache or mirror is behind.
+    package static let olderCopy = ExitStatus(rawValue: 21)
+}
+
+/// The exit statuses of checks, after fsck(8).
+extension ExitStatus {
+    /// A check found nothing wrong.
+    package static let clean = ExitStatus(rawValue: 0)
+    /// A check found problems and repaired every one.
+    package static let repaired = ExitStatus(rawValue: 1)
+    /// A check left problems.
+    package static let problemsLeft = ExitStatus(rawValue: 4)
+    /// A check could not be made.
+    package static let unchecked = ExitStatus(rawValue: 8)
+    /// The command line of a check was wrong.
+    package static let checkUsage = ExitStatus(rawValue: 16)
+}
+
+extension ExitStatuses {
+    /// 8 could not check, 16 usage, 130 interrupted: a store that is not there, or that another process
+    /// keeps, cannot be checked.
+    package static let check = ExitStatuses(
+        failed: .unchecked, usage: .checkUsage, notFound: .unchecked, busy: .unchecked)
+}
+
+/// What help says about exit statuses.
+extension ExitStatus {
+    /// Of commands that are not checks.
+    package static let standardHelp = failures + endings
+
+    private static let failures: [(status: ExitStatus, meaning: String)] = [
+        (.done, "done"),
+        (.failed, "the operation failed; the message says why"),
+        (.usage, "the command line was wrong"),
+        (.notFound, "there is no such version, object or store"),
+    ]
+    private static let endings: [(status: ExitStatus, meaning: String)] = [
+        (.busy, "another process has had the store for longer than --wait"),
+        (.interrupted, "interrupted"),
+    ]
+
+    /// Of pulls.
+    package static let pullHelp =
+        failures + [(.olderCopy, "the origin is an older copy of what was seen before")] + endings
+
+    /// Of checks, after fsck(8).
+    package static let checkHelp: [(status: ExitStatus, meaning: String)] = [
+        (.clean, "nothing is wrong"),
+        (.repaired, "problems were found, and all were repaired"),
+        (.problemsLeft, "problems are left"),
+        (.unchecked, "the check could not be made"),
+        (.checkUsage, "the command line was wrong"),
+        (.interrupted, "interrupted"),
+    ]
+}
