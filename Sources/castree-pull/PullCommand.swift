@@ -126,21 +126,19 @@ extension Invocation {
         let lifecycle = try versions.lifecycle()
         for path in report.skipped { note("the origin does not have \(path), which is optional") }
         try self.report { writer in
-            writer.object { writer in
-                writer.member("version", report.version)
-                writer.member("files", report.files)
-                writer.member("objects", report.objects)
-                writer.member("bytes", Int(report.bytes))
-                writer.member("reusedObjects", report.reusedObjects)
-                writer.member("reusedBytes", Int(report.reusedBytes))
-                writer.member("resumedBytes", Int(report.resumedBytes))
-                writer.member("requests", report.requests)
-                writer.member("unchanged", report.isUnchanged)
-                writer.member("current", lifecycle.current == report.version)
-                writer.member("pending", lifecycle.pending == report.version)
-                writer.member("embedded", report.isEmbedded)
-                writer.member("skipped", report.skipped)
-            }
+            writer.member("version", report.version)
+            writer.member("files", report.files)
+            writer.member("objects", report.objects)
+            writer.member("bytes", Int(report.bytes))
+            writer.member("reusedObjects", report.reusedObjects)
+            writer.member("reusedBytes", Int(report.reusedBytes))
+            writer.member("resumedBytes", Int(report.resumedBytes))
+            writer.member("requests", report.requests)
+            writer.member("unchanged", report.isUnchanged)
+            writer.member("current", lifecycle.current == report.version)
+            writer.member("pending", lifecycle.pending == report.version)
+            writer.member("embedded", report.isEmbedded)
+            writer.member("skipped", report.skipped)
         } text: { output in
             if report.isEmbedded {
                 output.print(
@@ -177,16 +175,14 @@ extension Invocation {
     private func show(_ plan: DownloadPlan) throws {
         let version = plan.release.version.description
         try report { writer in
-            writer.object { writer in
-                writer.member("version", version)
-                writer.member("files", plan.release.files.count)
-                writer.member("objects", plan.contents.count)
-                writer.member("bytes", Int(plan.byteCount))
-                writer.member("isLowerBound", plan.isLowerBound)
-                writer.member("reusedObjects", plan.reusedObjects)
-                writer.member("reusedBytes", Int(plan.reusedBytes))
-                writer.member("dryRun", true)
-            }
+            writer.member("version", version)
+            writer.member("files", plan.release.files.count)
+            writer.member("objects", plan.contents.count)
+            writer.member("bytes", Int(plan.byteCount))
+            writer.member("isLowerBound", plan.isLowerBound)
+            writer.member("reusedObjects", plan.reusedObjects)
+            writer.member("reusedBytes", Int(plan.reusedBytes))
+            writer.member("dryRun", true)
         } text: { output in
             let least = plan.isLowerBound ? "at least " : ""
             output.print(
@@ -200,11 +196,9 @@ extension Invocation {
 
     private func reportNothing(_ pull: Pull) throws -> ExitStatus {
         try report { writer in
-            writer.object { writer in
-                writer.member("version", String?.none)
-                writer.member("requests", pull.requestCount)
-                writer.member("reasons", pull.refusals)
-            }
+            writer.member("version", String?.none)
+            writer.member("requests", pull.requestCount)
+            writer.member("reasons", pull.refusals)
         } text: { output in
             output.print(
                 pull.isOlderCopy

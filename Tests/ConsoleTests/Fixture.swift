@@ -74,10 +74,7 @@ enum Fixture {
         options: [.bytes, .text("html", placeholder: "FILE", "the page", completion: .files)]
     ) { invocation in
         try invocation.report { writer in
-            writer.beginObject()
-            writer.key("size")
-            writer.integer(12_897_485)
-            writer.endObject()
+            writer.member("size", 12_897_485)
         } text: { output in
             output.print("\(invocation.sizes.text(12_897_485))")
         }

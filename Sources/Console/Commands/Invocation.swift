@@ -124,11 +124,21 @@ extension Invocation {
     /// How sizes are printed: exactly with `--bytes`.
     public var sizes: SizeStyle { given["bytes"] != nil ? .exact : .binary }
 
-    /// Prints the result: as JSON with `--json`, else as text, and never both.
+    /// Prints the result: with `--json` as an object with the members that the closure writes, else as
+    /// text, and never both.
     ///
     /// - Throws: `output` if it cannot be written; and whatever the closures throw.
     public func report(
-        json: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void
+        members: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void
+    ) throws {
+        try reportDocument({ try $0.object(members) }, text: text)
+    }
+
+    /// Prints the result: as any JSON document with `--json`, else as text, and never both.
+    ///
+    /// - Throws: as `report`.
+    public func reportDocument(
+        _ json: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void
     ) throws {
         if isJSON {
             var writer = JSONWriter()

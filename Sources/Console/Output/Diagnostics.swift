@@ -56,17 +56,13 @@ public struct Diagnostics: Sendable {
             let text: DisplayText = "\(program): \(label, style)\(message)"
             return Array((text.rendered(inColour: errors.usesColour) + "\n").utf8)
         }
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.key(severity)
-        writer.beginObject()
-        writer.key("code")
-        writer.string(code)
-        writer.key("message")
-        writer.string(message)
-        writer.endObject()
-        writer.endObject()
-        return Output.line(json: writer.drain())
+        let document = JSONWriter.document { writer in
+            writer.member(severity) { writer in
+                writer.member("code", code)
+                writer.member("message", message)
+            }
+        }
+        return Output.line(json: document)
     }
 
     private func deliver() {

@@ -26,13 +26,13 @@ extension JSONWriter {
         array(values) { writer, value in writer.string(value) }
     }
 
-    /// Writes a member with an array, each element by the closure.
+    /// Writes a member with an array of objects, the members of each by the closure.
     package mutating func member<Elements: Sequence>(
         _ key: String, _ elements: Elements,
         _ write: (inout JSONWriter, Elements.Element) throws -> Void
     ) rethrows {
         self.key(key)
-        try array(elements, write)
+        try objects(elements, write)
     }
 
     /// Writes a member with an object, its members by the closure.
@@ -43,6 +43,21 @@ extension JSONWriter {
         try object(write)
     }
 
+    /// Writes a member with an object made of the value, its members by the closure, or null.
+    package mutating func member<Value>(
+        _ key: String, orNull value: Value?, _ write: (inout JSONWriter, Value) throws -> Void
+    ) rethrows {
+        self.key(key)
+        if let value { try object { try write(&$0, value) } } else { null() }
+    }
+
+    /// Writes an array of objects, the members of each by the closure.
+    package mutating func objects<Elements: Sequence>(
+        _ elements: Elements, _ write: (inout JSONWriter, Elements.Element) throws -> Void
+    ) rethrows {
+        try array(elements) { writer, element in try writer.object { try write(&$0, element) } }
+    }
+
     /// Writes an array, each element by the closure.
     package mutating func array<Elements: Sequence>(
         _ elements: Elements, _ write: (inout JSONWriter, Elements.Element) throws -> Void
@@ -50,6 +65,13 @@ extension JSONWriter {
         beginArray()
         for element in elements { try write(&self, element) }
         endArray()
+    }
+
+    /// Returns a document that is an object, its members written by the closure.
+    package static func document(_ write: (inout JSONWriter) throws -> Void) rethrows -> [UInt8] {
+        var writer = JSONWriter()
+        try writer.object(write)
+        return writer.drain()
     }
 
     /// Writes an object, its members by the closure.

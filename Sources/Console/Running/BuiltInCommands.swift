@@ -61,10 +61,7 @@ extension Invocation {
     /// Prints text that the program has made itself; with `--json` as the one field of a document.
     func reportText(_ text: String, key: String) throws {
         try report { writer in
-            writer.beginObject()
-            writer.key(key)
-            writer.string(text)
-            writer.endObject()
+            writer.member(key, text)
         } text: { output in
             try output.write(trusted: text)
         }

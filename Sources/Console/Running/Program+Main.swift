@@ -76,12 +76,8 @@ extension Program {
         case .version:
             let call = invocation(of: .help, [:], [], surroundings, diagnostics)
             try call.report { writer in
-                writer.beginObject()
-                writer.key("name")
-                writer.string(name)
-                writer.key("version")
-                writer.string(version)
-                writer.endObject()
+                writer.member("name", name)
+                writer.member("version", version)
             } text: { output in
                 output.print("\(name) \(version)")
             }

@@ -20,57 +20,44 @@ extension Finding {
         return "\(path): "
     }
 
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("kind", kind.rawValue)
-            writer.member("object", object?.description)
-            writer.member("version", version)
-            writer.member("path", path)
-            writer.member("message", message)
-            writer.member("repaired", isRepaired)
-        }
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("kind", kind.rawValue)
+        writer.member("object", object?.description)
+        writer.member("version", version)
+        writer.member("path", path)
+        writer.member("message", message)
+        writer.member("repaired", isRepaired)
     }
 }
 
-extension RepairPlan {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.array(steps) { writer, step in
-            writer.object { writer in
-                writer.member("action", step.deed.rawValue)
-                writer.member("object", step.object?.description)
-                writer.member("version", step.version)
-                writer.member("path", step.path)
-            }
+extension JSONWriter {
+    /// Writes the member `plan`.
+    fileprivate mutating func member(_ plan: RepairPlan) {
+        member("plan", plan.steps) { writer, step in
+            writer.member("action", step.deed.rawValue)
+            writer.member("object", step.object?.description)
+            writer.member("version", step.version)
+            writer.member("path", step.path)
         }
     }
 }
 
 extension CheckOutcome {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("checkedObjects", report.checkedObjects)
-            writer.member("checkedBytes", report.checkedBytes)
-            writer.member("checkedTrees", report.checkedTrees)
-            writer.member("skippedObjects", report.skippedObjects)
-            writer.member("skippedBytes", report.skippedBytes)
-            writer.key("sample")
-            if let sample = options.sample {
-                writer.object { writer in
-                    writer.key("percent")
-                    writer.value(.number("\(sample.share * 100)"))
-                    writer.member("seed", sample.seed)
-                }
-            } else {
-                writer.null()
-            }
-            writer.member("since", options.since.map(timestamp))
-            writer.key("plan")
-            if let plan { plan.write(to: &writer) } else { writer.null() }
-            writer.member("dryRun", isDryRun)
-            writer.member("findings", report.findings) { writer, finding in
-                finding.write(to: &writer)
-            }
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("checkedObjects", report.checkedObjects)
+        writer.member("checkedBytes", report.checkedBytes)
+        writer.member("checkedTrees", report.checkedTrees)
+        writer.member("skippedObjects", report.skippedObjects)
+        writer.member("skippedBytes", report.skippedBytes)
+        writer.member("sample", orNull: options.sample) { writer, sample in
+            writer.key("percent")
+            writer.value(.number("\(sample.share * 100)"))
+            writer.member("seed", sample.seed)
         }
+        writer.member("since", options.since.map(timestamp))
+        if let plan { writer.member(plan) } else { writer.member("plan", String?.none) }
+        writer.member("dryRun", isDryRun)
+        writer.member("findings", report.findings) { $1.writeMembers(to: &$0) }
     }
 }
 
@@ -79,23 +66,13 @@ extension CheckOutcome {
 extension Invocation {
     /// Prints a finding at once, as a line of JSON.
     func stream(_ finding: Finding) {
-        line { writer in
-            writer.object { writer in
-                writer.key("finding")
-                finding.write(to: &writer)
-            }
-        }
+        line { writer in writer.member("finding") { finding.writeMembers(to: &$0) } }
     }
 
     /// Says what a repair will do, before it does it.
     func show(_ plan: RepairPlan, isDryRun: Bool) {
         if flag("json-lines") {
-            line { writer in
-                writer.object { writer in
-                    writer.key("plan")
-                    plan.write(to: &writer)
-                }
-            }
+            line { $0.member(plan) }
         } else if !isJSON {
             print(plan, isDryRun: isDryRun)
         }
@@ -115,10 +92,8 @@ extension Invocation {
     }
 
     private func line(_ write: (inout JSONWriter) -> Void) {
-        var writer = JSONWriter()
-        write(&writer)
         // A failure is kept, and reported when the program flushes at its end.
-        try? output.write(json: writer.drain())
+        try? output.write(json: JSONWriter.document(write))
         try? output.flush()
     }
 }
@@ -129,16 +104,10 @@ extension Invocation {
     /// Prints what a check has found.
     func report(_ outcome: CheckOutcome) throws {
         if flag("json-lines") {
-            line { writer in
-                writer.object { writer in
-                    writer.key("report")
-                    outcome.write(to: &writer)
-                }
-            }
-            return
+            return line { writer in writer.member("report") { outcome.writeMembers(to: &$0) } }
         }
         try self.report { writer in
-            outcome.write(to: &writer)
+            outcome.writeMembers(to: &writer)
         } text: { output in
             print(outcome, to: output)
         }

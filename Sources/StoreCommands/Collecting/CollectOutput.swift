@@ -78,26 +78,18 @@ extension Invocation {
         }
         warn(of: retention, policy)
         try report { writer in
-            writer.object { writer in
-                writer.member("objects", collected.objectCount)
-                writer.member("bytes", collected.byteCount)
-                writer.member("dryRun", false)
-                if let retention, let policy {
-                    let gone = retention.retired.filter { retired.contains($0.version) }
-                    writer.member("retired", gone) { writer, verdict in
-                        writer.object { verdict.write(to: &$0) }
-                    }
-                    writer.member("kept", retention.kept) { writer, verdict in
-                        writer.object { verdict.write(to: &$0) }
-                    }
-                    writer.member("stuck", outcome.stuck) { writer, stuck in
-                        writer.object { writer in
-                            writer.member("version", stuck.version)
-                            writer.member("reason", stuck.error.message)
-                        }
-                    }
-                    writeLimit(policy, of: retention, to: &writer)
+            writer.member("objects", collected.objectCount)
+            writer.member("bytes", collected.byteCount)
+            writer.member("dryRun", false)
+            if let retention, let policy {
+                let gone = retention.retired.filter { retired.contains($0.version) }
+                writer.member("retired", gone) { $1.writeMembers(to: &$0) }
+                writer.member("kept", retention.kept) { $1.writeMembers(to: &$0) }
+                writer.member("stuck", outcome.stuck) { writer, stuck in
+                    writer.member("version", stuck.version)
+                    writer.member("reason", stuck.error.message)
                 }
+                writeLimit(policy, of: retention, to: &writer)
             }
         } text: { output in
             if let retention {
@@ -120,37 +112,29 @@ extension Invocation {
     ) throws {
         warn(of: retention, policy)
         try report { writer in
-            writer.object { writer in
-                writer.member("objects", plan.objectCount)
-                writer.member("bytes", plan.byteCount)
-                writer.member("dryRun", true)
-                for group in plan.groups {
-                    writer.member(group.name) { writer in
-                        writer.member("objects", group.files.count)
-                        writer.member("bytes", group.files.reduce(0) { $0 + $1.byteCount })
-                    }
+            writer.member("objects", plan.objectCount)
+            writer.member("bytes", plan.byteCount)
+            writer.member("dryRun", true)
+            for group in plan.groups {
+                writer.member(group.name) { writer in
+                    writer.member("objects", group.files.count)
+                    writer.member("bytes", group.files.reduce(0) { $0 + $1.byteCount })
                 }
-                writer.member("largest", plan.largest) { writer, garbage in
-                    writer.object { writer in
-                        writer.member("address", garbage.address.description)
-                        writer.member("bytes", garbage.byteCount)
-                        writer.member("reason", garbage.reason.code)
-                        writer.member("lastVersion", garbage.reason.version)
-                    }
-                }
-                guard let retention, let policy else { return }
-                let freed = plan.byteCounts()
-                writer.member("retired", retention.retired) { writer, verdict in
-                    writer.object { writer in
-                        verdict.write(to: &writer)
-                        writer.member("bytes", freed[verdict.version] ?? 0)
-                    }
-                }
-                writer.member("kept", retention.kept) { writer, verdict in
-                    writer.object { verdict.write(to: &$0) }
-                }
-                writeLimit(policy, of: retention, to: &writer)
             }
+            writer.member("largest", plan.largest) { writer, garbage in
+                writer.member("address", garbage.address.description)
+                writer.member("bytes", garbage.byteCount)
+                writer.member("reason", garbage.reason.code)
+                writer.member("lastVersion", garbage.reason.version)
+            }
+            guard let retention, let policy else { return }
+            let freed = plan.byteCounts()
+            writer.member("retired", retention.retired) { writer, verdict in
+                verdict.writeMembers(to: &writer)
+                writer.member("bytes", freed[verdict.version] ?? 0)
+            }
+            writer.member("kept", retention.kept) { $1.writeMembers(to: &$0) }
+            writeLimit(policy, of: retention, to: &writer)
         } text: { output in
             if let retention { print(retention, plan.byteCounts(), to: output) }
             print(plan, to: output)
@@ -237,7 +221,7 @@ extension Invocation {
 }
 
 extension RetentionPlan.Verdict {
-    fileprivate func write(to writer: inout JSONWriter) {
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
         writer.member("version", version)
         writer.member("reason", reason)
     }

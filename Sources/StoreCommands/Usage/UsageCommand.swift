@@ -112,10 +112,8 @@ private struct UsageRequest {
         let groups = try groups(versions, survey)
         let figures = UsageFigures(survey, rowsMax: rowsMax, invocation.sizes)
         try invocation.report { writer in
-            writer.object { writer in
-                survey.writeMembers(to: &writer)
-                if !groups.isEmpty { write(groups, to: &writer) }
-            }
+            survey.writeMembers(to: &writer)
+            if !groups.isEmpty { write(groups, to: &writer) }
         } text: { output in
             switch grouping {
             case _ where survey.retirement != nil:
@@ -156,10 +154,8 @@ private struct UsageRequest {
         // What is read from a pipe is the page and nothing else.
         guard try replaceFile(file, with: bytes) else { return }
         try invocation.report { writer in
-            writer.object { writer in
-                writer.member("html", file)
-                writer.member("bytes", bytes.count)
-            }
+            writer.member("html", file)
+            writer.member("bytes", bytes.count)
         } text: { output in
             output.print("Wrote \(file), \(invocation.sizes.text(bytes.count)).")
         }
@@ -191,13 +187,11 @@ private struct UsageRequest {
     ) {
         writer.member("by", grouping?.rawValue)
         writer.member("groups", groups) { writer, group in
-            writer.object { writer in
-                writer.member("version", group.version)
-                writer.member("count", group.usages.count)
-                writer.key("largest")
-                writer.array(group.usages.prefix(rowsMax)) { writer, usage in
-                    usage.write(to: &writer)
-                }
+            writer.member("version", group.version)
+            writer.member("count", group.usages.count)
+            writer.key("largest")
+            writer.array(group.usages.prefix(rowsMax)) { writer, usage in
+                usage.write(to: &writer)
             }
         }
     }

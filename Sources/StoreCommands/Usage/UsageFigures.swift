@@ -1,6 +1,5 @@
 package import CASStore
 package import Console
-package import StrictJSON
 package import VersionTree
 
 /// What `du` shows as text: the store, its versions, its largest objects.
@@ -14,11 +13,6 @@ package struct UsageFigures: Sendable {
         self.survey = survey
         self.rowsMax = rowsMax
         self.sizes = sizes
-    }
-
-    /// Writes the figures of the store.
-    package static func write(_ store: StoreUsage, to writer: inout JSONWriter) {
-        store.writeMembers(to: &writer)
     }
 
     /// Prints everything as tables.

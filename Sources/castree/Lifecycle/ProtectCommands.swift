@@ -49,10 +49,8 @@ extension Invocation {
     ) throws {
         let sentence = sentence()
         try report { writer in
-            writer.object { writer in
-                writer.member("version", version)
-                writer.member("protected", isProtected)
-            }
+            writer.member("version", version)
+            writer.member("protected", isProtected)
         } text: { output in
             output.print(sentence)
         }

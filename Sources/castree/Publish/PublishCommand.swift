@@ -88,19 +88,17 @@ extension Invocation {
     fileprivate func report(_ plan: PublishPlan, isDryRun: Bool) throws {
         let origin = argument("ORIGIN")
         try report { writer in
-            writer.object { writer in
-                writer.member("version", plan.version.name.description)
-                writer.member("origin", origin)
-                writer.member("objects", plan.objects.count)
-                writer.member("bytes", plan.byteCount)
-                writer.member("channel", plan.pointer.channel.description)
-                writer.member("reusedObjects", plan.reusedObjectCount)
-                writer.member("reusedBytes", plan.reusedByteCount)
-                writer.member("manifest", plan.version.manifest.description)
-                writer.member("sequence", plan.pointer.sequence)
-                writer.member("changed", plan.writesPointer)
-                writer.member("dryRun", isDryRun)
-            }
+            writer.member("version", plan.version.name.description)
+            writer.member("origin", origin)
+            writer.member("objects", plan.objects.count)
+            writer.member("bytes", plan.byteCount)
+            writer.member("channel", plan.pointer.channel.description)
+            writer.member("reusedObjects", plan.reusedObjectCount)
+            writer.member("reusedBytes", plan.reusedByteCount)
+            writer.member("manifest", plan.version.manifest.description)
+            writer.member("sequence", plan.pointer.sequence)
+            writer.member("changed", plan.writesPointer)
+            writer.member("dryRun", isDryRun)
         } text: { output in
             let objects = counted(plan.objects.count, "new object")
             let size = sizes.text(plan.byteCount)

@@ -249,12 +249,10 @@ extension Invocation {
 
     fileprivate func reportReady(_ server: AppServer) throws {
         try report { writer in
-            writer.object { writer in
-                writer.member("url", server.url)
-                writer.member("port", Int(server.port))
-                writer.member("version", server.currentVersion)
-                if let dashboard = server.dashboardURL { writer.member("dashboard", dashboard) }
-            }
+            writer.member("url", server.url)
+            writer.member("port", Int(server.port))
+            writer.member("version", server.currentVersion)
+            if let dashboard = server.dashboardURL { writer.member("dashboard", dashboard) }
         } text: { output in
             let version = server.currentVersion
             output.print(

@@ -65,18 +65,17 @@ extension Invocation {
     fileprivate func report(_ added: AddReport, previous: String?) throws {
         note(added)
         try report { writer in
-            writer.object { writer in
-                writer.member("version", added.version)
-                writer.member("files", added.files)
-                writer.member("bytes", added.bytes)
-                writer.member("newObjects", added.newObjects)
-                writer.member("newBytes", added.newBytes)
-                writer.member("activated", flag("activate"))
-                writer.member("twins", added.collisions) { writer, collision in
-                    writer.array([collision.first, collision.second]) { $0.string($1) }
-                }
-                writer.member("healed", added.healed)
+            writer.member("version", added.version)
+            writer.member("files", added.files)
+            writer.member("bytes", added.bytes)
+            writer.member("newObjects", added.newObjects)
+            writer.member("newBytes", added.newBytes)
+            writer.member("activated", flag("activate"))
+            writer.key("twins")
+            writer.array(added.collisions) { writer, collision in
+                writer.array([collision.first, collision.second]) { $0.string($1) }
             }
+            writer.member("healed", added.healed)
         } text: { output in
             let files = counted(added.files, "file")
             let objects = counted(added.newObjects, "new object")
