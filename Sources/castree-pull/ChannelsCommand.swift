@@ -2,6 +2,7 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import StoreCommands
 import StrictJSON
 import VersionTree
 
@@ -14,13 +15,7 @@ extension Invocation {
         let reading = OriginChannels(
             over: try CurlTransport(try connectionOptions()),
             isInterrupted: { Interruption.isRequested })
-        let pointers: [ChannelPointer]
-        do throws(StoreError) {
-            pointers = try reading.pointers(of: origin)
-        } catch {
-            guard error.code == .notFound || error.code == .noOrigin else { throw error }
-            throw CommandError(.notFound, code: error.code.description, message: error.message)
-        }
+        let pointers = try askedOrigin { () throws(StoreError) in try reading.pointers(of: origin) }
         try reportDocument { writer in
             writer.objects(pointers) { writer, pointer in pointer.writeMembers(to: &writer) }
         } text: { output in
@@ -35,6 +30,16 @@ extension Invocation {
             table.print(to: output)
         }
         return .done
+    }
+
+    /// What an origin answers; that there is none, or no such channel, is its own exit status.
+    func askedOrigin<Answer>(_ ask: () throws(StoreError) -> Answer) throws -> Answer {
+        do throws(StoreError) {
+            return try ask()
+        } catch {
+            guard error.code == .notFound || error.code == .noOrigin else { throw error }
+            throw CommandError(error, .notFound)
+        }
     }
 
     /// How to connect, as every command that fetches takes it.

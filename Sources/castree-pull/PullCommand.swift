@@ -23,23 +23,13 @@ extension Invocation {
         let report: PullReport?
         do {
             defer { tracker.finish() }
-            let answer = try ask(pull, origin)
+            let answer = try askedOrigin { () throws(StoreError) in try pull.ask(origin) }
             if options.isDryRun { return try plan(pull, answer) }
             report = try pull.carryOut(answer)
         }
         guard let report else { return try reportNothing(pull) }
         try show(report, versions)
         return .done
-    }
-
-    /// Asks the origin; that there is none, or no such channel, is its own exit status.
-    private func ask(_ pull: Pull, _ origin: String) throws -> OriginAnswer {
-        do throws(StoreError) {
-            return try pull.ask(origin)
-        } catch {
-            guard error.code == .notFound || error.code == .noOrigin else { throw error }
-            throw CommandError(.notFound, code: error.code.description, message: error.message)
-        }
     }
 
     private func plan(_ pull: Pull, _ answer: OriginAnswer) throws -> ExitStatus {

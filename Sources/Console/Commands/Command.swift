@@ -66,7 +66,7 @@ public struct Command: Sendable {
     /// Whether help and completions leave it out.
     public let isHidden: Bool
     /// What it does; it returns the exit status, and whatever it throws is reported.
-    public let run: @Sendable (Invocation) throws -> ExitStatus
+    public private(set) var run: @Sendable (Invocation) throws -> ExitStatus
 
     /// Makes a command.
     public init(
@@ -85,5 +85,16 @@ public struct Command: Sendable {
         self.statuses = statuses
         self.isHidden = isHidden
         self.run = run
+    }
+
+    /// Returns the same command, which throws what the closure makes of each error.
+    public func translatingErrors(
+        _ translate: @escaping @Sendable (any Error) -> any Error
+    ) -> Command {
+        var command = self
+        command.run = { invocation in
+            do { return try self.run(invocation) } catch { throw translate(error) }
+        }
+        return command
     }
 }

@@ -14,8 +14,8 @@ public enum ErrorKind: Hashable, Sendable, CaseIterable {
 
 /// An error that says how a program reports it.
 ///
-/// Errors of libraries conform by an extension beside the commands that call them. Whatever does
-/// not conform is reported too, with the code `internal`.
+/// Errors of libraries become one where their commands are declared (``Command/translatingErrors(_:)``).
+/// Whatever does not conform is reported too, with the code `internal`.
 public protocol ProgramError: Error {
     /// A word for programs: stable, lower case, for example `no-such-version`.
     var code: String { get }
@@ -43,6 +43,16 @@ public struct CommandError: ProgramError, Hashable {
         self.message = message
     }
 
+    /// What a program reports about an error, whatever was thrown.
+    init(reporting error: any Error) {
+        switch error {
+        case let error as any ProgramError:
+            self.init(error.kind, code: error.code, message: error.message)
+        case is CancellationError: self = .interrupted
+        default: self.init(code: "internal", message: "unexpected error: \(error)")
+        }
+    }
+
     /// Returns the error for arguments that do not make sense together.
     ///
     /// The report shows the command's usage line.
@@ -53,21 +63,4 @@ public struct CommandError: ProgramError, Hashable {
     /// The error for work that a signal ended.
     public static let interrupted = CommandError(
         .interrupted, code: "interrupted", message: "interrupted")
-}
-
-/// What a program prints about an error, whatever was thrown.
-struct ErrorReport: Hashable, Sendable {
-    let kind: ErrorKind
-    let code: String
-    let message: String
-
-    init(_ error: any Error) {
-        let error: any ProgramError =
-            switch error {
-            case let error as any ProgramError: error
-            case is CancellationError: CommandError.interrupted
-            default: CommandError(code: "internal", message: "unexpected error: \(error)")
-            }
-        (kind, code, message) = (error.kind, error.code, error.message)
-    }
 }

@@ -27,7 +27,7 @@ public struct Diagnostics: Sendable {
     }
 
     /// Prints an error.
-    func report(_ error: ErrorReport) {
+    func report(_ error: CommandError) {
         report("error", code: error.code, message: error.message, .red)
     }
 

@@ -110,7 +110,7 @@ extension Program {
     private func report(
         _ error: any Error, to diagnostics: Diagnostics, command: Command?
     ) -> ExitStatus {
-        let report = ErrorReport(error)
+        let report = CommandError(reporting: error)
         let subject = (error as? UsageError)?.command ?? command
         diagnostics.report(report)
         if report.kind == .usage && !diagnostics.isJSON {

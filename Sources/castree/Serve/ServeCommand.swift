@@ -129,8 +129,7 @@ extension Invocation {
             return try AppServer(versions, options: options)
         } catch {
             guard error.code == .portInUse else { throw error }
-            throw CommandError(
-                code: error.code.description, message: "\(error.message): \(portAdvice)")
+            throw StoreError(error.code, "\(error.message): \(portAdvice)")
         }
     }
 

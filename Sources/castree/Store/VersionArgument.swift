@@ -24,8 +24,7 @@ extension Invocation {
             return try VersionName(name).description
         } catch {
             throw CommandError(
-                .notFound, code: StoreError.Code.noVersion.description,
-                message: "\(error.message); castree versions lists the versions")
+                StoreError(.noVersion, "\(error.message); castree versions lists the versions"))
         }
     }
 }
