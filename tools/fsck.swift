@@ -22,7 +22,7 @@ enum CheckingProgram {
             .collect(from: .operand), .usage(from: .operand),
         ])
         .map(\.reportingStoreErrors),
-        defaultCommand: "check", exitStatusHelp: ExitStatus.checkHelp, statuses: .check)
+        defaultCommand: "check", statuses: .check)
 
     static func main() {
         program.main()

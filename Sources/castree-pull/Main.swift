@@ -16,7 +16,7 @@ enum PullProgram {
             Command.channels { try $0.channels() },
             .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
         ].map(\.reportingStoreErrors),
-        exitStatusHelp: ExitStatus.standardHelp)
+        statuses: .store)
 
     static func main() {
         program.main()

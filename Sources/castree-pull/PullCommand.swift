@@ -16,13 +16,13 @@ extension Invocation {
         options.isDryRun = flag("dry-run")
         let planning = flag("dry-run") ? try PlanningStore(self) : nil
         let versions = try planning?.versions ?? openOrCreateStore().recordingEvents()
-        let tracker = ProgressTracker(progress("Fetching", total: nil))
-        options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        let bar = progress("Fetching")
+        options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         options.journal = flag("dry-run") ? nil : Journal(versions)
         let pull = Pull(into: versions, over: transport, options)
         let report: PullReport?
         do {
-            defer { tracker.finish() }
+            defer { bar.finish() }
             let answer = try askedOrigin { () throws(StoreError) in try pull.ask(origin) }
             if options.isDryRun { return try plan(pull, answer) }
             report = try pull.carryOut(answer)

@@ -24,7 +24,7 @@ enum CastreeProgram {
             """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),
-        exitStatusHelp: ExitStatus.standardHelp)
+        statuses: .store)
 
     private static var commands: [Command] {
         [

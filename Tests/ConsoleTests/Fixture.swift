@@ -12,7 +12,7 @@ enum Fixture {
             add, cat, checkout, serve, du, fsck, echo("init"), echo("versions"), echo("activate"),
             fail,
         ],
-        exitStatusHelp: [(.done, "done"), (.failed, "the operation failed")])
+        statuses: ExitStatuses(help: [(.done, "done"), (.failed, "the operation failed")]))
 
     static let checker = Program(
         "castree-fsck", version: "1.2.3", summary: "checks a store", options: [.json, .quiet],

@@ -59,9 +59,7 @@ public struct Command: Sendable {
     public let arguments: [Argument]
     /// Its own options; those of the program come in addition.
     public let options: [Option]
-    /// What its help says about exit statuses: number and meaning; nil for the program's.
-    public let exitStatusHelp: [(status: ExitStatus, meaning: String)]?
-    /// The exit statuses of its errors; nil for the program's.
+    /// Its exit statuses; nil for the program's.
     public let statuses: ExitStatuses?
     /// Whether help and completions leave it out.
     public let isHidden: Bool
@@ -72,7 +70,6 @@ public struct Command: Sendable {
     public init(
         _ name: String, summary: String, discussion: String = "", arguments: [Argument] = [],
         options: [Option] = [],
-        exitStatusHelp: [(status: ExitStatus, meaning: String)]? = nil,
         statuses: ExitStatuses? = nil, isHidden: Bool = false,
         run: @escaping @Sendable (Invocation) throws -> ExitStatus
     ) {
@@ -81,7 +78,6 @@ public struct Command: Sendable {
         self.discussion = discussion
         self.arguments = arguments
         self.options = options
-        self.exitStatusHelp = exitStatusHelp
         self.statuses = statuses
         self.isHidden = isHidden
         self.run = run

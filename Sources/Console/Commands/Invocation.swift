@@ -9,30 +9,17 @@ public struct Invocation: Sendable {
     public let program: Program
     /// The command that runs.
     public let command: Command
+    let given: [String: [String]]
     /// What stands on the command line besides options, in order.
     public let operands: [String]
-    /// Where results go.
-    public let output: Output
+    let surroundings: Surroundings
     /// Where notes and warnings go.
     public let diagnostics: Diagnostics
-    /// Looks up an environment variable.
-    public let environment: @Sendable (String) -> String?
-    private let given: [String: [String]]
-    private let surroundings: Surroundings
 
-    init(
-        program: Program, command: Command, given: [String: [String]], operands: [String],
-        surroundings: Surroundings, diagnostics: Diagnostics
-    ) {
-        self.program = program
-        self.command = command
-        self.given = given
-        self.operands = operands
-        self.surroundings = surroundings
-        self.diagnostics = diagnostics
-        output = surroundings.output
-        environment = surroundings.environment
-    }
+    /// Where results go.
+    public var output: Output { surroundings.output }
+    /// Looks up an environment variable.
+    public var environment: @Sendable (String) -> String? { surroundings.environment }
 
     /// Returns whether a flag was given.
     public func flag(_ name: String) -> Bool {
@@ -160,14 +147,13 @@ extension Invocation {
     ///
     /// - Parameters:
     ///   - label: what is being done: "Hashing".
-    ///   - total: how much there is to do, or nil if that is not known.
-    ///   - done: how much was done before, for example by a download that is resumed.
+    ///   - total: how much there is to do, or nil if that is not known yet.
     public func progress(
-        _ label: String, total: Int?, done: Int = 0, unit: ProgressUnit = .bytes
+        _ label: String, total: Int? = nil, unit: ProgressUnit = .bytes
     ) -> ProgressBar {
         let isShown = !diagnostics.isQuiet && !diagnostics.isJSON
         return ProgressBar(
-            label: label, total: total, done: done, unit: unit,
+            label: label, total: total, unit: unit,
             statusLine: isShown ? surroundings.statusLine : nil, now: surroundings.now)
     }
 }

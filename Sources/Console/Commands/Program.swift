@@ -25,17 +25,14 @@ public struct Program: Sendable {
     public let commands: [Command]
     /// The command that runs when the first operand names none.
     public let defaultCommand: String?
-    /// What help says about exit statuses.
-    public let exitStatusHelp: [(status: ExitStatus, meaning: String)]
-    /// The exit statuses of its errors.
+    /// The exit statuses of its commands, unless they have their own.
     public let statuses: ExitStatuses
 
     /// Makes a program.
     public init(
         _ name: String, version: String, summary: String, discussion: String = "",
         options: [Option] = [.json, .quiet], commands: [Command], defaultCommand: String? = nil,
-        exitStatusHelp: [(status: ExitStatus, meaning: String)] = [],
-        statuses: ExitStatuses = .standard
+        statuses: ExitStatuses = ExitStatuses()
     ) {
         self.name = name
         self.version = version
@@ -44,7 +41,6 @@ public struct Program: Sendable {
         self.options = options
         self.commands = commands + [.help, .completions(of: name)]
         self.defaultCommand = defaultCommand
-        self.exitStatusHelp = exitStatusHelp
         self.statuses = statuses
     }
 
@@ -58,9 +54,9 @@ public struct Program: Sendable {
         commands.filter { !$0.isHidden }.map(\.name)
     }
 
-    /// Returns the exit status for an error of a command, or of the program if there is none.
-    func status(for kind: ErrorKind, in command: Command?) -> ExitStatus {
-        (command?.statuses ?? statuses).status(for: kind)
+    /// Returns the exit statuses of a command, or of the program if there is none.
+    func statuses(of command: Command?) -> ExitStatuses {
+        command?.statuses ?? statuses
     }
 }
 

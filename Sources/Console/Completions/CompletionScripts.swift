@@ -89,7 +89,7 @@ extension Program {
     /// Answers a shell: candidates on standard output, and never an error.
     func answerCompletion(_ arguments: [String], in surroundings: Surroundings) -> ExitStatus {
         guard let shell = arguments.first.flatMap(CompletionShell.init(rawValue:)) else {
-            return status(for: .usage, in: nil)
+            return statuses.status(for: .usage)
         }
         var words = Array(arguments.dropFirst())
         var hidden = ""

@@ -24,7 +24,7 @@ extension Program {
         sections += sectionOfArguments(command)
         sections += section("Options:", rows(command.options + [.help]))
         sections += section("Options of every command:", rows(options))
-        sections += exitStatuses(command.exitStatusHelp ?? exitStatusHelp)
+        sections += exitStatuses(of: command)
         return sections.joined(separator: "\n\n") + "\n"
     }
 
@@ -44,7 +44,7 @@ extension Program {
             sections += section("Options of \(fallback.name):", rows(fallback.options))
         }
         sections += section("Options:", rows(options + [.help, .version]))
-        sections += exitStatuses(exitStatusHelp)
+        sections += exitStatuses(of: nil)
         sections.append("'\(name) help COMMAND' tells more about a command.")
         return sections.joined(separator: "\n\n") + "\n"
     }
@@ -65,8 +65,10 @@ extension Program {
         }
     }
 
-    private func exitStatuses(_ rows: [(status: ExitStatus, meaning: String)]) -> [String] {
-        section("Exit status:", rows.map { ("\($0.status.rawValue)", $0.meaning) })
+    private func exitStatuses(of command: Command?) -> [String] {
+        section(
+            "Exit status:", statuses(of: command).help.map { ("\($0.status.rawValue)", $0.meaning) }
+        )
     }
 }
 

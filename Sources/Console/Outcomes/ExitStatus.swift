@@ -24,34 +24,32 @@ public struct ExitStatus: RawRepresentable, Hashable, Sendable {
     public static let interrupted = ExitStatus(rawValue: 130)
 }
 
-/// Which exit status a program or a command gives to each kind of error.
-public struct ExitStatuses: Hashable, Sendable {
-    /// The status of an error of each kind; success has none, because `run` returns it.
-    public let failed, usage, notFound, interrupted, busy: ExitStatus
+/// The exit statuses of a program or a command: of its errors, and what help says of all of them.
+public struct ExitStatuses: Sendable {
+    /// What help says: number and meaning.
+    public let help: [(status: ExitStatus, meaning: String)]
+    private let particular: [ErrorKind: ExitStatus]
 
-    /// Makes a mapping from the kinds of errors to exit statuses.
+    /// Makes exit statuses: 1 failed, 2 usage, 3 nothing there, 24 busy, 130 interrupted.
+    ///
+    /// - Parameter particular: kinds of errors that have another one.
     public init(
-        failed: ExitStatus, usage: ExitStatus, notFound: ExitStatus,
-        interrupted: ExitStatus = .interrupted, busy: ExitStatus = .busy
+        _ particular: [ErrorKind: ExitStatus] = [:],
+        help: [(status: ExitStatus, meaning: String)] = []
     ) {
-        self.failed = failed
-        self.usage = usage
-        self.notFound = notFound
-        self.interrupted = interrupted
-        self.busy = busy
+        self.particular = particular
+        self.help = help
     }
-
-    /// 1 failed, 2 usage, 3 nothing there, 24 busy, 130 interrupted.
-    public static let standard = ExitStatuses(failed: .failed, usage: .usage, notFound: .notFound)
 
     /// Returns the exit status of an error of the kind given.
     public func status(for kind: ErrorKind) -> ExitStatus {
-        switch kind {
-        case .failed: failed
-        case .usage: usage
-        case .notFound: notFound
-        case .interrupted: interrupted
-        case .busy: busy
+        if let status = particular[kind] { return status }
+        return switch kind {
+        case .failed: .failed
+        case .usage: .usage
+        case .notFound: .notFound
+        case .interrupted: .interrupted
+        case .busy: .busy
         }
     }
 }

@@ -22,9 +22,9 @@ public final class Output: Sendable {
 
     private static let bufferByteCountMax = 65_536
 
-    /// Makes a stream that writes to a file descriptor.
+    /// Makes a stream that writes to a file descriptor; without one, it keeps what is written.
     init(
-        descriptor: Int32, isTerminal: Bool, usesColour: Bool, statusLine: StatusLine? = nil
+        descriptor: Int32?, isTerminal: Bool, usesColour: Bool, statusLine: StatusLine? = nil
     ) {
         self.descriptor = descriptor
         self.isTerminal = isTerminal
@@ -33,11 +33,8 @@ public final class Output: Sendable {
     }
 
     /// Makes a stream that keeps what is written, for tests.
-    public init() {
-        descriptor = nil
-        isTerminal = false
-        usesColour = false
-        statusLine = nil
+    public convenience init() {
+        self.init(descriptor: nil, isTerminal: false, usesColour: false)
     }
 
     /// What has been written and not flushed; of a stream in memory, all of it.

@@ -12,18 +12,9 @@ public struct Surroundings: Sendable {
     let statusLine: StatusLine?
     /// The time since some fixed moment.
     let now: @Sendable () -> Duration
+}
 
-    init(
-        output: Output, errors: Output, environment: @escaping @Sendable (String) -> String?,
-        statusLine: StatusLine?, now: @escaping @Sendable () -> Duration
-    ) {
-        self.output = output
-        self.errors = errors
-        self.environment = environment
-        self.statusLine = statusLine
-        self.now = now
-    }
-
+extension Surroundings {
     /// Makes surroundings in memory, for tests.
     public init(environment: [String: String] = [:]) {
         self.init(

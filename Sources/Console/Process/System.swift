@@ -44,7 +44,9 @@ package enum System {
             let number = count < 0 ? errno : EIO
             switch number {
             case EINTR: continue
-            case EAGAIN: try waitUntilWritable(descriptor)
+            case EAGAIN:
+                // Another program may have made a shared terminal or pipe non-blocking.
+                _ = try isWritable(descriptor, within: nil)
             default: throw SystemError(number: number)
             }
         }
@@ -57,12 +59,6 @@ package enum System {
             return nil
         }
         if let failure { throw failure }
-    }
-
-    /// Waits for room: another program may have made a shared terminal or pipe non-blocking.
-    private static func waitUntilWritable(_ descriptor: Int32) throws(SystemError) {
-        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        if poll(&request, 1, -1) < 0 && errno != EINTR { throw SystemError(number: errno) }
     }
 
     /// Whether a file takes some bytes at once; waits for that no longer than `limit`, for ever without one.

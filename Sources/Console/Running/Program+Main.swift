@@ -32,7 +32,10 @@ extension Program {
         } else {
             status = run(words, in: surroundings)
         }
-        System.exit(closed(surroundings, status, diagnostics(for: words, surroundings)))
+        System.exit(
+            delivering(status, diagnostics(for: words, surroundings), nil) {
+                try surroundings.output.close()
+            })
     }
 
     /// Runs a command line in the surroundings given and returns its exit status.
@@ -52,11 +55,19 @@ extension Program {
         } catch {
             status = report(error, to: diagnostics, command: running)
         }
+        return delivering(status, diagnostics, running) { try surroundings.output.flush() }
+    }
+
+    /// Returns the status after the last step of the output, or that of the error if the step fails.
+    private func delivering(
+        _ status: ExitStatus, _ diagnostics: Diagnostics, _ command: Command?,
+        _ deliver: () throws -> Void
+    ) -> ExitStatus {
         do {
-            try surroundings.output.flush()
+            try deliver()
             return status
         } catch {
-            let failed = report(error, to: diagnostics, command: running)
+            let failed = report(error, to: diagnostics, command: command)
             // What the command found out is worth more than that nobody could be told.
             return status == .done ? failed : status
         }
@@ -65,33 +76,27 @@ extension Program {
     private func perform(
         _ request: Request, in surroundings: Surroundings, _ diagnostics: Diagnostics
     ) throws -> ExitStatus {
+        func call(
+            _ command: Command = .help, _ given: [String: [String]] = [:], _ operands: [String] = []
+        ) -> Invocation {
+            Invocation(
+                program: self, command: command, given: given, operands: operands,
+                surroundings: surroundings, diagnostics: diagnostics)
+        }
         switch request {
         case .run(let command, let given, let operands):
-            return try command.run(
-                invocation(of: command, given, operands, surroundings, diagnostics))
+            return try command.run(call(command, given, operands))
         case .help(let subject):
-            let call = invocation(of: .help, [:], [], surroundings, diagnostics)
-            try call.reportText(help(of: subject), key: "help")
-            return .done
+            try call().reportText(help(of: subject), key: "help")
         case .version:
-            let call = invocation(of: .help, [:], [], surroundings, diagnostics)
-            try call.report { writer in
+            try call().report { writer in
                 writer.member("name", name)
                 writer.member("version", version)
             } text: { output in
                 output.print("\(name) \(version)")
             }
-            return .done
         }
-    }
-
-    private func invocation(
-        of command: Command, _ given: [String: [String]], _ operands: [String],
-        _ surroundings: Surroundings, _ diagnostics: Diagnostics
-    ) -> Invocation {
-        Invocation(
-            program: self, command: command, given: given, operands: operands,
-            surroundings: surroundings, diagnostics: diagnostics)
+        return .done
     }
 
     /// Looks for `--json` and `--quiet` before anything is parsed, because that may fail.
@@ -118,23 +123,11 @@ extension Program {
         }
         // Whatever broke when work was stopped, the signal is why the program ends.
         let kind = Interruption.isRequested ? .interrupted : report.kind
-        return status(for: kind, in: subject)
+        return statuses(of: subject).status(for: kind)
     }
 
     private func helpHint(for command: Command?) -> String {
         let word = command.map { $0.name == defaultCommand ? "" : " \($0.name)" } ?? ""
         return "Try '\(name)\(word) --help'."
-    }
-
-    private func closed(
-        _ surroundings: Surroundings, _ status: ExitStatus, _ diagnostics: Diagnostics
-    ) -> ExitStatus {
-        do {
-            try surroundings.output.close()
-            return status
-        } catch {
-            let failed = report(error, to: diagnostics, command: nil)
-            return status == .done ? failed : status
-        }
     }
 }

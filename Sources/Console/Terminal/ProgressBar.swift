@@ -5,10 +5,10 @@ import Synchronization
 /// Any thread may call; a call costs a few nanoseconds when nothing is drawn. `finish` removes the
 /// bar, and so does the last reference to it.
 public final class ProgressBar: Sendable {
-    private let doneCount: Atomic<Int>
-    private let doneBefore: Int
+    private let label: String
     private let unit: ProgressUnit
-    private let shown = Mutex<(label: String, total: Int?)>(("", nil))
+    private let doneCount = Atomic<Int>(0)
+    private let total: Mutex<Int?>
     private let statusLine: StatusLine?
     private let now: @Sendable () -> Duration
     private let startedAt: Duration
@@ -19,16 +19,15 @@ public final class ProgressBar: Sendable {
     private static let intervalNanoseconds: Int64 = 100_000_000
 
     init(
-        label: String, total: Int?, done: Int, unit: ProgressUnit, statusLine: StatusLine?,
+        label: String, total: Int?, unit: ProgressUnit, statusLine: StatusLine?,
         now: @escaping @Sendable () -> Duration
     ) {
-        doneCount = Atomic(done)
-        doneBefore = done
+        self.label = label
+        self.total = Mutex(total)
         self.unit = unit
         self.statusLine = statusLine
         self.now = now
         startedAt = now()
-        shown.withLock { $0 = (label, total) }
     }
 
     deinit {
@@ -36,20 +35,14 @@ public final class ProgressBar: Sendable {
     }
 
     /// How much is done.
-    public var done: Int { doneCount.load(ordering: .relaxed) }
+    var done: Int { doneCount.load(ordering: .relaxed) }
 
-    /// Notes that so much more is done.
-    public func advance(by count: Int = 1) {
-        doneCount.add(count, ordering: .relaxed)
-        drawIfDue()
-    }
-
-    /// Notes what is being done now, and of how much.
-    public func update(label: String? = nil, total: Int? = nil) {
-        shown.withLock { shown in
-            if let label { shown.label = label }
-            if let total { shown.total = total }
-        }
+    /// Notes how much is done by now, and of how much if that has become known.
+    ///
+    /// Reports that overtake each other move the bar back and forth; it is right again with the last one.
+    public func report(_ done: some BinaryInteger, of total: (some BinaryInteger)? = Int?.none) {
+        doneCount.store(Int(clamping: done), ordering: .relaxed)
+        if let total { self.total.withLock { $0 = Int(clamping: total) } }
         drawIfDue()
     }
 
@@ -68,10 +61,8 @@ public final class ProgressBar: Sendable {
         let turn = drawsAt.compareExchange(
             expected: due, desired: nanoseconds + Self.intervalNanoseconds, ordering: .relaxed)
         guard turn.exchanged else { return }
-        let (label, total) = shown.withLock { $0 }
         let line = ProgressLine(
-            label: label, done: done, total: total, unit: unit, doneBefore: doneBefore,
-            elapsed: elapsed)
+            label: label, done: done, total: total.withLock { $0 }, unit: unit, elapsed: elapsed)
         // Asked again under the lock: `finish` may have cleared the line in the meantime.
         statusLine.draw { columns in
             isFinished.load(ordering: .relaxed) ? nil : line.text(columns: columns)

@@ -12,8 +12,6 @@ struct ProgressLine: Hashable, Sendable {
     var done: Int
     var total: Int?
     var unit: ProgressUnit
-    /// How much was done before the clock started; the rate leaves it out.
-    var doneBefore = 0
     var elapsed: Duration
 
     /// Returns the line, at most as wide as the columns given; what matters least goes first.
@@ -67,9 +65,8 @@ struct ProgressLine: Hashable, Sendable {
     /// Per second since the clock started; nil before there is anything to tell.
     private var perSecond: Double? {
         let seconds = elapsed / .seconds(1)
-        let count = done - doneBefore
-        guard seconds > 0.2, count > 0 else { return nil }
-        return Double(count) / seconds
+        guard seconds > 0.2, done > 0 else { return nil }
+        return Double(done) / seconds
     }
 
     private var rate: String? {

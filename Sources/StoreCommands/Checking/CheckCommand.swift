@@ -62,7 +62,7 @@ extension Command {
             discussion: discussion(repairs: !more.isEmpty) + "\n\n"
                 + examples.map { "    \($0)" }.joined(separator: "\n"),
             arguments: source.arguments, options: Option.checking + more,
-            exitStatusHelp: ExitStatus.checkHelp, statuses: .check
+            statuses: .check
         ) { invocation in
             var options = try invocation.checkOptions()
             let origin = try fetching == nil ? nil : invocation.value("from")
@@ -73,14 +73,14 @@ extension Command {
             let remote = try origin.flatMap { try fetching?(invocation, $0) }
             let versions = observed(try invocation.openStore(from: source))
             let total = invocation.expectedBytes(in: versions, options)
-            let tracker = ProgressTracker(
-                invocation.progress("Checking", total: total.map { Int(clamping: $0) }))
-            defer { tracker.finish() }
+            let bar = invocation.progress(
+                "Checking", total: total.map { Int(clamping: $0) })
+            defer { bar.finish() }
             let isSampled = options.sample != nil
             options.progress = { done in
                 // What is left out is not read; of a sample the total is an estimate already.
                 let left = isSampled ? nil : total.map { max($0 - done.skippedBytes, done.bytes) }
-                tracker.report(done.bytes, of: left)
+                bar.report(done.bytes, of: left)
             }
             if invocation.flag("json-lines") { options.found = { invocation.stream($0) } }
             let dryRun = isRepairing && invocation.flag("dry-run")
@@ -88,12 +88,12 @@ extension Command {
             let report =
                 isRepairing
                 ? try versions.repair(options, from: try remote?(versions)) { plan in
-                    tracker.finish()
+                    bar.finish()
                     told = plan
                     invocation.show(plan, isDryRun: dryRun)
                     return !dryRun
                 } : try versions.check(options)
-            tracker.finish()
+            bar.finish()
             try invocation.report(
                 CheckOutcome(
                     report: report, options: options, plan: told, isRepairing: isRepairing,

@@ -41,7 +41,7 @@ extension Command {
                     "retire the oldest versions until the objects hold no more: 500M, 20G"),
                 .flag("dry-run", "print what would be retired and deleted, and change nothing"),
             ],
-            exitStatusHelp: ExitStatus.standardHelp, statuses: .standard
+            statuses: .store
         ) { invocation in
             let policy = try invocation.retentionPolicy()
             let versions = observed(try invocation.openStore(from: source))
@@ -53,11 +53,10 @@ extension Command {
                 return .done
             }
             let outcome = try retention.map { try versions.carryOut($0) } ?? RetentionOutcome()
-            let tracker = ProgressTracker(
-                invocation.progress("Collecting", total: nil, unit: .count("objects")))
-            defer { tracker.finish() }
-            let collected = try versions.collect { tracker.report($0.objectCount) }
-            tracker.finish()
+            let bar = invocation.progress("Collecting", unit: .count("objects"))
+            defer { bar.finish() }
+            let collected = try versions.collect { bar.report($0.objectCount) }
+            bar.finish()
             try invocation.report(collected, outcome, retention, policy)
             return outcome.stuck.isEmpty ? .done : .failed
         }

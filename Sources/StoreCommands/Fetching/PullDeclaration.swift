@@ -64,6 +64,6 @@ extension Command {
                     "force",
                     "take a version that is banned, rolled out to others, or unsuited, and an older pointer"
                 ),
-            ], exitStatusHelp: ExitStatus.pullHelp, run: run)
+            ], statuses: .pull, run: run)
     }
 }

@@ -20,16 +20,13 @@ extension ExitStatus {
 }
 
 extension ExitStatuses {
-    /// 8 could not check, 16 usage, 130 interrupted: a store that is not there, or that another process
-    /// keeps, cannot be checked.
-    package static let check = ExitStatuses(
-        failed: .unchecked, usage: .checkUsage, notFound: .unchecked, busy: .unchecked)
-}
-
-/// What help says about exit statuses.
-extension ExitStatus {
     /// Of commands that are not checks.
-    package static let standardHelp = failures + endings
+    package static let store = ExitStatuses(help: failures + endings)
+
+    /// Of pulls.
+    package static let pull = ExitStatuses(
+        help: failures + [(.olderCopy, "the origin is an older copy of what was seen before")]
+            + endings)
 
     private static let failures: [(status: ExitStatus, meaning: String)] = [
         (.done, "done"),
@@ -42,17 +39,18 @@ extension ExitStatus {
         (.interrupted, "interrupted"),
     ]
 
-    /// Of pulls.
-    package static let pullHelp =
-        failures + [(.olderCopy, "the origin is an older copy of what was seen before")] + endings
-
-    /// Of checks, after fsck(8).
-    package static let checkHelp: [(status: ExitStatus, meaning: String)] = [
-        (.clean, "nothing is wrong"),
-        (.repaired, "problems were found, and all were repaired"),
-        (.problemsLeft, "problems are left"),
-        (.unchecked, "the check could not be made"),
-        (.checkUsage, "the command line was wrong"),
-        (.interrupted, "interrupted"),
-    ]
+    /// Of checks, after fsck(8): a store that is not there, or that another process keeps, cannot be
+    /// checked.
+    package static let check = ExitStatuses(
+        [
+            .failed: .unchecked, .usage: .checkUsage, .notFound: .unchecked, .busy: .unchecked,
+        ],
+        help: [
+            (.clean, "nothing is wrong"),
+            (.repaired, "problems were found, and all were repaired"),
+            (.problemsLeft, "problems are left"),
+            (.unchecked, "the check could not be made"),
+            (.checkUsage, "the command line was wrong"),
+            (.interrupted, "interrupted"),
+        ])
 }

@@ -30,7 +30,7 @@ extension Command {
                     "retire", placeholder: "A,B", "what retiring these together would free",
                     repeats: true, completion: .versions(from: source)),
             ] + (page == nil ? [] : [.html]),
-            exitStatusHelp: ExitStatus.standardHelp, statuses: .standard
+            statuses: .store
         ) { invocation in
             let request = try UsageRequest(invocation)
             let versions = try invocation.openStore(from: source)

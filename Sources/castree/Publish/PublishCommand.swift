@@ -44,17 +44,17 @@ extension Command {
         let name = try invocation.version()
         let offer = try invocation.offer(of: name)
         let versions = try invocation.openStore()
-        let tracker = ProgressTracker(invocation.progress("Publishing", total: nil))
-        defer { tracker.finish() }
+        let bar = invocation.progress("Publishing")
+        defer { bar.finish() }
         var publisher = try invocation.publisher()
         publisher.options.verifiesObjects = invocation.flag("verify")
-        publisher.options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        publisher.options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         let isDryRun = invocation.flag("dry-run")
         let plan =
             isDryRun
             ? try publisher.plan(name, of: versions, as: offer)
             : try publisher.publish(name, of: versions, as: offer)
-        tracker.finish()
+        bar.finish()
         try invocation.report(plan, isDryRun: isDryRun)
         return .done
     }

@@ -50,12 +50,12 @@ extension Invocation {
         _ directory: String, _ listing: consuming DirectoryListing?, as name: String,
         to versions: VersionStore
     ) throws(StoreError) -> AddReport {
-        let tracker = ProgressTracker(progress("Reading", total: nil))
-        defer { tracker.finish() }
+        let bar = progress("Reading")
+        defer { bar.finish() }
         var options = AddOptions()
         options.followsLinks = flag("follow")
         options.usesCache = !flag("no-cache")
-        options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         guard let listing else {
             return try versions.add(directory: directory, version: name, options: options)
         }
