@@ -69,11 +69,9 @@ extension Invocation {
         options.format = format == "auto" ? nil : format
         options.channel = try requiredValue("channel")
         options.version = try value("version")
-        do throws(StoreError) {
+        try parsed { () throws(StoreError) in
             _ = try ChannelName(options.channel)
             if let version = options.version { _ = try VersionName(version) }
-        } catch {
-            throw CommandError.usage(error.message)
         }
         options.platform = try value("platform")
         options.device = try value("device")

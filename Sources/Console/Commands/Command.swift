@@ -10,6 +10,9 @@ public struct Argument: Sendable {
         case any
         /// One or more.
         case some
+
+        /// Whether it may stand for several.
+        var isOpen: Bool { self == .any || self == .some }
     }
 
     /// The name in help, in capitals: `DIR`.

@@ -138,6 +138,11 @@ extension Invocation {
         try output.flush()
     }
 
+    /// Prints a note on standard error; nothing with `--quiet` and `--json`.
+    public func note(_ text: String) {
+        diagnostics.note("\(program.name): note: \(text)")
+    }
+
     /// Whether a person sees how far the work is.
     package var isWatched: Bool {
         diagnostics.errors.isTerminal && !diagnostics.isQuiet && !diagnostics.isJSON

@@ -80,6 +80,11 @@ extension Option {
         if case .flag = shape { false } else { true }
     }
 
+    /// The words it may be, or nil if it is no choice.
+    var choices: [String]? {
+        if case .choice(let words) = shape { words } else { nil }
+    }
+
     /// What stands for the value in help, or nil for a flag.
     var placeholder: String? {
         switch shape {

@@ -88,9 +88,8 @@ extension Command {
         }
         faults += duplicates(in: arguments.map(\.name)).map { "argument \($0) stands twice" }
         for (argument, next) in zip(arguments, arguments.dropFirst()) {
-            let isOpen = argument.arity == .any || argument.arity == .some
             let isGap = argument.arity == .optional && (next.arity == .one || next.arity == .some)
-            if isOpen || isGap {
+            if argument.arity.isOpen || isGap {
                 faults.append("\(next.name) cannot stand after \(argument.name)")
             }
         }

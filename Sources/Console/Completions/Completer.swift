@@ -26,14 +26,15 @@ struct Completer {
             program: program, operands: line.operands, environment: environment,
             given: line.given, options: line.options)
         if let option = line.awaiting {
-            return values(of: option, context).matching(current)
+            return values(option.choices, option.completion, context).matching(current)
         }
         if !line.optionsEnded, current.utf8.first == UInt8(ascii: "-") {
             if let spelled = SpelledOption(current), spelled.value != nil {
                 guard let option = spelled.option(in: line.options), option.takesValue else {
                     return .words([])
                 }
-                return values(of: option, context).prefixed(spelled.text + "=").matching(current)
+                return values(option.choices, option.completion, context)
+                    .prefixed(spelled.text + "=").matching(current)
             }
             return options(of: line).matching(current)
         }
@@ -57,38 +58,28 @@ struct Completer {
             else { return .words(commands) }
             // The word may be a command or the first operand of the default one; a shell shows
             // either words or files, and the words are what nobody remembers.
-            let first = command.arguments.first.map { values(of: $0, context) }
+            let first = command.arguments.first.map { values($0.choices, $0.completion, context) }
             guard case .words(let words)? = first else { return .words(commands) }
             return .words(commands + words)
         }
         let index = line.operands.count
-        let last = command.arguments.last.flatMap {
-            $0.arity == .any || $0.arity == .some ? $0 : nil
-        }
+        let last = command.arguments.last.flatMap { $0.arity.isOpen ? $0 : nil }
         guard let argument = command.arguments.dropFirst(index).first ?? last else {
             return .words([])
         }
-        return values(of: argument, context)
+        return values(argument.choices, argument.completion, context)
     }
 
-    private func values(of option: Option, _ context: CompletionContext) -> CompletionAnswer {
-        if case .choice(let words) = option.shape { return .words(plain(words)) }
-        return values(of: option.completion, context)
-    }
-
-    private func values(of argument: Argument, _ context: CompletionContext) -> CompletionAnswer {
-        if let choices = argument.choices { return .words(plain(choices)) }
-        return values(of: argument.completion, context)
-    }
-
+    /// What a value may be: one of the words that are listed, else what its declaration offers.
     private func values(
-        of completion: Completion, _ context: CompletionContext
+        _ choices: [String]?, _ completion: Completion, _ context: CompletionContext
     ) -> CompletionAnswer {
+        if let choices { return .words(plain(choices)) }
         switch completion {
-        case .nothing: .words([])
-        case .files: .files
-        case .directories: .directories
-        case .words(let words): .words(plain(words(context)))
+        case .nothing: return .words([])
+        case .files: return .files
+        case .directories: return .directories
+        case .words(let words): return .words(plain(words(context)))
         }
     }
 

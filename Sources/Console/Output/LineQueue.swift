@@ -1,3 +1,4 @@
+internal import Platform
 import Synchronization
 
 /// Lines for a file that may not take them: a pipe that nobody reads, a terminal that is held, a slow disk.
@@ -22,6 +23,8 @@ public final class LineQueue: Sendable {
         /// Nothing more is written: its reader has gone.
         var isBroken = false
         var hasFailed = false
+        /// Nothing is left that flows.
+        var isOver: Bool { cost == 0 || isStuck || isBroken }
     }
 
     /// Far more than a reader that is alive is ever behind.
@@ -85,17 +88,12 @@ public final class LineQueue: Sendable {
     public func end() {
         var seen = -1
         while true {
-            let (done, isOver) = state.withLock { state in
-                (state.done, state.cost == 0 || state.isStuck || state.isBroken)
-            }
+            let (done, isOver) = state.withLock { ($0.done, $0.isOver) }
             if isOver || done == seen { return }
             seen = done
-            let deadline = System.monotonicTime() + Self.endPause
-            while System.monotonicTime() < deadline {
-                let hasMoved = state.withLock {
-                    $0.done != seen || $0.cost == 0 || $0.isStuck || $0.isBroken
-                }
-                if hasMoved { break }
+            let deadline = SystemClock.now + Self.endPause
+            while SystemClock.now < deadline {
+                if state.withLock({ $0.done != seen || $0.isOver }) { break }
                 System.pause(.milliseconds(1))
             }
         }

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// What a program meets when it runs: its streams, its environment, its clock.
 ///
 /// A value, so that tests run whole programs in memory.
@@ -39,6 +41,6 @@ extension Surroundings {
             errors: Output(
                 descriptor: System.standardError, isTerminal: errorsAreSeen,
                 usesColour: errorsAreSeen && !isPlain, statusLine: statusLine),
-            environment: System.environment, statusLine: statusLine, now: System.monotonicTime)
+            environment: System.environment, statusLine: statusLine, now: { SystemClock.now })
     }
 }

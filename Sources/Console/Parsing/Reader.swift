@@ -89,7 +89,7 @@ struct Reader {
         if operands.count < required.count {
             throw error("missing argument \(required[operands.count].name)")
         }
-        let isOpen = command.arguments.last.map { $0.arity == .any || $0.arity == .some } ?? false
+        let isOpen = command.arguments.last?.arity.isOpen ?? false
         if !isOpen && operands.count > command.arguments.count {
             throw surplus(operands[command.arguments.count])
         }

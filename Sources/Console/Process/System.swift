@@ -1,4 +1,4 @@
-// The system calls of this module: writing, terminals, the clock, the environment, the arguments.
+// The system calls of this module: writing, terminals, the environment, the arguments.
 // Signals are in Interruption.swift.
 
 #if canImport(Glibc)
@@ -106,14 +106,6 @@ package enum System {
     /// Returns the value of an environment variable, or nil if it is not set.
     static func environment(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }
-    }
-
-    /// Returns the time of a clock that never goes back.
-    static func monotonicTime() -> Duration {
-        var time = timespec()
-        // clock_gettime(2) fails only for clocks that do not exist; this one is in POSIX.
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
     /// Whether a program can learn what it was started with: Swift reads /proc/self/cmdline.

@@ -87,8 +87,4 @@ struct ProgressLine: Hashable, Sendable {
         let clock = whole < 3600 ? "\(whole / 60)" : "\(whole / 3600):\(minutes)"
         return "\(clock):\(twoDigits(whole % 60)) left"
     }
-
-    private func twoDigits(_ number: Int) -> String {
-        number < 10 ? "0\(number)" : "\(number)"
-    }
 }

@@ -14,7 +14,8 @@ package func timestamp(_ seconds: Int64) -> String {
         + "T\(clock.joined(separator: ":"))Z"
 }
 
-private func twoDigits(_ number: Int64) -> String {
+/// Returns a number from 0 to 99 with a leading zero where it has one digit.
+package func twoDigits(_ number: some BinaryInteger) -> String {
     number < 10 ? "0\(number)" : "\(number)"
 }
 

@@ -21,6 +21,15 @@ extension CommandError {
     }
 }
 
+extension Invocation {
+    /// Returns what the closure makes of an argument; what it refuses is a mistake of the command line.
+    package func parsed<Value>(
+        _ parse: () throws(StoreError) -> Value
+    ) throws(CommandError) -> Value {
+        do throws(StoreError) { return try parse() } catch { throw .usage(error.message) }
+    }
+}
+
 extension Command {
     /// The same command, with errors of the engine reported by their codes and kinds.
     ///

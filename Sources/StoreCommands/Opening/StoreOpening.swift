@@ -88,11 +88,6 @@ extension Invocation {
             notice: notice ?? { diagnostics.warn(code: "notice", $0) },
             isInterrupted: { Interruption.isRequested })
     }
-
-    /// Prints a note on standard error; nothing with `--quiet` and `--json`.
-    package func note(_ text: String) {
-        diagnostics.note("\(program.name): note: \(text)")
-    }
 }
 
 extension Completion {

@@ -50,8 +50,7 @@ package struct UsageFigures: Sendable {
 
     private static func ratioText(_ ratio: Double) -> String {
         let hundredths = Int((ratio * 100).rounded())
-        let fraction = hundredths % 100
-        return "\(hundredths / 100).\(fraction < 10 ? "0" : "")\(fraction)"
+        return "\(hundredths / 100).\(twoDigits(hundredths % 100))"
     }
 
     /// Prints a line for each version: newest first, or those first that would free most.
@@ -61,26 +60,9 @@ package struct UsageFigures: Sendable {
             // Sorting is stable: newest first among equals.
             versions.sort { $0.uniqueBytes > $1.uniqueBytes }
         }
-        let hasMissing = versions.contains { $0.missingBytes > 0 }
-        var columns: [TextTable.Column] = [
-            .left("VERSION"), .right("FILES"), .right("APPARENT"), .right("UNIQUE"),
-            .right("SHARED"),
-        ]
-        if hasMissing { columns.append(.right("MISSING")) }
-        columns.append(.left(""))
-        var table = TextTable(columns)
-        for version in versions.prefix(rowsMax) {
-            var cells: [DisplayText] = [
-                "\(version.version)", "\(groupedCount(version.files))",
-                "\(sizes.text(version.apparentBytes))", "\(sizes.text(version.uniqueBytes))",
-                "\(sizes.text(version.sharedBytes))",
-            ]
-            if hasMissing { cells.append("\(sizes.text(version.missingBytes))") }
-            cells.append("\(role(of: version.version))")
-            table.add(cells)
+        print(versions, heading: "VERSION", noun: "version", to: output) { version in
+            (version.version, role(of: version.version))
         }
-        table.print(to: output)
-        printRest(versions.count, "version", to: output)
     }
 
     private func role(of version: String) -> String {
@@ -134,28 +116,46 @@ package struct UsageFigures: Sendable {
     package func print(
         _ usages: [PathUsage], heading: String, nameless: String, to output: Output
     ) {
-        let hasMissing = usages.contains { $0.missingBytes > 0 }
+        print(usages, heading: heading, noun: "row", to: output) { usage in
+            (usage.name.isEmpty ? nameless : usage.name, "")
+        }
+    }
+
+    /// Prints a line for each of what takes space, with its name and a remark behind the figures.
+    private func print<Row: UsageRow>(
+        _ rows: [Row], heading: String, noun: String, to output: Output,
+        _ words: (Row) -> (name: String, remark: String)
+    ) {
+        let hasMissing = rows.contains { $0.missingBytes > 0 }
         var columns: [TextTable.Column] = [
             .left(heading), .right("FILES"), .right("APPARENT"), .right("UNIQUE"),
             .right("SHARED"),
         ]
         if hasMissing { columns.append(.right("MISSING")) }
-        var table = TextTable(columns)
-        for usage in usages.prefix(rowsMax) {
+        var table = TextTable(columns + [.left("")])
+        for row in rows.prefix(rowsMax) {
+            let (name, remark) = words(row)
             var cells: [DisplayText] = [
-                "\(usage.name.isEmpty ? nameless : usage.name)", "\(groupedCount(usage.files))",
-                "\(sizes.text(usage.apparentBytes))", "\(sizes.text(usage.uniqueBytes))",
-                "\(sizes.text(usage.sharedBytes))",
+                "\(name)", "\(groupedCount(row.files))", "\(sizes.text(row.apparentBytes))",
+                "\(sizes.text(row.uniqueBytes))", "\(sizes.text(row.sharedBytes))",
             ]
-            if hasMissing { cells.append("\(sizes.text(usage.missingBytes))") }
-            table.add(cells)
+            if hasMissing { cells.append("\(sizes.text(row.missingBytes))") }
+            table.add(cells + ["\(remark)"])
         }
         table.print(to: output)
-        printRest(usages.count, "row", to: output)
-    }
-
-    private func printRest(_ count: Int, _ noun: String, to output: Output) {
-        guard count > rowsMax else { return }
-        output.print("and \(counted(count - rowsMax, noun)) more; --top shows more of them")
+        guard rows.count > rowsMax else { return }
+        output.print("and \(counted(rows.count - rowsMax, noun)) more; --top shows more of them")
     }
 }
+
+/// What takes space and has a row in a table.
+private protocol UsageRow {
+    var files: Int { get }
+    var apparentBytes: Int64 { get }
+    var uniqueBytes: Int64 { get }
+    var sharedBytes: Int64 { get }
+    var missingBytes: Int64 { get }
+}
+
+extension VersionUsage: UsageRow {}
+extension PathUsage: UsageRow {}

@@ -25,11 +25,7 @@ extension Invocation {
     /// - Throws: `usage` for what cannot be a channel.
     func channel() throws -> ChannelName {
         let given = try requiredValue("channel")
-        do {
-            return try ChannelName(given)
-        } catch {
-            throw CommandError.usage(error.message)
-        }
+        return try parsed { () throws(StoreError) in try ChannelName(given) }
     }
 
     /// The publisher of the origin that the command line names.

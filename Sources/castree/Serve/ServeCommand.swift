@@ -218,9 +218,9 @@ extension Invocation {
                 throw CommandError.usage("--header takes 'NAME: VALUE', not '\(field)'")
             }
             let value = field[field.index(after: colon)...].drop { $0 == " " }
-            do {
+            try parsed { () throws(StoreError) in
                 try options.add(String(field[..<colon]), String(value))
-            } catch { throw CommandError.usage(error.message) }
+            }
         }
         return options
     }
