@@ -33,24 +33,23 @@ extension Invocation {
     }
 
     private func plan(_ pull: Pull, _ answer: OriginAnswer) throws -> ExitStatus {
+        var report: PullReport
         switch answer {
-        case .release(let found): try show(pull.plan(found))
-        case .known(let version):
-            var report = PullReport(version: version)
-            report.requests = pull.requestCount
-            report.isUnchanged = true
-            try show(report, pull.versions)
+        case .release(let found):
+            try show(pull.plan(found))
+            return .done
+        case .known(let version): report = PullReport(version: version)
         case .embedded:
             guard let embedded = try pull.versions.lifecycle().embedded else {
                 return try reportNothing(pull)
             }
-            var report = PullReport(version: embedded)
-            report.requests = pull.requestCount
-            report.isUnchanged = true
+            report = PullReport(version: embedded)
             report.isEmbedded = true
-            try show(report, pull.versions)
         case .nothing: return try reportNothing(pull)
         }
+        report.requests = pull.requestCount
+        report.isUnchanged = true
+        try show(report, pull.versions)
         return .done
     }
 

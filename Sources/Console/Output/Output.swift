@@ -120,14 +120,14 @@ public final class Output: Sendable {
         guard let descriptor, !state.buffer.isEmpty else { return }
         defer { state.buffer.removeAll(keepingCapacity: true) }
         if isTerminal { statusLine?.clear() }
-        do {
-            try state.buffer.withUnsafeBytes { try System.write($0, to: descriptor) }
-        } catch let error as SystemError where error.isClosedPipe {
-            state.isClosed = true
-        } catch let error as SystemError {
-            state.failure = OutputError(reason: error.text)
+        do throws(SystemError) {
+            try System.write(state.buffer[...], to: descriptor)
         } catch {
-            state.failure = OutputError(reason: "\(error)")
+            if error.isClosedPipe {
+                state.isClosed = true
+            } else {
+                state.failure = OutputError(reason: error.text)
+            }
         }
     }
 }

@@ -23,9 +23,10 @@ public struct TextTable: Sendable {
     private let columns: [Column]
     private var rows: [[DisplayText]] = []
 
-    /// Makes an empty table; if every heading is empty, it has no line of headings.
-    public init(_ columns: [Column]) {
+    /// Makes a table; if every heading is empty, it has no line of headings.
+    public init(_ columns: [Column], rows: [[DisplayText]] = []) {
         self.columns = columns
+        for row in rows { add(row) }
     }
 
     /// Adds a row with a cell for every column.

@@ -29,7 +29,7 @@ package enum System {
     static let standardError: Int32 = 2
 
     /// Writes all bytes, however many calls it takes.
-    static func write(
+    private static func write(
         _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
     ) throws(SystemError) {
         var rest = bytes[...]
@@ -54,11 +54,9 @@ package enum System {
 
     /// Writes all bytes, however many calls it takes.
     static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(SystemError) {
-        let failure = bytes.withUnsafeBytes { bytes -> SystemError? in
-            do throws(SystemError) { try write(bytes, to: descriptor) } catch { return error }
-            return nil
+        try bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
+            try write(UnsafeRawBufferPointer(bytes), to: descriptor)
         }
-        if let failure { throw failure }
     }
 
     /// Whether a file takes some bytes at once; waits for that no longer than `limit`, for ever without one.

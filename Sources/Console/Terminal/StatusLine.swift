@@ -20,11 +20,8 @@ final class StatusLine: Sendable {
         self.init(
             columns: { System.columnCount(of: descriptor) ?? 80 },
             sink: { text in
-                var text = text
-                text.withUTF8 { bytes in
-                    // A bar that cannot be drawn is no reason to fail, and nobody could be told.
-                    try? System.write(UnsafeRawBufferPointer(bytes), to: descriptor)
-                }
+                // A bar that cannot be drawn is no reason to fail, and nobody could be told.
+                try? System.write(Array(text.utf8)[...], to: descriptor)
             })
     }
 

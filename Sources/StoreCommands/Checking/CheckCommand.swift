@@ -22,10 +22,10 @@ extension Command {
         check(
             "fsck", summary: "checks everything, and repairs what can be repaired",
             examples: [
-                StoreSource.option.example("fsck --deep"),
-                StoreSource.option.example("fsck --since 30d --limit-rate 20M"),
-                StoreSource.option.example("fsck --repair --dry-run"),
-                StoreSource.option.example("fsck --from https://example.org/app"),
+                "fsck --deep",
+                "fsck --since 30d --limit-rate 20M",
+                "fsck --repair --dry-run",
+                "fsck --from https://example.org/app",
             ], source: .option,
             more: [.flag("repair", "repair what can be repaired without guessing")]
                 + Option.repairing,
@@ -38,14 +38,12 @@ extension Command {
         [
             check(
                 "check", summary: "checks everything and changes nothing",
-                examples: [StoreSource.operand.example("check --deep")], source: .operand
+                examples: ["check --deep"], source: .operand
             ) { _ in false },
             check(
                 "repair", summary: "checks everything and repairs what can be repaired",
-                examples: [
-                    StoreSource.operand.example("repair --dry-run"),
-                    StoreSource.operand.example("repair"),
-                ], source: .operand, more: Option.repairing, fetching: fetching
+                examples: ["repair --dry-run", "repair"], source: .operand, more: Option.repairing,
+                fetching: fetching
             ) { _ in true },
         ]
     }
@@ -60,7 +58,7 @@ extension Command {
         Command(
             name, summary: summary,
             discussion: discussion(repairs: !more.isEmpty) + "\n\n"
-                + examples.map { "    \($0)" }.joined(separator: "\n"),
+                + examples.map { "    \(source.example($0))" }.joined(separator: "\n"),
             arguments: source.arguments, options: Option.checking + more,
             statuses: .check
         ) { invocation in

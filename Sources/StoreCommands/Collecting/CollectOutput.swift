@@ -176,20 +176,18 @@ extension Invocation {
         } else {
             output.print("Would retire \(counted(retention.retired.count, "version")):")
         }
-        var retired = TextTable([.left(""), .left(""), .right(""), .left("")])
-        for verdict in retention.retired {
-            retired.add([
-                "", "\(verdict.version)", "\(sizes.text(freed[verdict.version] ?? 0))",
-                "\(verdict.reason)",
-            ])
+        let retired: [[DisplayText]] = retention.retired.map { verdict in
+            let size = sizes.text(freed[verdict.version] ?? 0)
+            return ["", "\(verdict.version)", "\(size)", "\(verdict.reason)"]
         }
-        retired.print(to: output)
+        TextTable([.left(""), .left(""), .right(""), .left("")], rows: retired).print(to: output)
         if !retention.kept.isEmpty {
             output.print("Would keep \(counted(retention.kept.count, "version")):")
         }
-        var kept = TextTable([.left(""), .left(""), .left("")])
-        for verdict in retention.kept { kept.add(["", "\(verdict.version)", "\(verdict.reason)"]) }
-        kept.print(to: output)
+        TextTable(
+            [.left(""), .left(""), .left("")],
+            rows: retention.kept.map { ["", "\($0.version)", "\($0.reason)"] }
+        ).print(to: output)
     }
 
     private func print(_ plan: CollectionPlan, to output: Output) {
@@ -209,14 +207,11 @@ extension Invocation {
         }
         groups.print(to: output)
         output.print(plan.objectCount > shownGarbageCount ? "The largest of them:" : "They are:")
-        var largest = TextTable([.left(""), .right(""), .left(""), .left("")])
-        for garbage in plan.largest {
-            largest.add([
-                "", "\(sizes.text(garbage.byteCount))", "\(garbage.address)",
-                "\(garbage.reason.text)",
-            ])
+        let largest: [[DisplayText]] = plan.largest.map { garbage in
+            let size = sizes.text(garbage.byteCount)
+            return ["", "\(size)", "\(garbage.address)", "\(garbage.reason.text)"]
         }
-        largest.print(to: output)
+        TextTable([.left(""), .right(""), .left(""), .left("")], rows: largest).print(to: output)
     }
 }
 

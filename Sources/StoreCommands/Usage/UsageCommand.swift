@@ -169,12 +169,7 @@ private struct UsageRequest {
     private func groups(
         _ versions: VersionStore, _ survey: UsageSurvey
     ) throws -> [(version: String, usages: [PathUsage])] {
-        let by: PathGrouping
-        switch grouping {
-        case .directory: by = .directory
-        case .type: by = .type
-        case .object, .version, nil: return []
-        }
+        guard let by = grouping.flatMap({ PathGrouping(rawValue: $0.rawValue) }) else { return [] }
         var names = options.versions.isEmpty ? [] : survey.versions.map(\.version)
         if names.isEmpty, let name = survey.lifecycle.current ?? survey.versions.first?.version {
             names = [name]
