@@ -91,23 +91,27 @@ let package = Package(
             name: "UsagePage", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
             resources: [.embedInCode("Page")], swiftSettings: settings),
         .target(
-            name: "Console", dependencies: ["CStartup", "VersionTree", "CASStore", "StrictJSON"],
+            name: "Console", dependencies: ["CStartup", "Platform", "StrictJSON"],
+            swiftSettings: settings),
+        .target(
+            name: "StoreCommands",
+            dependencies: ["Console", "VersionTree", "CASStore", "Platform", "StrictJSON"],
             swiftSettings: settings),
         .executableTarget(
             name: "castree",
             dependencies: [
-                "Console", "HotPush", "ServeFromCAS", "UsagePage", "VersionTree", "CASStore",
-                "StrictJSON",
+                "StoreCommands", "Console", "HotPush", "ServeFromCAS", "UsagePage", "VersionTree",
+                "CASStore", "StrictJSON",
             ], swiftSettings: settings, linkerSettings: standalone),
         .executableTarget(
             name: "castree-pull",
             dependencies: [
-                "Console", "CurlTransport", "HotPush", "VersionTree", "CASStore", "StrictJSON",
+                "StoreCommands", "Console", "CurlTransport", "HotPush", "VersionTree", "CASStore",
+                "StrictJSON",
             ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked),
         .executableTarget(
-            name: "fsck", dependencies: ["Console", "VersionTree", "CASStore", "StrictJSON"],
-            path: "tools", sources: ["fsck.swift"], swiftSettings: settings,
-            linkerSettings: standalone),
+            name: "fsck", dependencies: ["StoreCommands", "Console"], path: "tools",
+            sources: ["fsck.swift"], swiftSettings: settings, linkerSettings: standalone),
 
         .target(
             name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
@@ -134,7 +138,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "ConsoleTests",
-            dependencies: ["StorageTestSupport", "Console", "CASStore", "StrictJSON"],
+            dependencies: [
+                "StorageTestSupport", "StoreCommands", "Console", "CASStore", "StrictJSON",
+            ],
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),
         .testTarget(

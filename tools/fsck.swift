@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 
 /// The stand-alone maintenance program: checks, repairs, collects and measures a store.
 ///
@@ -21,7 +22,7 @@ enum CheckingProgram {
             .collect(from: .operand), .usage(from: .operand),
         ])
         .map(\.reportingStoreErrors),
-        defaultCommand: "check", exitStatusHelp: ExitStatus.checkHelp, statuses: .check)
+        defaultCommand: "check", statuses: .check)
 
     static func main() {
         program.main()

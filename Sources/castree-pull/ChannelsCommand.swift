@@ -2,6 +2,7 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import StoreCommands
 import StrictJSON
 import VersionTree
 
@@ -14,15 +15,9 @@ extension Invocation {
         let access = OriginAccess(
             over: try CurlTransport(try connectionOptions()),
             isInterrupted: { Interruption.isRequested })
-        let pointers: [ChannelPointer]
-        do throws(StoreError) {
-            pointers = try access.pointers(of: origin)
-        } catch {
-            guard error.code == .notFound || error.code == .noOrigin else { throw error }
-            throw CommandError(.notFound, code: error.code.description, message: error.message)
-        }
-        try report { writer in
-            writer.array(pointers) { writer, pointer in pointer.write(to: &writer) }
+        let pointers = try askedOrigin { () throws(StoreError) in try access.pointers(of: origin) }
+        try reportDocument { writer in
+            writer.objects(pointers) { writer, pointer in pointer.writeMembers(to: &writer) }
         } text: { output in
             var table = TextTable([
                 .left("CHANNEL"), .left("OFFERS"), .right("SEQUENCE"), .left("SINCE"), .left(""),
@@ -35,6 +30,16 @@ extension Invocation {
             table.print(to: output)
         }
         return .done
+    }
+
+    /// What an origin answers; that there is none, or no such channel, is its own exit status.
+    func askedOrigin<Answer>(_ ask: () throws(StoreError) -> Answer) throws -> Answer {
+        do throws(StoreError) {
+            return try ask()
+        } catch {
+            guard error.code == .notFound || error.code == .noOrigin else { throw error }
+            throw CommandError(error, .notFound)
+        }
     }
 
     /// How to connect, as every command that fetches takes it.
@@ -51,37 +56,31 @@ extension Invocation {
 }
 
 extension ChannelPointer {
-    /// Writes the channel as a JSON object.
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("channel", channel.description)
-            writer.member("sequence", Int(sequence))
-            writer.member("createdAt", timestamp(createdAt))
-            writer.key("releases")
-            writer.array(releases) { writer, release in release.write(to: &writer) }
+    /// Writes the members of its object.
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("channel", channel.description)
+        writer.member("sequence", Int(sequence))
+        writer.member("createdAt", timestamp(createdAt))
+        writer.member("releases", releases) { writer, release in
+            release.writeMembers(to: &writer)
         }
     }
 }
 
 extension OfferedRelease {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("version", version?.name.description)
-            writer.member("embedded", target == .embedded)
-            writer.member("sequence", Int(sequence))
-            writer.member("createdAt", timestamp(createdAt))
-            writer.member("content", version?.content.description)
-            writer.member("manifest", version?.manifest.description)
-            writer.member("mandatory", isMandatory)
-            writer.member("perMille", rollout?.perMille ?? 1000)
-            writer.key("requirements")
-            writer.array(requirements) { writer, requirement in
-                writer.object { writer in
-                    writer.member("kind", requirement.kind)
-                    writer.member("value", requirement.value)
-                    writer.member("platform", requirement.platform)
-                }
-            }
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("version", version?.name.description)
+        writer.member("embedded", target == .embedded)
+        writer.member("sequence", Int(sequence))
+        writer.member("createdAt", timestamp(createdAt))
+        writer.member("content", version?.content.description)
+        writer.member("manifest", version?.manifest.description)
+        writer.member("mandatory", isMandatory)
+        writer.member("perMille", rollout?.perMille ?? 1000)
+        writer.member("requirements", requirements) { writer, requirement in
+            writer.member("kind", requirement.kind)
+            writer.member("value", requirement.value)
+            writer.member("platform", requirement.platform)
         }
     }
 

@@ -1,5 +1,6 @@
 import Console
 import HotPush
+import StoreCommands
 
 /// The program that fetches: `castree pull` runs it, and `castree fsck --from URL`.
 ///
@@ -15,7 +16,7 @@ enum PullProgram {
             Command.channels { try $0.channels() },
             .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
         ].map(\.reportingStoreErrors),
-        exitStatusHelp: ExitStatus.standardHelp)
+        statuses: .store)
 
     static func main() {
         program.main()

@@ -16,17 +16,17 @@ import VersionTree
     transportOptions.userAgent = "castree/\(invocation.program.version)"
     let transport = try CurlTransport(transportOptions)
     return { versions in
-        let tracker = ProgressTracker(invocation.progress("Fetching", total: nil))
+        let bar = invocation.progress("Fetching")
         var options = PullOptions()
-        options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         let pull = Pull(into: versions, over: transport, options)
         return RepairSource(
             objects: { (lost) throws(StoreError) in
-                defer { tracker.finish() }
+                defer { bar.finish() }
                 return try pull.fetch(lost, from: location)
             },
             manifests: { (lost) throws(StoreError) in
-                defer { tracker.finish() }
+                defer { bar.finish() }
                 return try pull.fetch(lost, from: origin)
             })
     }

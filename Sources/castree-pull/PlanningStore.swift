@@ -1,5 +1,6 @@
 import CASStore
 import Console
+import StoreCommands
 import VersionTree
 
 /// The store that a plan is made for: the one that is there, or an empty one where a pull would make

@@ -2,6 +2,7 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import StoreCommands
 import VersionTree
 
 extension Invocation {
@@ -15,15 +16,15 @@ extension Invocation {
         options.isDryRun = flag("dry-run")
         let planning = flag("dry-run") ? try PlanningStore(self) : nil
         let versions = try planning?.versions ?? openOrCreateStore().recordingEvents()
-        let tracker = ProgressTracker(progress("Fetching", total: nil))
-        options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        let bar = progress("Fetching")
+        options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         options.journal = flag("dry-run") ? nil : Journal(versions)
         let pull = Pull(into: versions, over: transport, options)
         let reply: OriginReply
         let report: PullReport?
         do {
-            defer { tracker.finish() }
-            reply = try ask(pull, origin)
+            defer { bar.finish() }
+            reply = try askedOrigin { () throws(StoreError) in try pull.inquire(origin) }
             if options.isDryRun { return try plan(pull, reply) }
             report = try pull.carryOut(reply)
         }
@@ -32,35 +33,24 @@ extension Invocation {
         return .done
     }
 
-    /// Asks the origin; that there is none, or no such channel, is its own exit status.
-    private func ask(_ pull: Pull, _ origin: String) throws -> OriginReply {
-        do throws(StoreError) {
-            return try pull.inquire(origin)
-        } catch {
-            guard error.code == .notFound || error.code == .noOrigin else { throw error }
-            throw CommandError(.notFound, code: error.code.description, message: error.message)
-        }
-    }
-
     private func plan(_ pull: Pull, _ reply: OriginReply) throws -> ExitStatus {
+        var report: PullReport
         switch reply.answer {
-        case .release(let found): try show(pull.plan(found))
-        case .known(let version):
-            var report = PullReport(version: version)
-            report.requests = pull.requestCount
-            report.isUnchanged = true
-            try show(report, pull.versions)
+        case .release(let found):
+            try show(pull.plan(found))
+            return .done
+        case .known(let version): report = PullReport(version: version)
         case .embedded:
             guard let embedded = try pull.versions.lifecycle().embedded else {
                 return try reportNothing(pull, reply)
             }
-            var report = PullReport(version: embedded)
-            report.requests = pull.requestCount
-            report.isUnchanged = true
+            report = PullReport(version: embedded)
             report.isEmbedded = true
-            try show(report, pull.versions)
         case .nothing: return try reportNothing(pull, reply)
         }
+        report.requests = pull.requestCount
+        report.isUnchanged = true
+        try show(report, pull.versions)
         return .done
     }
 
@@ -79,11 +69,9 @@ extension Invocation {
         options.format = format == "auto" ? nil : format
         options.channel = try requiredValue("channel")
         options.version = try value("version")
-        do throws(StoreError) {
+        try parsed { () throws(StoreError) in
             _ = try ChannelName(options.channel)
             if let version = options.version { _ = try VersionName(version) }
-        } catch {
-            throw CommandError.usage(error.message)
         }
         options.platform = try value("platform")
         options.device = try value("device")
@@ -126,21 +114,19 @@ extension Invocation {
         let lifecycle = try versions.lifecycle()
         for path in report.skipped { note("the origin does not have \(path), which is optional") }
         try self.report { writer in
-            writer.object { writer in
-                writer.member("version", report.version)
-                writer.member("files", report.files)
-                writer.member("objects", report.figures.files)
-                writer.member("bytes", Int(report.figures.bytes))
-                writer.member("reusedObjects", report.reusedObjects)
-                writer.member("reusedBytes", Int(report.figures.reusedBytes))
-                writer.member("resumedBytes", Int(report.figures.resumedBytes))
-                writer.member("requests", report.requests)
-                writer.member("unchanged", report.isUnchanged)
-                writer.member("current", lifecycle.current == report.version)
-                writer.member("pending", lifecycle.pending == report.version)
-                writer.member("embedded", report.isEmbedded)
-                writer.member("skipped", report.skipped)
-            }
+            writer.member("version", report.version)
+            writer.member("files", report.files)
+            writer.member("objects", report.figures.files)
+            writer.member("bytes", Int(report.figures.bytes))
+            writer.member("reusedObjects", report.reusedObjects)
+            writer.member("reusedBytes", Int(report.figures.reusedBytes))
+            writer.member("resumedBytes", Int(report.figures.resumedBytes))
+            writer.member("requests", report.requests)
+            writer.member("unchanged", report.isUnchanged)
+            writer.member("current", lifecycle.current == report.version)
+            writer.member("pending", lifecycle.pending == report.version)
+            writer.member("embedded", report.isEmbedded)
+            writer.member("skipped", report.skipped)
         } text: { output in
             if report.isEmbedded {
                 output.print(
@@ -178,16 +164,14 @@ extension Invocation {
     private func show(_ plan: DownloadPlan) throws {
         let version = plan.release.version.description
         try report { writer in
-            writer.object { writer in
-                writer.member("version", version)
-                writer.member("files", plan.release.files.count)
-                writer.member("objects", plan.contents.count)
-                writer.member("bytes", Int(plan.byteCount))
-                writer.member("isLowerBound", plan.isLowerBound)
-                writer.member("reusedObjects", plan.reusedObjects)
-                writer.member("reusedBytes", Int(plan.reusedBytes))
-                writer.member("dryRun", true)
-            }
+            writer.member("version", version)
+            writer.member("files", plan.release.files.count)
+            writer.member("objects", plan.contents.count)
+            writer.member("bytes", Int(plan.byteCount))
+            writer.member("isLowerBound", plan.isLowerBound)
+            writer.member("reusedObjects", plan.reusedObjects)
+            writer.member("reusedBytes", Int(plan.reusedBytes))
+            writer.member("dryRun", true)
         } text: { output in
             let least = plan.isLowerBound ? "at least " : ""
             output.print(
@@ -201,11 +185,9 @@ extension Invocation {
 
     private func reportNothing(_ pull: Pull, _ reply: OriginReply) throws -> ExitStatus {
         try report { writer in
-            writer.object { writer in
-                writer.member("version", String?.none)
-                writer.member("requests", pull.requestCount)
-                writer.member("reasons", reply.reasons)
-            }
+            writer.member("version", String?.none)
+            writer.member("requests", pull.requestCount)
+            writer.member("reasons", reply.reasons)
         } text: { output in
             output.print(
                 reply.isOlderCopy

@@ -1,5 +1,6 @@
 import Console
 import HotPush
+import StoreCommands
 import UsagePage
 
 /// The program: a table of commands.
@@ -23,7 +24,7 @@ enum CastreeProgram {
             """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),
-        exitStatusHelp: ExitStatus.standardHelp)
+        statuses: .store)
 
     private static var commands: [Command] {
         [

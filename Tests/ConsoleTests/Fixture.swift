@@ -1,6 +1,7 @@
 import StrictJSON
 
 @testable import Console
+@testable import StoreCommands
 
 /// A program with the shapes of the contract: commands that print what they were given.
 enum Fixture {
@@ -11,7 +12,7 @@ enum Fixture {
             add, cat, checkout, serve, du, fsck, echo("init"), echo("versions"), echo("activate"),
             fail,
         ],
-        exitStatusHelp: [(.done, "done"), (.failed, "the operation failed")])
+        statuses: ExitStatuses(help: [(.done, "done"), (.failed, "the operation failed")]))
 
     static let checker = Program(
         "castree-fsck", version: "1.2.3", summary: "checks a store", options: [.json, .quiet],
@@ -73,10 +74,7 @@ enum Fixture {
         options: [.bytes, .text("html", placeholder: "FILE", "the page", completion: .files)]
     ) { invocation in
         try invocation.report { writer in
-            writer.beginObject()
-            writer.key("size")
-            writer.integer(12_897_485)
-            writer.endObject()
+            writer.member("size", 12_897_485)
         } text: { output in
             output.print("\(invocation.sizes.text(12_897_485))")
         }

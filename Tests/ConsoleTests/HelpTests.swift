@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Console
+@testable import StoreCommands
 
 @Suite struct HelpTests {
     private let program = Fixture.program
@@ -82,7 +83,8 @@ import Testing
 
     @Test func `a command may explain exit statuses of its own`() {
         let command = Command(
-            "c", summary: "", exitStatusHelp: [(.problemsLeft, "problems are left")]
+            "c", summary: "",
+            statuses: ExitStatuses(help: [(.problemsLeft, "problems are left")])
         ) { _ in .done }
         let program = Program("p", version: "1", summary: "", commands: [command])
         #expect(

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Console
+@testable import StoreCommands
 
 #if canImport(Glibc)
     import Glibc

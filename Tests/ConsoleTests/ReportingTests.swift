@@ -2,6 +2,7 @@ import StrictJSON
 import Testing
 
 @testable import Console
+@testable import StoreCommands
 
 /// Results, errors and exit statuses as scripts see them.
 @Suite struct ReportingTests {
@@ -104,7 +105,7 @@ import Testing
 
     @Test func `JSON escapes what a terminal would obey`() {
         let command = Command("c", summary: "") { call in
-            try call.report {
+            try call.reportDocument {
                 $0.string("é\u{9B}2J\u{202E}\u{7F}\u{E0041}")
             } text: { _ in
             }

@@ -87,13 +87,17 @@ import Testing
             "StrictJSON": ["Platform", "CASStore", "VersionTree", "Console"],
             "Platform": ["CASStore", "StrictJSON", "VersionTree", "Console"],
             "CASStore": ["StrictJSON", "VersionTree", "Console"],
-            "VersionTree": ["Console", "HotPush", "ServeFromCAS"],
-            "HotPush": ["Console", "ServeFromCAS", "CurlTransport"],
+            "VersionTree": ["Console", "StoreCommands", "HotPush", "ServeFromCAS"],
+            "HotPush": ["Console", "StoreCommands", "ServeFromCAS", "CurlTransport"],
             "WebServer": [
                 "CASStore", "StrictJSON", "VersionTree", "HotPush", "ServeFromCAS", "Console",
             ],
             "ServeFromCAS": ["Console", "HotPush", "UsagePage"],
             "UsagePage": ["Console", "HotPush", "ServeFromCAS"],
+            "Console": [
+                "CASStore", "VersionTree", "StoreCommands", "HotPush", "WebServer", "ServeFromCAS",
+            ],
+            "StoreCommands": ["HotPush", "CurlTransport", "ServeFromCAS", "UsagePage"],
         ]
         for (module, banned) in above {
             for file in Self.sources where file.path.hasPrefix("Sources/\(module)/") {

@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import StoreCommands
 import VersionTree
 
 /// Where `fsck --from` leads: a directory is read here, a URL by the program that speaks to networks.

@@ -1,5 +1,6 @@
 import CASStore
 import Console
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -51,9 +52,8 @@ private enum Subject {
             let version = try Invocation.version(named: version)
             let manifest = try versions.manifest(of: version)
             guard let entry = try manifest[Self.treePath(path)] else {
-                throw CommandError(
-                    .notFound, code: StoreError.Code.notFound.description,
-                    message: "version \(version) has no file \"\(path)\"; "
+                throw Self.absence(
+                    "version \(version) has no file \"\(path)\"; "
                         + "castree show \(version) lists its files")
             }
             return entry.address
@@ -65,25 +65,26 @@ private enum Subject {
         do throws(StoreError) {
             return try TreePath(text)
         } catch {
-            throw CommandError(
-                .notFound, code: StoreError.Code.notFound.description,
-                message: "\(error.message); castree show VERSION lists paths as they are")
+            throw absence("\(error.message); castree show VERSION lists paths as they are")
         }
     }
 
     /// The error for an object that is not in the store.
     var absence: CommandError {
         switch self {
-        case .object(let address):
-            CommandError(
-                .notFound, code: StoreError.Code.notFound.description,
-                message: "there is no object \(address) in the store")
+        case .object(let address): Self.absence("there is no object \(address) in the store")
         case .file(let version, let path):
-            CommandError(
-                .notFound, code: StoreError.Code.missingObject.description,
-                message: "the content of \"\(path)\" is not in the store; "
-                    + "castree missing \(version) lists what version \(version) lacks")
+            Self.absence(
+                "the content of \"\(path)\" is not in the store; "
+                    + "castree missing \(version) lists what version \(version) lacks",
+                .missingObject)
         }
+    }
+
+    private static func absence(
+        _ message: String, _ code: StoreError.Code = .notFound
+    ) -> CommandError {
+        CommandError(StoreError(code, message), .notFound)
     }
 }
 

@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -26,15 +27,13 @@ extension Command {
         let mode = LinkMode(rawValue: try invocation.requiredValue("mode")) ?? .link
         let tree = try invocation.openStore().checkout(name, to: target, mode: mode)
         try invocation.report { writer in
-            writer.object { writer in
-                writer.member("version", name)
-                writer.member("target", target)
-                writer.member("mode", mode.rawValue)
-                writer.member("files", tree.files)
-                writer.member("linked", tree.linked)
-                writer.member("copied", tree.copied)
-                writer.member("reflinked", tree.reflinked)
-            }
+            writer.member("version", name)
+            writer.member("target", target)
+            writer.member("mode", mode.rawValue)
+            writer.member("files", tree.files)
+            writer.member("linked", tree.linked)
+            writer.member("copied", tree.copied)
+            writer.member("reflinked", tree.reflinked)
         } text: { output in
             output.print(
                 "Built \(target): \(counted(tree.files, "file")) of version \(name)\(tree.ways).")

@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -23,10 +24,8 @@ extension Command {
         } else {
             let previous = try versions.activate(name)
             try invocation.report { writer in
-                writer.object { writer in
-                    writer.member("current", name)
-                    writer.member("previous", previous)
-                }
+                writer.member("current", name)
+                writer.member("previous", previous)
             } text: { output in
                 invocation.printSwitch(to: name, from: previous, on: output)
             }
@@ -47,7 +46,7 @@ extension Invocation {
 
     fileprivate func reportPending(_ pending: String?, _ name: String) throws {
         try report { writer in
-            writer.object { $0.member("pending", pending) }
+            writer.member("pending", pending)
         } text: { output in
             output.print(
                 pending == nil

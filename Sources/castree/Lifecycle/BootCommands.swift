@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -26,12 +27,10 @@ extension Command {
         let strikes = try invocation.integer("strikes") ?? Lifecycle.usualStrikes
         let boot = try invocation.openRecordingStore().boot(strikes: strikes)
         try invocation.report { writer in
-            writer.object { writer in
-                writer.member("version", boot.version)
-                writer.member("token", boot.token)
-                writer.member("rolledBackFrom", boot.rolledBackFrom)
-                if boot.rolledBackFrom != nil { writer.member("banned", boot.isBanned) }
-            }
+            writer.member("version", boot.version)
+            writer.member("token", boot.token)
+            writer.member("rolledBackFrom", boot.rolledBackFrom)
+            if boot.rolledBackFrom != nil { writer.member("banned", boot.isBanned) }
         } text: { output in
             if let from = boot.rolledBackFrom {
                 let fate =
@@ -64,7 +63,7 @@ extension Command {
         let name = try invocation.version()
         let knownGood = try invocation.openRecordingStore().confirm(name, token: token)
         try invocation.report { writer in
-            writer.object { $0.member("knownGood", knownGood) }
+            writer.member("knownGood", knownGood)
         } text: { output in
             output.print("Version \(knownGood) is known to be good.")
         }

@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 import StrictJSON
 import VersionTree
 
@@ -14,7 +15,7 @@ extension Command {
     ) { invocation in
         let lifecycle = try invocation.openStore().lifecycle()
         try invocation.report { writer in
-            writer.object { lifecycle.write(to: &$0) }
+            lifecycle.writeMembers(to: &writer)
         } text: { output in
             lifecycle.print(to: output)
         }
@@ -27,36 +28,27 @@ extension Lifecycle {
     ///
     /// - Parameter includesToken: whether the token of the boot may be seen; it is a secret towards
     ///   whoever reads a report.
-    func write(to writer: inout JSONWriter, includesToken: Bool = true) {
+    func writeMembers(to writer: inout JSONWriter, includesToken: Bool = true) {
         writer.member("current", current)
         writer.member("pending", pending)
         writer.member("knownGood", knownGood)
         writer.member("embedded", embedded)
         writer.member("protected", protected.sorted())
         writer.member("bad", bad) { writer, ban in
-            writer.object { writer in
-                writer.member("version", ban.version)
-                writer.member("reason", ban.reason)
-                writer.member("count", ban.count)
-                writer.member("at", timestamp(ban.at))
-            }
+            writer.member("version", ban.version)
+            writer.member("reason", ban.reason)
+            writer.member("count", ban.count)
+            writer.member("at", timestamp(ban.at))
         }
         if let before { writer.member("before", before) }
         if !trials.isEmpty {
             writer.member("trials", trials) { writer, trial in
-                writer.object { writer in
-                    writer.member("version", trial.version)
-                    writer.member("strikes", trial.strikes)
-                    writer.member("takenBack", trial.takenBack)
-                }
+                writer.member("version", trial.version)
+                writer.member("strikes", trial.strikes)
+                writer.member("takenBack", trial.takenBack)
             }
         }
-        guard let boot else {
-            writer.key("boot")
-            writer.null()
-            return
-        }
-        writer.member("boot") { writer in
+        writer.member("boot", orNull: boot) { writer, boot in
             writer.member("version", boot.version)
             if includesToken { writer.member("token", boot.token) }
             writer.member("startedAt", timestamp(boot.startedAt))

@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 import StrictJSON
 import VersionTree
 
@@ -48,10 +49,8 @@ extension Invocation {
     ) throws {
         let sentence = sentence()
         try report { writer in
-            writer.object { writer in
-                writer.member("version", version)
-                writer.member("protected", isProtected)
-            }
+            writer.member("version", version)
+            writer.member("protected", isProtected)
         } text: { output in
             output.print(sentence)
         }

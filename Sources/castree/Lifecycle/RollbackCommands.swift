@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -21,10 +22,8 @@ extension Command {
         let reason = try invocation.requiredValue("reason")
         let (current, from) = try invocation.openRecordingStore().rollback(reason: reason)
         try invocation.report { writer in
-            writer.object { writer in
-                writer.member("current", current)
-                writer.member("rolledBackFrom", from)
-            }
+            writer.member("current", current)
+            writer.member("rolledBackFrom", from)
         } text: { output in
             output.print("Version \(current) is current again; version \(from) is banned.")
         }
@@ -45,7 +44,7 @@ extension Command {
         let name = try invocation.version()
         try invocation.openRecordingStore().forgive(name)
         try invocation.report { writer in
-            writer.object { $0.member("version", name) }
+            writer.member("version", name)
         } text: { output in
             output.print("Version \(name) is forgiven.")
         }

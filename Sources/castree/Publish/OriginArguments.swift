@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import StoreCommands
 
 extension Argument {
     /// The directory of an origin.
@@ -24,11 +25,7 @@ extension Invocation {
     /// - Throws: `usage` for what cannot be a channel.
     func channel() throws -> ChannelName {
         let given = try requiredValue("channel")
-        do {
-            return try ChannelName(given)
-        } catch {
-            throw CommandError.usage(error.message)
-        }
+        return try parsed { () throws(StoreError) in try ChannelName(given) }
     }
 
     /// The publisher of the origin that the command line names.
@@ -41,10 +38,9 @@ extension Invocation {
                     + "write --channel \(channel) for the channel")
         }
         guard case .directory(let path) = reference.location else {
-            throw CommandError(
-                code: StoreError.Code.badOrigin.description,
-                message:
-                    "castree writes to directories; publish to one, then copy it to the server "
+            throw StoreError(
+                .badOrigin,
+                "castree writes to directories; publish to one, then copy it to the server "
                     + "(objects and manifests first, channels last)")
         }
         var options = PublisherOptions()
@@ -59,22 +55,10 @@ extension Invocation {
 extension Command {
     /// The same command; what an origin does not have is not there, as exit statuses have it.
     var reportingAbsence: Command {
-        let run = run
-        return Command(
-            name, summary: summary, discussion: discussion, arguments: arguments,
-            options: options, exitStatusHelp: exitStatusHelp, statuses: statuses,
-            isHidden: isHidden
-        ) { invocation in
-            do {
-                return try run(invocation)
-            } catch let error as StoreError where error.isAbsence {
-                throw CommandError(
-                    .notFound, code: error.code.description, message: error.message)
-            }
+        translatingErrors { error in
+            guard let error = error as? StoreError, [.noOrigin, .notOffered].contains(error.code)
+            else { return error }
+            return CommandError(error, .notFound)
         }
     }
-}
-
-extension StoreError {
-    fileprivate var isAbsence: Bool { code == .noOrigin || code == .notOffered }
 }

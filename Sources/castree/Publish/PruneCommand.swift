@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import StoreCommands
 
 extension Command {
     /// `prune`: collects an origin.
@@ -43,15 +44,13 @@ extension Command {
 extension Invocation {
     fileprivate func report(_ plan: OriginCollectionPlan, isDryRun: Bool) throws {
         try report { writer in
-            writer.object { writer in
-                writer.member("origin", argument("ORIGIN"))
-                writer.member("releases", plan.releaseCount)
-                writer.member("manifests", plan.manifests.count)
-                writer.member("objects", plan.objects.count)
-                writer.member("bytes", plan.byteCount)
-                writer.member("waiting", plan.waiting.count)
-                writer.member("dryRun", isDryRun)
-            }
+            writer.member("origin", argument("ORIGIN"))
+            writer.member("releases", plan.releaseCount)
+            writer.member("manifests", plan.manifests.count)
+            writer.member("objects", plan.objects.count)
+            writer.member("bytes", plan.byteCount)
+            writer.member("waiting", plan.waiting.count)
+            writer.member("dryRun", isDryRun)
         } text: { output in
             let deed = isDryRun ? "Would delete" : "Deleted"
             let objects = counted(plan.objects.count, "object")

@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -43,17 +44,17 @@ extension Command {
         let name = try invocation.version()
         let offer = try invocation.offer(of: name)
         let versions = try invocation.openStore()
-        let tracker = ProgressTracker(invocation.progress("Publishing", total: nil))
-        defer { tracker.finish() }
+        let bar = invocation.progress("Publishing")
+        defer { bar.finish() }
         var publisher = try invocation.publisher()
         publisher.options.verifiesObjects = invocation.flag("verify")
-        publisher.options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        publisher.options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         let isDryRun = invocation.flag("dry-run")
         let plan =
             isDryRun
             ? try publisher.plan(name, of: versions, as: offer)
             : try publisher.publish(name, of: versions, as: offer)
-        tracker.finish()
+        bar.finish()
         try invocation.report(plan, isDryRun: isDryRun)
         return .done
     }
@@ -87,19 +88,17 @@ extension Invocation {
     fileprivate func report(_ plan: PublishPlan, isDryRun: Bool) throws {
         let origin = argument("ORIGIN")
         try report { writer in
-            writer.object { writer in
-                writer.member("version", plan.version.name.description)
-                writer.member("origin", origin)
-                writer.member("objects", plan.objects.count)
-                writer.member("bytes", plan.byteCount)
-                writer.member("channel", plan.pointer.channel.description)
-                writer.member("reusedObjects", plan.reusedObjectCount)
-                writer.member("reusedBytes", plan.reusedByteCount)
-                writer.member("manifest", plan.version.manifest.description)
-                writer.member("sequence", plan.pointer.sequence)
-                writer.member("changed", plan.writesPointer)
-                writer.member("dryRun", isDryRun)
-            }
+            writer.member("version", plan.version.name.description)
+            writer.member("origin", origin)
+            writer.member("objects", plan.objects.count)
+            writer.member("bytes", plan.byteCount)
+            writer.member("channel", plan.pointer.channel.description)
+            writer.member("reusedObjects", plan.reusedObjectCount)
+            writer.member("reusedBytes", plan.reusedByteCount)
+            writer.member("manifest", plan.version.manifest.description)
+            writer.member("sequence", plan.pointer.sequence)
+            writer.member("changed", plan.writesPointer)
+            writer.member("dryRun", isDryRun)
         } text: { output in
             let objects = counted(plan.objects.count, "new object")
             let size = sizes.text(plan.byteCount)

@@ -30,14 +30,12 @@ extension Command {
             name, from: try invocation.channel(), toEmbedded: invocation.flag("embedded"))
         let origin = invocation.argument("ORIGIN")
         try invocation.report { writer in
-            writer.object { writer in
-                writer.member("version", name.description)
-                writer.member("origin", origin)
-                writer.member("channel", pointer.channel.description)
-                writer.member("sequence", pointer.sequence)
-                writer.member("offered", pointer.releases.first?.version?.name.description)
-                writer.member("embedded", pointer.releases.first?.target == .embedded)
-            }
+            writer.member("version", name.description)
+            writer.member("origin", origin)
+            writer.member("channel", pointer.channel.description)
+            writer.member("sequence", pointer.sequence)
+            writer.member("offered", pointer.releases.first?.version?.name.description)
+            writer.member("embedded", pointer.releases.first?.target == .embedded)
         } text: { output in
             let next =
                 switch pointer.releases.first?.target {

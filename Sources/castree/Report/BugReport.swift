@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import StoreCommands
 import StrictJSON
 import VersionTree
 
@@ -26,9 +27,7 @@ struct BugReport {
 
     /// The document as JSON.
     var json: [UInt8] {
-        var writer = JSONWriter()
-        write(to: &writer)
-        return writer.drain() + [UInt8(ascii: "\n")]
+        JSONWriter.document { writeMembers(to: &$0) } + [UInt8(ascii: "\n")]
     }
 
     /// The document as text.
@@ -38,38 +37,36 @@ struct BugReport {
         return output.pending
     }
 
-    /// Writes the document as a JSON object.
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("castree", castreeVersion)
-            writer.member("createdAt", timestamp(createdAt))
-            writer.member("system") { writer in
-                writer.member("name", system.name)
-                writer.member("release", system.release)
-                writer.member("machine", system.machine)
-                writer.member("space", space) { writer, space in
-                    writer.object { writer in
-                        writer.member("availableBytes", space.available)
-                        writer.member("totalBytes", space.total)
-                    }
+    /// Writes the members of the document.
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("castree", castreeVersion)
+        writer.member("createdAt", timestamp(createdAt))
+        writer.member("system") { writer in
+            writer.member("name", system.name)
+            writer.member("release", system.release)
+            writer.member("machine", system.machine)
+            writer.member("space", space) { writer, space in
+                writer.object { writer in
+                    writer.member("availableBytes", space.available)
+                    writer.member("totalBytes", space.total)
                 }
             }
-            writer.member("store") { writer in
-                writer.member("path", path)
-                writer.member("format", format) { writer, format in writer.integer(format) }
-            }
-            writer.member("usage", usage) { writer, usage in
-                writer.object { UsageFigures.write(usage, to: &$0) }
-            }
-            writer.member("versions", versions) { writer, versions in
-                writer.array(versions) { writer, version in version.write(to: &writer) }
-            }
-            writer.member("lifecycle", lifecycle) { writer, lifecycle in
-                writer.object { lifecycle.write(to: &$0, includesToken: false) }
-            }
-            writer.member("events", events) { writer, entries in
-                writer.array(entries) { writer, entry in entry.write(to: &writer) }
-            }
+        }
+        writer.member("store") { writer in
+            writer.member("path", path)
+            writer.member("format", format) { writer, format in writer.integer(format) }
+        }
+        writer.member("usage", usage) { writer, usage in
+            writer.object { usage.writeMembers(to: &$0) }
+        }
+        writer.member("versions", versions) { writer, versions in
+            writer.objects(versions) { writer, version in version.writeMembers(to: &writer) }
+        }
+        writer.member("lifecycle", lifecycle) { writer, lifecycle in
+            writer.object { lifecycle.writeMembers(to: &$0, includesToken: false) }
+        }
+        writer.member("events", events) { writer, entries in
+            writer.objects(entries) { writer, entry in entry.writeMembers(to: &writer) }
         }
     }
 
@@ -144,17 +141,15 @@ extension JSONWriter {
 
 extension JournalEntry {
     /// Writes an event: when, what, its fields, and a sentence for people.
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("sequence", sequence)
-            writer.member("at", timestamp(at))
-            writer.member("event", event.name)
-            writer.member("sentence", event.sentence)
-            writer.member("fields") { writer in
-                for member in event.members {
-                    writer.key(member.key)
-                    writer.value(member.value)
-                }
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("sequence", sequence)
+        writer.member("at", timestamp(at))
+        writer.member("event", event.name)
+        writer.member("sentence", event.sentence)
+        writer.member("fields") { writer in
+            for member in event.members {
+                writer.key(member.key)
+                writer.value(member.value)
             }
         }
     }

@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import StoreCommands
 import StrictJSON
 import VersionTree
 
@@ -22,7 +23,7 @@ extension Command {
         let file = invocation.optionalArgument("FILE")
         if let file { try write(invocation.isJSON ? report.json : report.text, to: file) }
         try invocation.report { writer in
-            report.write(to: &writer)
+            report.writeMembers(to: &writer)
         } text: { output in
             if let file {
                 output.print("Wrote \(file).")

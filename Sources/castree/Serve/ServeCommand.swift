@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import ServeFromCAS
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -128,8 +129,7 @@ extension Invocation {
             return try AppServer(versions, options: options)
         } catch {
             guard error.code == .portInUse else { throw error }
-            throw CommandError(
-                code: error.code.description, message: "\(error.message): \(portAdvice)")
+            throw StoreError(error.code, "\(error.message): \(portAdvice)")
         }
     }
 
@@ -218,9 +218,9 @@ extension Invocation {
                 throw CommandError.usage("--header takes 'NAME: VALUE', not '\(field)'")
             }
             let value = field[field.index(after: colon)...].drop { $0 == " " }
-            do {
+            try parsed { () throws(StoreError) in
                 try options.add(String(field[..<colon]), String(value))
-            } catch { throw CommandError.usage(error.message) }
+            }
         }
         return options
     }
@@ -248,12 +248,10 @@ extension Invocation {
 
     fileprivate func reportReady(_ server: AppServer) throws {
         try report { writer in
-            writer.object { writer in
-                writer.member("url", server.url)
-                writer.member("port", Int(server.port))
-                writer.member("version", server.currentVersion)
-                if let dashboard = server.dashboardURL { writer.member("dashboard", dashboard) }
-            }
+            writer.member("url", server.url)
+            writer.member("port", Int(server.port))
+            writer.member("version", server.currentVersion)
+            if let dashboard = server.dashboardURL { writer.member("dashboard", dashboard) }
         } text: { output in
             let version = server.currentVersion
             output.print(

@@ -2,6 +2,7 @@ import CASStore
 import Console
 import HotPush
 import ServeFromCAS
+import StoreCommands
 import StrictJSON
 import UsagePage
 import VersionTree
@@ -73,89 +74,70 @@ private struct DashboardStatus {
     }
 
     var document: [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
+        JSONWriter.document { writer in
             // Compared with others of this process only, so its own seed does no harm.
             writer.member("revision", "\(figures.hashValue)")
-            writer.key("lifecycle")
-            write(lifecycle, to: &writer)
-            writer.member("versions", versions) { writer, version in
-                writer.object { writer in
-                    writer.member("version", version.version)
-                    writer.member("state", version.state.rawValue)
-                    writer.member("isBad", version.isBad)
-                }
-            }
+            writer.member("lifecycle") { write(lifecycle, to: &$0) }
+            writer.member("versions", versions) { write($1, to: &$0) }
             writer.member("pinned", pinned)
             writer.member("held", held.byPages)
             writer.member("serves", held.current)
-            writer.member("downloads", progress) { writer, each in write(each, to: &writer) }
-            writer.key("lastCheck")
-            if let lastCheck { write(lastCheck, to: &writer) } else { writer.null() }
+            writer.member("downloads", progress) { write($1, to: &$0) }
+            writer.member("lastCheck", orNull: lastCheck) { write($1, to: &$0) }
         }
-        return writer.drain()
     }
 
     /// What the figures of the page depend on, but for what changes with every object that comes.
     private var figures: [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
+        JSONWriter.document { writer in
             writer.member("versions", versions) { writer, version in
-                writer.object { writer in
-                    writer.member("version", version.version)
-                    writer.member("state", version.state.rawValue)
-                    writer.member("content", version.content.description)
-                    writer.member("isBad", version.isBad)
-                }
+                write(version, to: &writer)
+                writer.member("content", version.content.description)
             }
-            writer.key("lifecycle")
-            write(lifecycle, to: &writer)
+            writer.member("lifecycle") { write(lifecycle, to: &$0) }
             writer.member("pinned", pinned)
         }
-        return writer.drain()
+    }
+
+    private func write(_ version: VersionSummary, to writer: inout JSONWriter) {
+        writer.member("version", version.version)
+        writer.member("state", version.state.rawValue)
+        writer.member("isBad", version.isBad)
     }
 
     private func write(_ lifecycle: Lifecycle, to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("current", lifecycle.current)
-            writer.member("pending", lifecycle.pending)
-            writer.member("embedded", lifecycle.embedded)
-            writer.member("knownGood", lifecycle.knownGood)
-            writer.member("starting", lifecycle.boot?.version)
-        }
+        writer.member("current", lifecycle.current)
+        writer.member("pending", lifecycle.pending)
+        writer.member("embedded", lifecycle.embedded)
+        writer.member("knownGood", lifecycle.knownGood)
+        writer.member("starting", lifecycle.boot?.version)
     }
 
     private func write(_ each: VersionProgress, to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("version", each.version)
-            writer.member("missingObjects", each.missingObjects)
-            writer.member("missingBytes", each.missingBytes)
-            writer.member("stagedBytes", each.stagedBytes)
-            writer.member("totalBytes", each.totalBytes)
-            if case .downloadEnded(_, let outcome, _, let reason) = downloads[each.version] {
-                writer.member("outcome", outcome.rawValue)
-                writer.member("reason", reason)
-            }
+        writer.member("version", each.version)
+        writer.member("missingObjects", each.missingObjects)
+        writer.member("missingBytes", each.missingBytes)
+        writer.member("stagedBytes", each.stagedBytes)
+        writer.member("totalBytes", each.totalBytes)
+        if case .downloadEnded(_, let outcome, _, let reason) = downloads[each.version] {
+            writer.member("outcome", outcome.rawValue)
+            writer.member("reason", reason)
         }
     }
 
     private func write(_ check: LastCheck, to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("endedAt", check.endedAt)
-            writer.member("deep", check.isDeep)
-            writer.member("repair", check.isRepair)
-            writer.member("checkedObjects", check.checkedObjects)
-            writer.member("checkedBytes", check.checkedBytes)
-            writer.member("skippedObjects", check.skippedObjects)
-            writer.member("findingCount", check.findingCount)
-            writer.member("repairedCount", check.repairedCount)
-            writer.member("findings", check.findings) { writer, finding in
-                writer.object { writer in
-                    writer.member("kind", finding.kind.rawValue)
-                    writer.member("message", finding.message)
-                    writer.member("repaired", finding.isRepaired)
-                }
-            }
+        writer.member("endedAt", check.endedAt)
+        writer.member("deep", check.isDeep)
+        writer.member("repair", check.isRepair)
+        writer.member("checkedObjects", check.checkedObjects)
+        writer.member("checkedBytes", check.checkedBytes)
+        writer.member("skippedObjects", check.skippedObjects)
+        writer.member("findingCount", check.findingCount)
+        writer.member("repairedCount", check.repairedCount)
+        writer.member("findings", check.findings) { writer, finding in
+            writer.member("kind", finding.kind.rawValue)
+            writer.member("message", finding.message)
+            writer.member("repaired", finding.isRepaired)
         }
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import Console
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -18,11 +19,9 @@ extension Command {
         let options = try invocation.storeOptions(isDurable: !invocation.flag("no-sync"))
         let (versions, isNew) = try VersionStore.create(at: path, options: options)
         try invocation.report { writer in
-            writer.object { writer in
-                writer.member("store", versions.store.path)
-                writer.member("format", Store.formatVersion)
-                writer.member("created", isNew)
-            }
+            writer.member("store", versions.store.path)
+            writer.member("format", Store.formatVersion)
+            writer.member("created", isNew)
         } text: { output in
             output.print(
                 isNew ? "Created the store \(path)." : "The store \(path) is there already.")

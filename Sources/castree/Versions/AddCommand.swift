@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import StoreCommands
 import StrictJSON
 import VersionTree
 
@@ -51,12 +52,12 @@ extension Invocation {
         _ directory: String, _ listing: consuming DirectoryListing?, as name: String,
         to versions: VersionStore
     ) throws(StoreError) -> AddReport {
-        let tracker = ProgressTracker(progress("Reading", total: nil))
-        defer { tracker.finish() }
+        let bar = progress("Reading")
+        defer { bar.finish() }
         var options = AddOptions()
         options.followsLinks = flag("follow")
         options.usesCache = !flag("no-cache")
-        options.progress = { tracker.report($0.bytes, of: $0.bytesTotal) }
+        options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         guard let listing else {
             return try versions.add(directory: directory, version: name, options: options)
         }
@@ -66,18 +67,17 @@ extension Invocation {
     fileprivate func report(_ added: AddReport, previous: String?) throws {
         note(added)
         try report { writer in
-            writer.object { writer in
-                writer.member("version", added.version)
-                writer.member("files", added.files)
-                writer.member("bytes", added.bytes)
-                writer.member("newObjects", added.newObjects)
-                writer.member("newBytes", added.newBytes)
-                writer.member("activated", flag("activate"))
-                writer.member("twins", added.collisions) { writer, collision in
-                    writer.array([collision.first, collision.second]) { $0.string($1) }
-                }
-                writer.member("healed", added.healed)
+            writer.member("version", added.version)
+            writer.member("files", added.files)
+            writer.member("bytes", added.bytes)
+            writer.member("newObjects", added.newObjects)
+            writer.member("newBytes", added.newBytes)
+            writer.member("activated", flag("activate"))
+            writer.key("twins")
+            writer.array(added.collisions) { writer, collision in
+                writer.array([collision.first, collision.second]) { $0.string($1) }
             }
+            writer.member("healed", added.healed)
         } text: { output in
             let files = counted(added.files, "file")
             let objects = counted(added.newObjects, "new object")

@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -19,18 +20,14 @@ extension Command {
         let names = (old: try invocation.version("A"), new: try invocation.version("B"))
         let diff = try invocation.openStore().diff(from: names.old, to: names.new)
         try invocation.report { writer in
-            writer.object { writer in
-                writer.member("added", diff.added)
-                writer.member("removed", diff.removed)
-                writer.member("changed", diff.changed)
-                writer.member("moved", diff.moved) { writer, move in
-                    writer.object { writer in
-                        writer.member("from", move.from)
-                        writer.member("to", move.to)
-                    }
-                }
-                writer.member("newBytes", diff.newBytes)
+            writer.member("added", diff.added)
+            writer.member("removed", diff.removed)
+            writer.member("changed", diff.changed)
+            writer.member("moved", diff.moved) { writer, move in
+                writer.member("from", move.from)
+                writer.member("to", move.to)
             }
+            writer.member("newBytes", diff.newBytes)
         } text: { output in
             diff.print(to: output, invocation.sizes)
         }

@@ -1,5 +1,6 @@
 import CASStore
 import Console
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -18,18 +19,14 @@ extension Command {
         let entries = try invocation.openStore().missing(of: name)
         let byteCount = entries.reduce(0) { $0 + $1.bytes }
         try invocation.report { writer in
-            writer.object { writer in
-                writer.member("version", name)
-                writer.member("objects", entries) { writer, entry in
-                    writer.object { writer in
-                        writer.member("address", entry.address.description)
-                        writer.member("label", entry.label?.description)
-                        writer.member("bytes", entry.bytes)
-                        writer.member("paths", entry.paths)
-                    }
-                }
-                writer.member("bytes", byteCount)
+            writer.member("version", name)
+            writer.member("objects", entries) { writer, entry in
+                writer.member("address", entry.address.description)
+                writer.member("label", entry.label?.description)
+                writer.member("bytes", entry.bytes)
+                writer.member("paths", entry.paths)
             }
+            writer.member("bytes", byteCount)
         } text: { output in
             guard !entries.isEmpty else {
                 output.print("Version \(name) lacks nothing.")

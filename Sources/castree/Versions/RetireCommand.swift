@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 import VersionTree
 
 extension Command {
@@ -17,10 +18,8 @@ extension Command {
         let name = try invocation.version()
         let references = try invocation.openRecordingStore().retire(name)
         try invocation.report { writer in
-            writer.object { writer in
-                writer.member("version", name)
-                writer.member("references", references)
-            }
+            writer.member("version", name)
+            writer.member("references", references)
         } text: { output in
             output.print(
                 """

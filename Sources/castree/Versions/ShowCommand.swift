@@ -1,5 +1,6 @@
 import CASStore
 import Console
+import StoreCommands
 import StrictJSON
 import VersionTree
 
@@ -37,7 +38,8 @@ extension Invocation {
         writer.member("files", manifest.count)
         writer.member("bytes", manifest.byteCount)
         writer.member("createdAt", timestamp(manifest.createdAt))
-        try writer.member("entries", manifest.entries) { writer, entry in
+        writer.key("entries")
+        try writer.array(manifest.entries) { writer, entry in
             writer.object { writer in
                 writer.member("path", entry.path.description)
                 writer.member("routes", entry.routes)

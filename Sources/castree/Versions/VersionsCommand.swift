@@ -1,4 +1,5 @@
 import Console
+import StoreCommands
 import StrictJSON
 import VersionTree
 
@@ -14,8 +15,8 @@ extension Command {
             """
     ) { invocation in
         let summaries = try invocation.openStore().versions()
-        try invocation.report { writer in
-            writer.array(summaries) { writer, summary in summary.write(to: &writer) }
+        try invocation.reportDocument { writer in
+            writer.objects(summaries) { writer, summary in summary.writeMembers(to: &writer) }
         } text: { output in
             guard !summaries.isEmpty else {
                 output.print("There is no version yet; castree add makes one.")
@@ -28,23 +29,21 @@ extension Command {
 }
 
 extension VersionSummary {
-    /// Writes the version as a JSON object.
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("version", version)
-            writer.member("state", state.rawValue)
-            writer.member("files", files)
-            writer.member("bytes", bytes)
-            writer.member("uniqueBytes", uniqueBytes)
-            writer.member("missingObjects", missingObjects)
-            writer.member("createdAt", timestamp(createdAt))
-            writer.member("current", isCurrent)
-            writer.member("pending", isPending)
-            writer.member("knownGood", isKnownGood)
-            writer.member("bad", isBad)
-            writer.member("embedded", isEmbedded)
-            writer.member("protected", isProtected)
-        }
+    /// Writes the members of its object.
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("version", version)
+        writer.member("state", state.rawValue)
+        writer.member("files", files)
+        writer.member("bytes", bytes)
+        writer.member("uniqueBytes", uniqueBytes)
+        writer.member("missingObjects", missingObjects)
+        writer.member("createdAt", timestamp(createdAt))
+        writer.member("current", isCurrent)
+        writer.member("pending", isPending)
+        writer.member("knownGood", isKnownGood)
+        writer.member("bad", isBad)
+        writer.member("embedded", isEmbedded)
+        writer.member("protected", isProtected)
     }
 
     /// What else is to be said, in a table: "pending, known good".

@@ -1,0 +1,99 @@
+/// What a command takes besides options, as the table declares it.
+public struct Argument: Sendable {
+    /// How many operands an argument stands for.
+    public enum Arity: Hashable, Sendable {
+        /// Exactly one.
+        case one
+        /// One or none.
+        case optional
+        /// None or more.
+        case any
+        /// One or more.
+        case some
+
+        /// Whether it may stand for several.
+        var isOpen: Bool { self == .any || self == .some }
+    }
+
+    /// The name in help, in capitals: `DIR`.
+    public let name: String
+    /// What it stands for, in a few words.
+    public let summary: String
+    /// How many operands it stands for.
+    public var arity: Arity
+    /// The words it may be, or nil if it may be anything.
+    public var choices: [String]?
+    /// What a shell offers for it.
+    public var completion: Completion
+
+    /// Makes an argument.
+    public init(
+        _ name: String, _ summary: String, _ arity: Arity = .one, choices: [String]? = nil,
+        completion: Completion = .nothing
+    ) {
+        self.name = name
+        self.summary = summary
+        self.arity = arity
+        self.choices = choices
+        self.completion = completion
+    }
+
+    /// Its part of a usage line.
+    var usage: String {
+        switch arity {
+        case .one: name
+        case .optional: "[\(name)]"
+        case .any: "[\(name)...]"
+        case .some: "\(name)..."
+        }
+    }
+}
+
+/// A command of a program, as the table declares it.
+public struct Command: Sendable {
+    /// The word that calls it.
+    public let name: String
+    /// What it does, in one line without a full stop.
+    public let summary: String
+    /// What its help teaches, with an example; paragraphs are separated by empty lines, and lines
+    /// that begin with a space are printed as they are.
+    public let discussion: String
+    /// What it takes besides options, in order; at most one stands for several operands, the last.
+    public let arguments: [Argument]
+    /// Its own options; those of the program come in addition.
+    public let options: [Option]
+    /// Its exit statuses; nil for the program's.
+    public let statuses: ExitStatuses?
+    /// Whether help and completions leave it out.
+    public let isHidden: Bool
+    /// What it does; it returns the exit status, and whatever it throws is reported.
+    public private(set) var run: @Sendable (Invocation) throws -> ExitStatus
+
+    /// Makes a command.
+    public init(
+        _ name: String, summary: String, discussion: String = "", arguments: [Argument] = [],
+        options: [Option] = [],
+        statuses: ExitStatuses? = nil, isHidden: Bool = false,
+        run: @escaping @Sendable (Invocation) throws -> ExitStatus
+    ) {
+        self.name = name
+        self.summary = summary
+        self.discussion = discussion
+        self.arguments = arguments
+        self.options = options
+        self.statuses = statuses
+        self.isHidden = isHidden
+        self.run = run
+    }
+
+    /// Returns the same command, which throws what the closure makes of each error.
+    public func translatingErrors(
+        _ translate: @escaping @Sendable (any Error) -> any Error
+    ) -> Command {
+        var command = self
+        command.run = { invocation in
+            do { return try self.run(invocation) } catch { throw translate(error) }
+        }
+        return command
+    }
+}

@@ -1,0 +1,164 @@
+public import StrictJSON
+
+/// One call of a command: what was given, and where to print.
+///
+/// Asking for an option or an argument that the table does not declare is a programmer's mistake
+/// and stops the program.
+public struct Invocation: Sendable {
+    /// The program that runs.
+    public let program: Program
+    /// The command that runs.
+    public let command: Command
+    let given: [String: [String]]
+    /// What stands on the command line besides options, in order.
+    public let operands: [String]
+    let surroundings: Surroundings
+    /// Where notes and warnings go.
+    public let diagnostics: Diagnostics
+
+    /// Where results go.
+    public var output: Output { surroundings.output }
+    /// Looks up an environment variable.
+    public var environment: @Sendable (String) -> String? { surroundings.environment }
+
+    /// Returns whether a flag was given.
+    public func flag(_ name: String) -> Bool {
+        precondition(!option(name).takesValue, "--\(name) takes a value")
+        return given[name] != nil
+    }
+
+    /// Returns the value of an option: given, else from its variable, else its fallback, else nil.
+    ///
+    /// - Throws: `usage` if the value of the variable is none that the option takes.
+    public func value(_ name: String) throws(CommandError) -> String? {
+        let option = option(name)
+        precondition(option.takesValue, "--\(name) is a flag")
+        if let value = given[name]?.last { return value }
+        guard let variable = option.environment, let value = environment(variable),
+            !value.isEmpty
+        else { return option.fallback }
+        if let objection = option.objection(to: value) {
+            throw .usage("the environment variable \(variable) \(objection)")
+        }
+        return value
+    }
+
+    /// Returns every value that an option was given, in order.
+    public func values(_ name: String) -> [String] {
+        precondition(option(name).takesValue, "--\(name) is a flag")
+        return given[name] ?? []
+    }
+
+    /// Returns the value of an option that is required or has a fallback.
+    ///
+    /// - Throws: `usage` if there is none.
+    public func requiredValue(_ name: String) throws(CommandError) -> String {
+        guard let value = try value(name) else {
+            throw .usage("missing option \(option(name).spelling)")
+        }
+        return value
+    }
+
+    /// Returns the value of an option that takes a whole number.
+    ///
+    /// - Throws: `usage` if the value of its variable is none.
+    public func integer(_ name: String) throws(CommandError) -> Int? {
+        try value(name).flatMap { Int($0) }
+    }
+
+    /// Returns the operand of a required argument.
+    public func argument(_ name: String) -> String {
+        guard let operand = optionalArgument(name) else {
+            preconditionFailure("the argument \(name) is not required")
+        }
+        return operand
+    }
+
+    /// Returns the operand of an argument, or nil if it was left out.
+    public func optionalArgument(_ name: String) -> String? {
+        arguments(name).first
+    }
+
+    /// Returns every operand of an argument.
+    public func arguments(_ name: String) -> [String] {
+        guard let index = command.arguments.firstIndex(where: { $0.name == name }) else {
+            preconditionFailure("\(command.name) has no argument \(name)")
+        }
+        switch command.arguments[index].arity {
+        case .one, .optional: return Array(operands.dropFirst(index).prefix(1))
+        case .any, .some: return Array(operands.dropFirst(index))
+        }
+    }
+
+    /// The options that were given, spelled again for another program.
+    package var givenWords: [String] {
+        given.sorted { $0.key < $1.key }.flatMap { name, values in
+            option(name).takesValue ? values.map { "--\(name)=\($0)" } : ["--\(name)"]
+        }
+    }
+
+    private func option(_ name: String) -> Option {
+        guard let option = (command.options + program.options).first(where: { $0.name == name })
+        else { preconditionFailure("\(command.name) has no option --\(name)") }
+        return option
+    }
+}
+
+extension Invocation {
+    /// Whether results are one JSON document.
+    public var isJSON: Bool { diagnostics.isJSON }
+
+    /// How sizes are printed: exactly with `--bytes`.
+    public var sizes: SizeStyle { given["bytes"] != nil ? .exact : .binary }
+
+    /// Prints the result: with `--json` as an object with the members that the closure writes, else as
+    /// text, and never both.
+    ///
+    /// - Throws: `output` if it cannot be written; and whatever the closures throw.
+    public func report(
+        members: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void
+    ) throws {
+        try reportDocument({ try $0.object(members) }, text: text)
+    }
+
+    /// Prints the result: as any JSON document with `--json`, else as text, and never both.
+    ///
+    /// - Throws: as `report`.
+    public func reportDocument(
+        _ json: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void
+    ) throws {
+        if isJSON {
+            var writer = JSONWriter()
+            try json(&writer)
+            precondition(writer.isComplete, "\(command.name): the JSON document is not complete")
+            try output.write(json: writer.drain())
+        } else {
+            try text(output)
+        }
+        try output.flush()
+    }
+
+    /// Prints a note on standard error; nothing with `--quiet` and `--json`.
+    public func note(_ text: String) {
+        diagnostics.note("\(program.name): note: \(text)")
+    }
+
+    /// Whether a person sees how far the work is.
+    package var isWatched: Bool {
+        diagnostics.errors.isTerminal && !diagnostics.isQuiet && !diagnostics.isJSON
+    }
+
+    /// Makes a progress bar; it shows itself only on a terminal, without `--quiet` and `--json`.
+    ///
+    /// - Parameters:
+    ///   - label: what is being done: "Hashing".
+    ///   - total: how much there is to do, or nil if that is not known yet.
+    public func progress(
+        _ label: String, total: Int? = nil, unit: ProgressUnit = .bytes
+    ) -> ProgressBar {
+        let isShown = !diagnostics.isQuiet && !diagnostics.isJSON
+        return ProgressBar(
+            label: label, total: total, unit: unit,
+            statusLine: isShown ? surroundings.statusLine : nil, now: surroundings.now)
+    }
+}

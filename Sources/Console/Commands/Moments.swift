@@ -1,0 +1,56 @@
+internal import Platform
+
+extension Invocation {
+    /// The value of an option that is a moment, in seconds since 1970: so long ago (`90m`, `12h`, `7d`),
+    /// or a date and a time of it in UTC (`2026-11-22`, `2026-11-22T03:00:00Z`); nil if it was not
+    /// given.
+    /// - Throws: `usage` for anything else.
+    package func moment(_ name: String, now: Int64) throws(CommandError) -> Int64? {
+        guard let text = try value(name) else { return nil }
+        if let moment = Self.moment(text, now: now) { return moment }
+        throw .usage(
+            "--\(name) takes a time ago, as in 12h or 7d (units s, m, h, d, w), or a date, as in "
+                + "2026-11-22 or 2026-11-22T03:00:00Z; not '\(text)'")
+    }
+
+    static func moment(_ text: String, now: Int64) -> Int64? {
+        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
+        if let letter = text.last, let unit = units[letter] {
+            guard let count = number(text.dropLast()), count <= now / unit else { return nil }
+            return now - count * unit
+        }
+        let parts = text.split(separator: "T", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let day = day(parts[0]) else { return nil }
+        guard parts.count == 2 else { return day * 86_400 }
+        return time(parts[1]).map { day * 86_400 + $0 }
+    }
+
+    /// Digits only: no sign, no space.
+    private static func number(_ text: Substring, digits: Int? = nil) -> Int64? {
+        guard text.utf8.allSatisfy({ (48...57).contains($0) }),
+            digits == nil || text.utf8.count == digits
+        else { return nil }
+        return Int64(text)
+    }
+
+    private static func day(_ text: Substring) -> Int64? {
+        let fields = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard fields.count == 3, let year = number(fields[0], digits: 4), year >= 1970,
+            let month = number(fields[1], digits: 2), (1...12).contains(month),
+            let day = number(fields[2], digits: 2)
+        else { return nil }
+        let days = Int64(HTTPDate.days(year: Int(year), month: Int(month), day: Int(day)))
+        // A date that is none, as 2026-02-30, is another one when it is read back.
+        let date = CivilDate(daysSince1970: days)
+        return date.year == year && date.month == month && date.day == day ? days : nil
+    }
+
+    private static func time(_ text: Substring) -> Int64? {
+        let fields = text.dropLast().split(separator: ":", omittingEmptySubsequences: false)
+        guard text.last == "Z", fields.count == 3, let hour = number(fields[0], digits: 2),
+            let minute = number(fields[1], digits: 2), let second = number(fields[2], digits: 2),
+            hour < 24, minute < 60, second < 60
+        else { return nil }
+        return hour * 3600 + minute * 60 + second
+    }
+}

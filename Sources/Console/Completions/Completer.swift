@@ -1,0 +1,149 @@
+/// What a completion answers: words with their explanations, or the names of files.
+enum CompletionAnswer: Hashable, Sendable {
+    case words([CompletionWord])
+    case files
+    case directories
+}
+
+/// A word that a shell may complete to.
+struct CompletionWord: Hashable, Sendable {
+    let text: String
+    let summary: String
+}
+
+/// Answers completions by the table.
+///
+/// Pure, but for the words that programs find out themselves.
+struct Completer {
+    let program: Program
+    let environment: @Sendable (String) -> String?
+
+    /// - Parameter words: the words after the program's name; the last one is being completed.
+    func answer(to words: [String]) -> CompletionAnswer {
+        let current = words.last ?? ""
+        let line = Line(program: program, words: Array(words.dropLast()))
+        let context = CompletionContext(
+            program: program, operands: line.operands, environment: environment,
+            given: line.given, options: line.options)
+        if let option = line.awaiting {
+            return values(option.choices, option.completion, context).matching(current)
+        }
+        if !line.optionsEnded, current.utf8.first == UInt8(ascii: "-") {
+            if let spelled = SpelledOption(current), spelled.value != nil {
+                guard let option = spelled.option(in: line.options), option.takesValue else {
+                    return .words([])
+                }
+                return values(option.choices, option.completion, context)
+                    .prefixed(spelled.text + "=").matching(current)
+            }
+            return options(of: line).matching(current)
+        }
+        return operands(of: line, context).matching(current)
+    }
+
+    private func options(of line: Line) -> CompletionAnswer {
+        let extra = line.command == nil ? [Option.help, .version] : [.help]
+        return .words(
+            (line.options + extra)
+                .filter { $0.repeats || !line.seen.contains($0.name) }
+                .map { CompletionWord(text: "--\($0.name)", summary: $0.summary) })
+    }
+
+    private func operands(of line: Line, _ context: CompletionContext) -> CompletionAnswer {
+        let commands = program.commands.filter { !$0.isHidden }
+            .map { CompletionWord(text: $0.name, summary: $0.summary) }
+        guard let command = line.command else {
+            guard let name = program.defaultCommand, let command = program.command(named: name),
+                line.operands.isEmpty
+            else { return .words(commands) }
+            // The word may be a command or the first operand of the default one; a shell shows
+            // either words or files, and the words are what nobody remembers.
+            let first = command.arguments.first.map { values($0.choices, $0.completion, context) }
+            guard case .words(let words)? = first else { return .words(commands) }
+            return .words(commands + words)
+        }
+        let index = line.operands.count
+        let last = command.arguments.last.flatMap { $0.arity.isOpen ? $0 : nil }
+        guard let argument = command.arguments.dropFirst(index).first ?? last else {
+            return .words([])
+        }
+        return values(argument.choices, argument.completion, context)
+    }
+
+    /// What a value may be: one of the words that are listed, else what its declaration offers.
+    private func values(
+        _ choices: [String]?, _ completion: Completion, _ context: CompletionContext
+    ) -> CompletionAnswer {
+        if let choices { return .words(plain(choices)) }
+        switch completion {
+        case .nothing: return .words([])
+        case .files: return .files
+        case .directories: return .directories
+        case .words(let words): return .words(plain(words(context)))
+        }
+    }
+
+    private func plain(_ words: [String]) -> [CompletionWord] {
+        words.map { CompletionWord(text: $0, summary: "") }
+    }
+}
+
+extension CompletionAnswer {
+    fileprivate func matching(_ prefix: String) -> CompletionAnswer {
+        guard case .words(let words) = self else { return self }
+        return .words(words.filter { $0.text.utf8.starts(with: prefix.utf8) })
+    }
+
+    fileprivate func prefixed(_ prefix: String) -> CompletionAnswer {
+        guard case .words(let words) = self else { return self }
+        return .words(words.map { CompletionWord(text: prefix + $0.text, summary: $0.summary) })
+    }
+}
+
+/// The words before the one that is completed, read with good will: nothing is an error.
+private struct Line {
+    var command: Command?
+    var options: [Option]
+    var given: [String: String] = [:]
+    var seen: Set<String> = []
+    var operands: [String] = []
+    var awaiting: Option?
+    var optionsEnded = false
+
+    init(program: Program, words: [String]) {
+        let fallback = program.defaultCommand.flatMap(program.command(named:))
+        options = program.options + (fallback?.options ?? [])
+        for word in words {
+            if let option = awaiting {
+                given[option.name] = word
+                awaiting = nil
+            } else if optionsEnded {
+                operands.append(word)
+            } else if word == "--" {
+                optionsEnded = true
+            } else if let spelled = SpelledOption(word) {
+                read(spelled)
+            } else if command == nil, operands.isEmpty {
+                readFirst(word, program, fallback)
+            } else {
+                operands.append(word)
+            }
+        }
+    }
+
+    private mutating func read(_ spelled: SpelledOption) {
+        guard let option = spelled.option(in: options) else { return }
+        seen.insert(option.name)
+        if let value = spelled.value {
+            given[option.name] = value
+        } else if option.takesValue {
+            awaiting = option
+        }
+    }
+
+    private mutating func readFirst(_ word: String, _ program: Program, _ fallback: Command?) {
+        command = program.command(named: word) ?? fallback
+        options = (command?.options ?? []) + program.options
+        if command?.name != word { operands.append(word) }
+    }
+}

@@ -1,0 +1,136 @@
+/// A shell for which the program prints a completion script.
+///
+/// Every script calls the program back: `PROGRAM __complete SHELL WORD...`, the last word being the
+/// one that is completed. The answer is one candidate a line, a tab and what it means; or `:files`
+/// or `:directories`, which shells complete better themselves.
+enum CompletionShell: String, CaseIterable, Sendable {
+    case bash, zsh, fish
+
+    /// The hidden word that asks for candidates.
+    static let command = "__complete"
+
+    func script(for program: String) -> String {
+        // A function of the shell cannot have every name that a program can.
+        let function =
+            "_"
+            + String(
+                program.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" }
+            ) + "_complete"
+        switch self {
+        case .bash: return bashScript(program, function)
+        case .zsh: return zshScript(program, function)
+        case .fish: return fishScript(program, function)
+        }
+    }
+}
+
+// printf %q: a candidate may hold what the shell would obey. Names of files are left to readline,
+// which knows how to quote them; it is asked for when there is no candidate.
+private func bashScript(_ program: String, _ function: String) -> String {
+    #"""
+    \#(function)() {
+        local line
+        COMPREPLY=()
+        while IFS= read -r line; do
+            case $line in
+                :files) compopt -o default 2>/dev/null ;;
+                :directories) compopt -o dirnames 2>/dev/null ;;
+                *) COMPREPLY+=("$(printf %q "${line%%$'\t'*}")") ;;
+            esac
+        done < <("${COMP_WORDS[0]}" __complete bash "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    }
+    complete -F \#(function) \#(program)
+
+    """#
+}
+
+private func zshScript(_ program: String, _ function: String) -> String {
+    #"""
+    \#(function)() {
+        local line word summary
+        local -a candidates given=("${(@Q)words[2,CURRENT]}")
+        for line in "${(@f)$("${words[1]}" __complete zsh "${given[@]}" 2>/dev/null)}"; do
+            case $line in
+                :files) compset -P '--*='; _files ;;
+                :directories) compset -P '--*='; _files -/ ;;
+                ?*) word=${line%%$'\t'*} summary=${line#*$'\t'}
+                    candidates+=("${word//:/\\:}${summary:+:$summary}") ;;
+            esac
+        done
+        (( $#candidates )) && _describe \#(program) candidates
+    }
+    compdef \#(function) \#(program)
+
+    """#
+}
+
+private func fishScript(_ program: String, _ function: String) -> String {
+    #"""
+    function \#(function)
+        set -l words (commandline -opc)
+        set -l current (commandline -ct)
+        for line in ($words[1] __complete fish $words[2..] $current 2>/dev/null)
+            switch $line
+                case :files
+                    __fish_complete_path $current
+                case :directories
+                    __fish_complete_directories $current
+                case '*'
+                    echo $line
+            end
+        end
+    end
+    complete -c \#(program) -f -a '(\#(function))'
+
+    """#
+}
+
+extension Program {
+    /// Answers a shell: candidates on standard output, and never an error.
+    func answerCompletion(_ arguments: [String], in surroundings: Surroundings) -> ExitStatus {
+        guard let shell = arguments.first.flatMap(CompletionShell.init(rawValue:)) else {
+            return statuses.status(for: .usage)
+        }
+        var words = Array(arguments.dropFirst())
+        var hidden = ""
+        if shell == .bash { (words, hidden) = joinedBashWords(words) }
+        let completer = Completer(program: self, environment: surroundings.environment)
+        let lines: [String] =
+            switch completer.answer(to: words) {
+            case .files: [":files"]
+            case .directories: [":directories"]
+            case .words(let words): words.compactMap { line(for: $0, hiding: hidden) }
+            }
+        // A shell that does not listen loses nothing that could be reported.
+        try? surroundings.output.write(trusted: lines.map { $0 + "\n" }.joined())
+        try? surroundings.output.flush()
+        return .done
+    }
+
+    /// Returns the line of a candidate; nil for one that would break lines or hide in them.
+    private func line(for word: CompletionWord, hiding prefix: String) -> String? {
+        guard word.text.escapedForDisplay == word.text else { return nil }
+        return String(word.text.unicodeScalars.dropFirst(prefix.unicodeScalars.count))
+            + "\t" + word.summary
+    }
+}
+
+/// Joins what bash has split at `=` and `:` (COMP_WORDBREAKS), and tells which part of the last
+/// word bash takes as complete already.
+private func joinedBashWords(_ words: [String]) -> (words: [String], hidden: String) {
+    var joined: [String] = []
+    var hidden = ""
+    var isOpen = false
+    for word in words {
+        let isBreak = word == "=" || word == ":"
+        if let last = joined.last, isBreak || isOpen {
+            joined[joined.count - 1] = last + word
+            hidden = isBreak ? last + word : last
+        } else {
+            joined.append(word)
+            hidden = ""
+        }
+        isOpen = isBreak
+    }
+    return (joined, hidden)
+}

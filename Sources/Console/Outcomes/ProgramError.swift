@@ -1,0 +1,66 @@
+/// What sort of thing went wrong; a program turns it into an exit status.
+public enum ErrorKind: Hashable, Sendable, CaseIterable {
+    /// The operation failed.
+    case failed
+    /// The command line was wrong.
+    case usage
+    /// What was asked for is not there.
+    case notFound
+    /// A signal ended the work.
+    case interrupted
+    /// Somebody else is at work, for longer than was to be waited.
+    case busy
+}
+
+/// An error that says how a program reports it.
+///
+/// Errors of libraries become one where their commands are declared (``Command/translatingErrors(_:)``).
+/// Whatever does not conform is reported too, with the code `internal`.
+public protocol ProgramError: Error {
+    /// A word for programs: stable, lower case, for example `no-such-version`.
+    var code: String { get }
+    /// A sentence for people: what failed, on what, and what to do.
+    ///
+    /// It MAY contain untrusted text: it is escaped when it is printed.
+    var message: String { get }
+    /// What sort of thing went wrong.
+    var kind: ErrorKind { get }
+}
+
+/// An error of a command itself, where no library has one.
+public struct CommandError: ProgramError, Hashable {
+    /// A word for programs.
+    public let code: String
+    /// A sentence for people.
+    public let message: String
+    /// What sort of thing went wrong.
+    public let kind: ErrorKind
+
+    /// Makes an error with a code for programs and a message for people.
+    public init(_ kind: ErrorKind = .failed, code: String, message: String) {
+        self.kind = kind
+        self.code = code
+        self.message = message
+    }
+
+    /// What a program reports about an error, whatever was thrown.
+    init(reporting error: any Error) {
+        switch error {
+        case let error as any ProgramError:
+            self.init(error.kind, code: error.code, message: error.message)
+        case is CancellationError: self = .interrupted
+        default: self.init(code: "internal", message: "unexpected error: \(error)")
+        }
+    }
+
+    /// Returns the error for arguments that do not make sense together.
+    ///
+    /// The report shows the command's usage line.
+    public static func usage(_ message: String) -> CommandError {
+        CommandError(.usage, code: "usage", message: message)
+    }
+
+    /// The error for work that a signal ended.
+    public static let interrupted = CommandError(
+        .interrupted, code: "interrupted", message: "interrupted")
+}

@@ -1,0 +1,72 @@
+import StrictJSON
+
+/// What a program says besides its results, on standard error.
+///
+/// With `--json`, errors and warnings are JSON, one document a line, and there are no notes.
+public struct Diagnostics: Sendable {
+    let program: String
+    let errors: Output
+    let isJSON: Bool
+    let isQuiet: Bool
+
+    /// Prints a note, unless `--quiet` or `--json` is given.
+    public func note(_ text: DisplayText) {
+        guard !isQuiet && !isJSON else { return }
+        errors.print(text)
+        deliver()
+    }
+
+    /// Prints a warning: something that a person should know although the command goes on.
+    public func warn(code: String, _ message: String) {
+        report("warning", code: code, message: message, .yellow)
+    }
+
+    /// The line of a warning, for whoever must not wait until it is written; see ``LineQueue``.
+    public func warningLine(code: String, _ message: String) -> [UInt8] {
+        line("warning", code: code, message: message, .yellow)
+    }
+
+    /// Prints an error.
+    func report(_ error: CommandError) {
+        report("error", code: error.code, message: error.message, .red)
+    }
+
+    /// Prints the usage line and where to learn more, after a usage error.
+    func explain(_ usage: String, help: String) {
+        // Nobody is left to be told that standard error cannot be written.
+        try? errors.write(trusted: "\(usage)\n\(help)\n")
+        deliver()
+    }
+
+    private func report(
+        _ severity: String, code: String, message: String, _ style: DisplayText.Style
+    ) {
+        let line = line(severity, code: code, message: message, style)
+        // Nobody is left to be told that standard error cannot be written.
+        try? errors.write(line)
+        deliver()
+    }
+
+    private func line(
+        _ severity: String, code: String, message: String, _ style: DisplayText.Style
+    ) -> [UInt8] {
+        let message = withoutPasswords(message)
+        guard isJSON else {
+            let label = severity == "error" ? "" : "\(severity): "
+            let text: DisplayText = "\(program): \(label, style)\(message)"
+            return Array((text.rendered(inColour: errors.usesColour) + "\n").utf8)
+        }
+        let document = JSONWriter.document { writer in
+            writer.member(severity) { writer in
+                writer.member("code", code)
+                writer.member("message", message)
+            }
+        }
+        return Output.line(json: document)
+    }
+
+    private func deliver() {
+        // Nobody is left to be told that standard error cannot be written.
+        try? errors.flush()
+    }
+}

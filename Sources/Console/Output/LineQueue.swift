@@ -1,0 +1,164 @@
+internal import Platform
+import Synchronization
+
+/// Lines for a file that may not take them: a pipe that nobody reads, a terminal that is held, a slow disk.
+///
+/// A thread of its own writes them, so that whoever adds one never waits: a server's threads must not.
+/// What is too much is dropped and counted, and the number stands where the lines are missing, once they
+/// flow again. Whoever ends waits for no reader either.
+///
+/// Nothing is changed about the file, which other programs may have open, too: it stays blocking, and is
+/// asked for room before each write (poll(2)). Safe to use from all threads.
+public final class LineQueue: Sendable {
+    private struct State {
+        var waiting: [[UInt8]] = []
+        /// Of what waits and what the thread has in its hands.
+        var cost = 0
+        var dropped = 0
+        /// Counts lines that were written or given up.
+        var done = 0
+        var hasThread = false
+        /// The thread waits for a reader.
+        var isStuck = false
+        /// Nothing more is written: its reader has gone.
+        var isBroken = false
+        var hasFailed = false
+        /// Nothing is left that flows.
+        var isOver: Bool { cost == 0 || isStuck || isBroken }
+    }
+
+    /// Far more than a reader that is alive is ever behind.
+    public static let byteCountMax = 1 << 20
+    /// What a line costs beside its bytes.
+    private static let overhead = 64
+    /// A pipe that has room at all has room for so many bytes (pipe(7), PIPE_BUF).
+    private static let pieceByteCount = 4096
+    /// How long an end waits for a line that is being written just now.
+    private static let endPause = Duration.seconds(1)
+
+    private let descriptor: Int32
+    private let byteCountMax: Int
+    /// Whether a write may wait for somebody, so that room is asked for.
+    private let mayBlock: Bool
+    private let state = Mutex(State())
+    private let bell = ThreadBell()
+    private let onLoss: @Sendable (Int) -> [UInt8]?
+    private let onFailure: @Sendable (_ reason: String) -> Void
+
+    /// Makes a queue before a file that is open and stays so.
+    ///
+    /// - Parameter onLoss: makes the line that tells how many were dropped; `nil` to write none there.
+    /// - Parameter onFailure: told once that the file cannot be written, and why; not of a reader that has
+    ///   gone.
+    public init(
+        descriptor: Int32, byteCountMax: Int = LineQueue.byteCountMax,
+        onLoss: @escaping @Sendable (Int) -> [UInt8]?,
+        onFailure: @escaping @Sendable (_ reason: String) -> Void = { _ in }
+    ) {
+        self.descriptor = descriptor
+        self.byteCountMax = byteCountMax
+        self.onLoss = onLoss
+        self.onFailure = onFailure
+        mayBlock = !System.isRegularFile(descriptor)
+    }
+
+    /// Adds a line, with its line feed; never waits.
+    public func add(_ line: [UInt8]) {
+        let needsThread = state.withLock { state -> Bool in
+            guard !state.isBroken else { return false }
+            guard state.cost + line.count + Self.overhead <= byteCountMax else {
+                state.dropped += 1
+                return false
+            }
+            noteLoss(&state)
+            append(line, &state)
+            defer { state.hasThread = true }
+            return !state.hasThread
+        }
+        if needsThread, !bell.startThread({ self.run() }) {
+            // No thread to be had: the next line tries again.
+            state.withLock { $0.hasThread = false }
+        }
+        bell.ring()
+    }
+
+    /// Writes what is queued, as long as it flows; what nobody takes is dropped.
+    ///
+    /// Waits for no reader, and for a line that is being written no longer than a second.
+    public func end() {
+        var seen = -1
+        while true {
+            let (done, isOver) = state.withLock { ($0.done, $0.isOver) }
+            if isOver || done == seen { return }
+            seen = done
+            let deadline = SystemClock.now + Self.endPause
+            while SystemClock.now < deadline {
+                if state.withLock({ $0.done != seen || $0.isOver }) { break }
+                System.pause(.milliseconds(1))
+            }
+        }
+    }
+
+    private func append(_ line: [UInt8], _ state: inout State) {
+        state.waiting.append(line)
+        state.cost += line.count + Self.overhead
+    }
+
+    /// Puts the number of dropped lines where they are missing.
+    private func noteLoss(_ state: inout State) {
+        guard state.dropped > 0 else { return }
+        let line = onLoss(state.dropped)
+        state.dropped = 0
+        if let line { append(line, &state) }
+    }
+
+    // MARK: The thread
+
+    private func run() {
+        while true {
+            let lines = state.withLock { state -> [[UInt8]] in
+                // What was dropped last is told although no further line comes.
+                if state.waiting.isEmpty { noteLoss(&state) }
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            for line in lines {
+                write(line)
+                state.withLock { state in
+                    state.cost -= line.count + Self.overhead
+                    state.done += 1
+                }
+            }
+            if lines.isEmpty { bell.wait() }
+        }
+    }
+
+    private func write(_ line: [UInt8]) {
+        guard !state.withLock({ $0.isBroken }) else { return }
+        do throws(SystemError) {
+            guard mayBlock else { return try System.write(line[...], to: descriptor) }
+            var start = 0
+            while start < line.count {
+                try waitForRoom()
+                let end = min(line.count, start + Self.pieceByteCount)
+                try System.write(line[start..<end], to: descriptor)
+                start = end
+            }
+        } catch {
+            // A disk that is full for a moment takes the next line; a reader that has gone takes none.
+            let isNews = state.withLock { state -> Bool in
+                if error.isClosedPipe { state.isBroken = true }
+                defer { state.hasFailed = true }
+                return !state.isBroken && !state.hasFailed
+            }
+            if isNews { onFailure(error.text) }
+        }
+    }
+
+    private func waitForRoom() throws(SystemError) {
+        if try System.isWritable(descriptor, within: .zero) { return }
+        state.withLock { $0.isStuck = true }
+        defer { state.withLock { $0.isStuck = false } }
+        while try !System.isWritable(descriptor, within: nil) {}
+    }
+}

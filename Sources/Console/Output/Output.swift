@@ -1,0 +1,145 @@
+import Synchronization
+
+/// A stream of a program: standard output, standard error, or memory in tests.
+///
+/// Writing is complete or an error; it is buffered until `flush`, except on terminals. If the
+/// reader of a pipe has gone, the rest is dropped without complaint and the command ends as it
+/// would have: its exit status tells what it did, not who listened. Any thread may call.
+public final class Output: Sendable {
+    /// Whether a person reads along.
+    public let isTerminal: Bool
+    /// Whether styles show.
+    public let usesColour: Bool
+    private let descriptor: Int32?
+    private let statusLine: StatusLine?
+    private let state = Mutex(State())
+
+    private struct State {
+        var buffer: [UInt8] = []
+        var isClosed = false
+        var failure: OutputError?
+    }
+
+    private static let bufferByteCountMax = 65_536
+
+    /// Makes a stream that writes to a file descriptor; without one, it keeps what is written.
+    init(
+        descriptor: Int32?, isTerminal: Bool, usesColour: Bool, statusLine: StatusLine? = nil
+    ) {
+        self.descriptor = descriptor
+        self.isTerminal = isTerminal
+        self.usesColour = usesColour
+        self.statusLine = statusLine
+    }
+
+    /// Makes a stream that keeps what is written, for tests.
+    public convenience init() {
+        self.init(descriptor: nil, isTerminal: false, usesColour: false)
+    }
+
+    /// What has been written and not flushed; of a stream in memory, all of it.
+    public var pending: [UInt8] { state.withLock { $0.buffer } }
+
+    /// Whether the reader has gone; a long stream need not go on.
+    public var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    /// Prints a line.
+    ///
+    /// A failure is kept and thrown by the next `write` or `flush`; the program flushes at its end.
+    public func print(_ text: DisplayText) {
+        append(Array((text.rendered(inColour: usesColour) + "\n").utf8))
+    }
+
+    /// Writes bytes as they are.
+    ///
+    /// - Throws: `output` if they, or bytes before them, cannot be written.
+    public func write(_ bytes: [UInt8]) throws(OutputError) {
+        append(bytes)
+        if let failure = state.withLock({ $0.failure }) { throw failure }
+    }
+
+    /// Writes text as it is: only for text that the program has made itself.
+    ///
+    /// - Throws: `output` if it, or bytes before it, cannot be written.
+    public func write(trusted text: String) throws(OutputError) {
+        try write(Array(text.utf8))
+    }
+
+    /// Writes a JSON document and a newline; what a terminal would obey becomes `\u` escapes.
+    ///
+    /// JSON escapes most control characters itself, but neither U+009B nor bidirectional overrides.
+    package func write(json document: [UInt8]) throws(OutputError) {
+        try write(Self.line(json: document))
+    }
+
+    /// A JSON document as a line that no terminal obeys.
+    static func line(json document: [UInt8]) -> [UInt8] {
+        let isPlain = document.allSatisfy { $0 < 0x7F }
+        let text = isPlain ? [] : Array(String(decoding: document, as: UTF8.self).jsonEscaped.utf8)
+        return (isPlain ? document : text) + [UInt8(ascii: "\n")]
+    }
+
+    /// Hands everything to the system.
+    ///
+    /// - Throws: `output` if something could not be written, now or before.
+    public func flush() throws(OutputError) {
+        let failure = state.withLock { state in
+            drain(&state)
+            return state.failure
+        }
+        if let failure { throw failure }
+    }
+
+    /// Closes the stream at the end of the program, after a flush.
+    ///
+    /// Some file systems tell only then that they are full.
+    ///
+    /// - Throws: `output` if the system reports an error and no earlier call has thrown one.
+    func close() throws(OutputError) {
+        let isOpen = state.withLock { state in
+            defer { state.isClosed = true }
+            return !state.isClosed && state.failure == nil
+        }
+        guard let descriptor, isOpen else { return }
+        do {
+            try System.close(descriptor)
+        } catch {
+            throw OutputError(reason: error.text)
+        }
+    }
+
+    private func append(_ bytes: [UInt8]) {
+        state.withLock { state in
+            guard !state.isClosed, state.failure == nil else { return }
+            state.buffer += bytes
+            if isTerminal || state.buffer.count >= Self.bufferByteCountMax { drain(&state) }
+        }
+    }
+
+    private func drain(_ state: inout State) {
+        guard let descriptor, !state.buffer.isEmpty else { return }
+        defer { state.buffer.removeAll(keepingCapacity: true) }
+        if isTerminal { statusLine?.clear() }
+        do throws(SystemError) {
+            try System.write(state.buffer[...], to: descriptor)
+        } catch {
+            if error.isClosedPipe {
+                state.isClosed = true
+            } else {
+                state.failure = OutputError(reason: error.text)
+            }
+        }
+    }
+}
+
+/// Standard output that cannot be written: a full disk, a closed descriptor.
+public struct OutputError: ProgramError, Hashable {
+    /// What the system says.
+    public let reason: String
+    /// The code, `output`.
+    public var code: String { "output" }
+    /// The operation failed.
+    public var kind: ErrorKind { .failed }
+    /// What to tell people.
+    public var message: String { "unable to write to standard output: \(reason)" }
+}

@@ -1,0 +1,46 @@
+internal import Platform
+
+/// What a program meets when it runs: its streams, its environment, its clock.
+///
+/// A value, so that tests run whole programs in memory.
+public struct Surroundings: Sendable {
+    /// Where results go.
+    public let output: Output
+    /// Where diagnostics go.
+    public let errors: Output
+    /// Looks up an environment variable.
+    public let environment: @Sendable (String) -> String?
+    /// The line of a terminal that progress may use; nil if nobody looks.
+    let statusLine: StatusLine?
+    /// The time since some fixed moment.
+    let now: @Sendable () -> Duration
+}
+
+extension Surroundings {
+    /// Makes surroundings in memory, for tests.
+    public init(environment: [String: String] = [:]) {
+        self.init(
+            output: Output(), errors: Output(), environment: { environment[$0] }, statusLine: nil,
+            now: { .zero })
+    }
+
+    /// Makes the surroundings of this process.
+    static func process() -> Surroundings {
+        // https://no-color.org: set and not empty means no colour, whatever its value.
+        let isPlain =
+            !(System.environment("NO_COLOR") ?? "").isEmpty
+            || System.environment("TERM") == "dumb"
+        let errorsAreSeen = System.isTerminal(System.standardError)
+        let canRedraw = errorsAreSeen && System.environment("TERM") != "dumb"
+        let statusLine = canRedraw ? StatusLine(descriptor: System.standardError) : nil
+        let outputIsSeen = System.isTerminal(System.standardOutput)
+        return Surroundings(
+            output: Output(
+                descriptor: System.standardOutput, isTerminal: outputIsSeen,
+                usesColour: outputIsSeen && !isPlain, statusLine: statusLine),
+            errors: Output(
+                descriptor: System.standardError, isTerminal: errorsAreSeen,
+                usesColour: errorsAreSeen && !isPlain, statusLine: statusLine),
+            environment: System.environment, statusLine: statusLine, now: { SystemClock.now })
+    }
+}

@@ -1,0 +1,103 @@
+package import Platform
+
+/// Puts a file of these bytes in place of what is there, in one step: until then the old one stays.
+///
+/// Behind a symbolic link, the file it leads to is replaced. What is no regular file, such as a pipe, a
+/// device or a file that is open already (`/dev/stdout`), is written into; so is a file that cannot be
+/// replaced: in a directory that takes no other one, or mounted by itself.
+/// - Returns: whether it is a file of its own; otherwise it may be where this program prints, too.
+/// - Throws: what the file system says; a file that can be replaced is as it was then.
+package func replaceFile(
+    _ path: String, with bytes: [UInt8], on system: any FileSystem = POSIXFileSystem()
+) throws(StoreError) -> Bool {
+    let here = POSIXFileSystem.workingDirectory
+    guard let place = try resolved(path, system) else {
+        try write(bytes, into: path, system)
+        return false
+    }
+    let old = try system.status(here, place)
+    if let old, old.kind != .regular {
+        try write(bytes, into: place, system)
+        return false
+    }
+    let aside = directory(of: place) + ".castree-\(try randomToken())"
+    var hasFailed = false
+    do throws(StoreError) {
+        try write(bytes, aside: aside, for: old, system) { hasFailed = true }
+        try system.rename(here, aside, to: here, place)
+    } catch {
+        // The error to report is the first.
+        try? system.removeIfPresent(here, aside)
+        // A disk that did not take the bytes will not take them elsewhere.
+        guard !hasFailed, error.forbidsReplacing else { throw error }
+        try write(bytes, into: place, system)
+    }
+    return true
+}
+
+/// Writes a file that is to take the place of `old`, durably, with its mode.
+private func write(
+    _ bytes: [UInt8], aside: String, for old: FileStatus?, _ system: any FileSystem,
+    whenRefused: () -> Void
+) throws(StoreError) {
+    // Nobody is to read on the way what the old file keeps from him.
+    let file = try system.open(
+        POSIXFileSystem.workingDirectory, aside, .creating, mode: old == nil ? 0o666 : 0o600)
+    do throws(StoreError) {
+        try system.write(file.raw, bytes)
+        // Else a power cut could leave the new name with no bytes.
+        try system.sync(file.raw)
+    } catch {
+        whenRefused()
+        throw error
+    }
+    if let old { try system.setMode(file.raw, old.mode & 0o777) }
+}
+
+extension StoreError {
+    /// Whether only writing into the file is left, or says better what is wrong.
+    fileprivate var forbidsReplacing: Bool {
+        [.permission, .readOnly, .tooLarge, .notFound].contains(code) || isMountPoint
+    }
+}
+
+/// Writes into what is there, or into a new file.
+private func write(
+    _ bytes: [UInt8], into path: String, _ system: any FileSystem
+) throws(StoreError) {
+    let here = POSIXFileSystem.workingDirectory
+    let isThere = try system.status(here, path) != nil
+    let target = try system.open(
+        here, path, isThere ? .writingFollowingLinks : .creating, mode: 0o666)
+    try system.write(target.raw, bytes)
+    // The file may have been longer.
+    if try system.status(target.raw).kind == .regular {
+        try system.truncate(target.raw, to: Int64(bytes.count))
+    }
+}
+
+/// The path behind symbolic links; `nil` where a link leads to nothing, or to what is open already.
+private func resolved(
+    _ path: String, _ system: any FileSystem
+) throws(StoreError) -> String? {
+    let here = POSIXFileSystem.workingDirectory
+    guard var target = try system.symbolicLink(here, path) else { return path }
+    var path = path
+    // As many as Linux follows (path_resolution(7)).
+    for _ in 0..<40 {
+        // Links of the system lead to open files, whatever they say (proc(5)).
+        for place in ["/proc/", "/dev/"] where path.hasPrefix(place) { return nil }
+        path = target.hasPrefix("/") ? target : directory(of: path) + target
+        guard let next = try system.symbolicLink(here, path) else {
+            return try system.status(here, path) == nil ? nil : path
+        }
+        target = next
+    }
+    return nil
+}
+
+/// The directory of a path, with the slash; nothing for the working directory.
+private func directory(of path: String) -> String {
+    guard let slash = path.utf8.lastIndex(of: 47) else { return "" }
+    return String(path[...slash])
+}

@@ -1,0 +1,175 @@
+// The system calls of this module: writing, terminals, the environment, the arguments.
+// Signals are in Interruption.swift.
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// An error number of the C library.
+package struct SystemError: Error, Hashable, CustomStringConvertible {
+    let number: Int32
+
+    package var description: String { text }
+
+    /// The reader has closed its end of the pipe.
+    var isClosedPipe: Bool { number == EPIPE }
+
+    /// What the C library says about it.
+    package var text: String {
+        strerror(number).map { String(cString: $0) } ?? "error \(number)"
+    }
+}
+
+package enum System {
+    static let standardOutput: Int32 = 1
+    static let standardError: Int32 = 2
+
+    /// Writes all bytes, however many calls it takes.
+    private static func write(
+        _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+    ) throws(SystemError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let chunk = UnsafeRawBufferPointer(rebasing: rest)
+            let count = cWrite(descriptor, chunk.baseAddress, chunk.count)
+            if count > 0 {
+                rest = rest.dropFirst(count)
+                continue
+            }
+            // A device that takes nothing and reports nothing would keep the loop for ever.
+            let number = count < 0 ? errno : EIO
+            switch number {
+            case EINTR: continue
+            case EAGAIN:
+                // Another program may have made a shared terminal or pipe non-blocking.
+                _ = try isWritable(descriptor, within: nil)
+            default: throw SystemError(number: number)
+            }
+        }
+    }
+
+    /// Writes all bytes, however many calls it takes.
+    static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(SystemError) {
+        try bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
+            try write(UnsafeRawBufferPointer(bytes), to: descriptor)
+        }
+    }
+
+    /// Whether a file takes some bytes at once; waits for that no longer than `limit`, for ever without one.
+    ///
+    /// Also `true` where a write would fail.
+    static func isWritable(
+        _ descriptor: Int32, within limit: Duration?
+    ) throws(SystemError) -> Bool {
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        let milliseconds = limit.map { Int32(clamping: $0.components.seconds * 1000) } ?? -1
+        let count = poll(&request, 1, milliseconds)
+        if count < 0, errno != EINTR { throw SystemError(number: errno) }
+        return count > 0
+    }
+
+    /// Whether writes to a file wait for a disk at most, and for nobody who reads.
+    static func isRegularFile(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
+    /// Sleeps.
+    static func pause(_ time: Duration) {
+        usleep(UInt32(clamping: time.components.attoseconds / 1_000_000_000_000))
+    }
+
+    /// Closes a descriptor; a network file system reports here what it could not write.
+    static func close(_ descriptor: Int32) throws(SystemError) {
+        // close(2): after EINTR the descriptor is gone on Linux; a second call could close another.
+        if cClose(descriptor) < 0 && errno != EINTR { throw SystemError(number: errno) }
+    }
+
+    static func isTerminal(_ descriptor: Int32) -> Bool {
+        isatty(descriptor) == 1
+    }
+
+    /// Returns the width of a terminal, or nil if it does not say.
+    static func columnCount(of descriptor: Int32) -> Int? {
+        // A winsize, ioctl_tty(2). Which module declares it depends on which is looked into first.
+        var size: (rows: UInt16, columns: UInt16, width: UInt16, height: UInt16) = (0, 0, 0, 0)
+        let result = ioctl(descriptor, UInt(TIOCGWINSZ), &size)
+        return result == 0 && size.columns > 0 ? Int(size.columns) : nil
+    }
+
+    /// Returns the value of an environment variable, or nil if it is not set.
+    static func environment(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+
+    /// Whether a program can learn what it was started with: Swift reads /proc/self/cmdline.
+    static var hasArguments: Bool { CommandLine.argc > 0 }
+
+    /// Returns the arguments after the program's name; nil in the place of one that is not UTF-8.
+    static func arguments() -> [String?] {
+        (1..<max(1, Int(CommandLine.argc))).map { index in
+            CommandLine.unsafeArgv[index].flatMap { String(validatingCString: $0) }
+        }
+    }
+
+    /// Makes sure that descriptors 0, 1 and 2 are taken.
+    ///
+    /// If the parent has closed one, the next file opened would get its number, and results would
+    /// be written into that file. The stand-in is opened the wrong way round: using it fails.
+    static func reserveStandardDescriptors() {
+        for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
+            // The lowest free number is this one, because all below are taken by now.
+            _ = open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
+        }
+    }
+
+    /// Makes a pipe that child processes do not inherit and whose writing end never waits.
+    static func makePipe() throws(SystemError) -> (source: Int32, target: Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw SystemError(number: errno) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        _ = fcntl(ends[1], F_SETFL, fcntl(ends[1], F_GETFL) | O_NONBLOCK)
+        return (ends[0], ends[1])
+    }
+
+    /// Makes the other end of a pipe readable; safe in a signal handler.
+    static func wake(_ descriptor: Int32) {
+        var byte: UInt8 = 1
+        // A full pipe is readable already.
+        _ = cWrite(descriptor, &byte, 1)
+    }
+
+    /// Waits until one of the descriptors is readable and returns those that are.
+    static func waitUntilReadable(_ descriptors: [Int32]) throws(SystemError) -> [Int32] {
+        var requests = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        while poll(&requests, nfds_t(requests.count), -1) < 0 {
+            if errno != EINTR { throw SystemError(number: errno) }
+        }
+        return requests.filter { $0.revents != 0 }.map(\.fd)
+    }
+
+    /// Ends the process; what it has to say is written.
+    ///
+    /// At once: the libraries' own farewells free memory that goes anyway, and take as long as a
+    /// small command. (`ORDERLY_EXIT`, for scripts/coverage: what the compiler counts is written with them.)
+    static func exit(_ status: ExitStatus) -> Never {
+        cExit(status.rawValue)
+    }
+}
+
+// Names for the functions of the C library that the methods above would shadow.
+private func cWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+    write(descriptor, bytes, count)
+}
+
+private func cClose(_ descriptor: Int32) -> Int32 { close(descriptor) }
+
+#if ORDERLY_EXIT
+    private func cExit(_ status: Int32) -> Never { exit(status) }
+#else
+    private func cExit(_ status: Int32) -> Never { _exit(status) }
+#endif

@@ -1,0 +1,69 @@
+import StrictJSON
+
+/// The commands that every program has.
+extension Command {
+    static let help = Command(
+        "help", summary: "explains a command",
+        discussion: """
+            Without a command, lists all of them. 'help COMMAND' and 'COMMAND --help' are the same.
+            """,
+        arguments: [
+            Argument(
+                "COMMAND", "the command to explain", .optional,
+                completion: .words { $0.program.visibleNames })
+        ]
+    ) { invocation in
+        let program = invocation.program
+        var subject: Command?
+        if let name = invocation.optionalArgument("COMMAND") {
+            guard let command = program.command(named: name) else {
+                throw CommandError.usage(
+                    "unknown command '\(name)'"
+                        + suggestion(for: name, among: program.visibleNames))
+            }
+            subject = command
+        }
+        try invocation.reportText(program.help(of: subject), key: "help")
+        return .done
+    }
+
+    static func completions(of program: String) -> Command {
+        Command(
+            "completions", summary: "prints a script that completes commands in a shell",
+            discussion: """
+                The script asks the program itself, so it stays right when the program changes.
+
+                bash, in ~/.bashrc:
+                    eval "$(\(program) completions bash)"
+                zsh, in ~/.zshrc after compinit:
+                    eval "$(\(program) completions zsh)"
+                fish, in ~/.config/fish/completions/\(program).fish:
+                    \(program) completions fish | source
+                """,
+            arguments: [
+                Argument("SHELL", "the shell", choices: CompletionShell.allCases.map(\.rawValue))
+            ]
+        ) { invocation in
+            guard let shell = CompletionShell(rawValue: invocation.argument("SHELL")) else {
+                // The table lets only the names of shells through.
+                preconditionFailure("unknown shell")
+            }
+            try invocation.reportText(shell.script(for: program), key: "script")
+            return .done
+        }
+    }
+
+    /// Whether every program has it.
+    var isBuiltIn: Bool { name == "help" || name == "completions" }
+}
+
+extension Invocation {
+    /// Prints text that the program has made itself; with `--json` as the one field of a document.
+    func reportText(_ text: String, key: String) throws {
+        try report { writer in
+            writer.member(key, text)
+        } text: { output in
+            try output.write(trusted: text)
+        }
+    }
+}

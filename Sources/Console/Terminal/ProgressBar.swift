@@ -1,0 +1,78 @@
+import Synchronization
+
+/// Progress of long work, drawn on the terminal at most ten times a second.
+///
+/// Any thread may call; a call costs a few nanoseconds when nothing is drawn. `finish` removes the
+/// bar, and so does the last reference to it.
+public final class ProgressBar: Sendable {
+    private let label: String
+    private let unit: ProgressUnit
+    private let doneCount = Atomic<Int>(0)
+    private let total: Mutex<Int?>
+    private let statusLine: StatusLine?
+    private let now: @Sendable () -> Duration
+    private let startedAt: Duration
+    /// Nanoseconds since the start before which nothing is drawn; whoever moves it on draws.
+    private let drawsAt = Atomic<Int64>(ProgressBar.intervalNanoseconds)
+    private let isFinished = Atomic<Bool>(false)
+
+    private static let intervalNanoseconds: Int64 = 100_000_000
+
+    init(
+        label: String, total: Int?, unit: ProgressUnit, statusLine: StatusLine?,
+        now: @escaping @Sendable () -> Duration
+    ) {
+        self.label = label
+        self.total = Mutex(total)
+        self.unit = unit
+        self.statusLine = statusLine
+        self.now = now
+        startedAt = now()
+    }
+
+    deinit {
+        if !isFinished.load(ordering: .relaxed) { statusLine?.clear() }
+    }
+
+    /// How much is done.
+    var done: Int { doneCount.load(ordering: .relaxed) }
+
+    /// Notes how much is done by now, and of how much if that has become known.
+    ///
+    /// Reports that overtake each other move the bar back and forth; it is right again with the last one.
+    public func report(_ done: some BinaryInteger, of total: (some BinaryInteger)? = Int?.none) {
+        doneCount.store(Int(clamping: done), ordering: .relaxed)
+        if let total { self.total.withLock { $0 = Int(clamping: total) } }
+        drawIfDue()
+    }
+
+    /// Removes the bar; what is counted afterwards is not drawn.
+    public func finish() {
+        isFinished.store(true, ordering: .relaxed)
+        statusLine?.clear()
+    }
+
+    private func drawIfDue() {
+        guard let statusLine, !isFinished.load(ordering: .relaxed) else { return }
+        let elapsed = now() - startedAt
+        let nanoseconds = Int64(clamping: elapsed.wholeNanoseconds)
+        let due = drawsAt.load(ordering: .relaxed)
+        guard nanoseconds >= due else { return }
+        let turn = drawsAt.compareExchange(
+            expected: due, desired: nanoseconds + Self.intervalNanoseconds, ordering: .relaxed)
+        guard turn.exchanged else { return }
+        let line = ProgressLine(
+            label: label, done: done, total: total.withLock { $0 }, unit: unit, elapsed: elapsed)
+        // Asked again under the lock: `finish` may have cleared the line in the meantime.
+        statusLine.draw { columns in
+            isFinished.load(ordering: .relaxed) ? nil : line.text(columns: columns)
+        }
+    }
+}
+
+extension Duration {
+    fileprivate var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}

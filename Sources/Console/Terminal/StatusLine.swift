@@ -1,0 +1,45 @@
+import Synchronization
+
+/// The last line of a terminal, which a progress bar draws over and over.
+///
+/// Whoever prints something else on the terminal clears it first. Any thread may call.
+final class StatusLine: Sendable {
+    private let sink: @Sendable (String) -> Void
+    private let columns: @Sendable () -> Int
+    private let isDrawn = Mutex(false)
+
+    init(
+        columns: @escaping @Sendable () -> Int, sink: @escaping @Sendable (String) -> Void
+    ) {
+        self.columns = columns
+        self.sink = sink
+    }
+
+    /// Makes the status line of a terminal.
+    convenience init(descriptor: Int32) {
+        self.init(
+            columns: { System.columnCount(of: descriptor) ?? 80 },
+            sink: { text in
+                // A bar that cannot be drawn is no reason to fail, and nobody could be told.
+                try? System.write(Array(text.utf8)[...], to: descriptor)
+            })
+    }
+
+    /// Replaces the line by the one that the closure makes for the width given; nil leaves it.
+    func draw(_ render: (_ columns: Int) -> String?) {
+        isDrawn.withLock { isDrawn in
+            // One column is left free: a full line would wrap, and the next drawing with it.
+            guard let line = render(columns() - 1) else { return }
+            sink("\r" + line + "\u{1B}[K")
+            isDrawn = true
+        }
+    }
+
+    /// Removes the line, if one is drawn.
+    func clear() {
+        isDrawn.withLock { isDrawn in
+            if isDrawn { sink("\r\u{1B}[K") }
+            isDrawn = false
+        }
+    }
+}

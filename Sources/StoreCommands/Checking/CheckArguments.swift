@@ -1,0 +1,69 @@
+internal import CASStore
+internal import Console
+internal import VersionTree
+
+extension Option {
+    /// What every check takes, in both programs.
+    static let checking: [Option] = [
+        .flag("deep", "compute the SHA-256 of every object"),
+        .text(
+            "sample", placeholder: "PERCENT",
+            "read only this share of the objects, chosen at random"),
+        .integer("seed", in: 0...Int(UInt32.max), "choose the sample by this number"),
+        .text(
+            "since", placeholder: "TIME",
+            "read only objects that no check has found sound since, as in 7d or 2026-11-22"),
+        .text(
+            "limit-rate", placeholder: "BYTES",
+            "read at most this many bytes a second; K, M and G are units of 1024"),
+        .flag("json-lines", "print each finding as it is found, one JSON document a line"),
+    ]
+
+    /// What a repair takes besides.
+    static let repairing: [Option] = [
+        .flag("dry-run", "print what a repair would do, and change nothing"),
+        .text(
+            "from", placeholder: "ORIGIN",
+            "fetch what is damaged or missing from this castree origin: a directory or a URL",
+            completion: .directories),
+    ]
+}
+
+extension Invocation {
+    /// How far to look, as the command line says.
+    /// - Throws: `usage`.
+    func checkOptions() throws(CommandError) -> CheckOptions {
+        var options = CheckOptions(isDeep: flag("deep"))
+        options.sample = try sample()
+        options.since = try moment("since", now: secondsNow())
+        options.byteRateMax = try byteCount("limit-rate")
+        if flag("json-lines"), isJSON {
+            throw .usage("--json and --json-lines contradict each other")
+        }
+        return options
+    }
+
+    private func sample() throws(CommandError) -> CheckOptions.Sample? {
+        let seed = try integer("seed")
+        guard let text = try value("sample") else {
+            guard seed == nil else { throw .usage("--seed chooses a sample: add --sample PERCENT") }
+            return nil
+        }
+        let digits = text.hasSuffix("%") ? String(text.dropLast()) : text
+        guard digits.utf8.allSatisfy({ (48...57).contains($0) || $0 == 46 }),
+            let percent = Double(digits), percent > 0, percent <= 100
+        else {
+            throw .usage(
+                "--sample takes a percentage above 0 and up to 100, as in 5; not '\(text)'")
+        }
+        guard let seed else { return CheckOptions.Sample(share: percent / 100) }
+        return CheckOptions.Sample(share: percent / 100, seed: UInt64(seed))
+    }
+
+    /// How many bytes a check will read, if somebody watches; nil if nobody does or nobody knows.
+    func expectedBytes(in versions: VersionStore, _ options: CheckOptions) -> Int64? {
+        // The bar can do without, and the check says what is wrong.
+        guard isWatched, let bytes = try? versions.store.objectBytes() else { return nil }
+        return Int64(Double(bytes) * (options.sample?.share ?? 1))
+    }
+}

@@ -1,0 +1,139 @@
+internal import CASStore
+package import Console
+package import VersionTree
+
+/// Finds the way to an origin before the store is opened: what then fetches from it.
+///
+/// It may replace the program by one that speaks to networks.
+package typealias RepairSourceFinder =
+    @Sendable (_ invocation: Invocation, _ origin: String) throws ->
+    (_ versions: VersionStore) throws -> RepairSource
+
+extension Command {
+    /// `fsck` of castree: checks, and repairs with `--repair`.
+    ///
+    /// - Parameters:
+    ///   - observed: makes somebody notice what is found.
+    ///   - fetching: where `--from` leads.
+    package static func fsck(
+        observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
+        fetching: @escaping RepairSourceFinder
+    ) -> Command {
+        check(
+            "fsck", summary: "checks everything, and repairs what can be repaired",
+            examples: [
+                "fsck --deep",
+                "fsck --since 30d --limit-rate 20M",
+                "fsck --repair --dry-run",
+                "fsck --from https://example.org/app",
+            ], source: .option,
+            more: [.flag("repair", "repair what can be repaired without guessing")]
+                + Option.repairing,
+            observed: observed, fetching: fetching
+        ) { $0.flag("repair") }
+    }
+
+    /// `check` and `repair` of castree-fsck.
+    package static func checks(fetching: @escaping RepairSourceFinder) -> [Command] {
+        [
+            check(
+                "check", summary: "checks everything and changes nothing",
+                examples: ["check --deep"], source: .operand
+            ) { _ in false },
+            check(
+                "repair", summary: "checks everything and repairs what can be repaired",
+                examples: ["repair --dry-run", "repair"], source: .operand, more: Option.repairing,
+                fetching: fetching
+            ) { _ in true },
+        ]
+    }
+
+    private static func check(
+        _ name: String, summary: String, examples: [String], source: StoreSource,
+        more: [Option] = [],
+        observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
+        fetching: RepairSourceFinder? = nil,
+        repairs: @escaping @Sendable (Invocation) -> Bool
+    ) -> Command {
+        Command(
+            name, summary: summary,
+            discussion: discussion(repairs: !more.isEmpty) + "\n\n"
+                + examples.map { "    \(source.example($0))" }.joined(separator: "\n"),
+            arguments: source.arguments, options: Option.checking + more,
+            statuses: .check
+        ) { invocation in
+            var options = try invocation.checkOptions()
+            let origin = try fetching == nil ? nil : invocation.value("from")
+            let isRepairing = origin != nil || repairs(invocation)
+            if fetching != nil, invocation.flag("dry-run"), !isRepairing {
+                throw CommandError.usage("--dry-run shows what a repair would do: add --repair")
+            }
+            let remote = try origin.flatMap { try fetching?(invocation, $0) }
+            let versions = observed(try invocation.openStore(from: source))
+            let total = invocation.expectedBytes(in: versions, options)
+            let bar = invocation.progress(
+                "Checking", total: total.map { Int(clamping: $0) })
+            defer { bar.finish() }
+            let isSampled = options.sample != nil
+            options.progress = { done in
+                // What is left out is not read; of a sample the total is an estimate already.
+                let left = isSampled ? nil : total.map { max($0 - done.skippedBytes, done.bytes) }
+                bar.report(done.bytes, of: left)
+            }
+            if invocation.flag("json-lines") { options.found = { invocation.stream($0) } }
+            let dryRun = isRepairing && invocation.flag("dry-run")
+            var told: RepairPlan?
+            let report =
+                isRepairing
+                ? try versions.repair(options, from: try remote?(versions)) { plan in
+                    bar.finish()
+                    told = plan
+                    invocation.show(plan, isDryRun: dryRun)
+                    return !dryRun
+                } : try versions.check(options)
+            bar.finish()
+            try invocation.report(
+                CheckOutcome(
+                    report: report, options: options, plan: told, isRepairing: isRepairing,
+                    isDryRun: dryRun))
+            return report.status
+        }
+    }
+
+    private static func discussion(repairs: Bool) -> String {
+        let looking = """
+            Compares objects with their addresses, the index with the manifests, trees with both, \
+            the lifecycle with what is there, and finds what writers that died have left. It runs \
+            safely beside everything else, on all processors.
+
+            Without --deep, every object is read and compared with its size and its XXH3 \
+            fingerprint, which finds what disks do; --deep computes every SHA-256 anew, which \
+            finds forgery too.
+
+            The store remembers when each object was last found sound. With --since only objects \
+            that were not since then are read, so a check that is interrupted goes on where it \
+            stopped, and a part of the night is enough for a large store. --sample reads a part \
+            of the objects, the same one for the same --seed. Of all others name, size and mode \
+            are looked at.
+            """
+        guard repairs else { return looking }
+        return looking + """
+
+
+            A repair says what it will do, then does it, and guesses nothing: a damaged object goes \
+            to quarantine, and the versions that show it are incomplete until the same content is \
+            added or pulled again. What is lost is made again first from whatever in the store has the \
+            same bytes: trees, quarantine, what was left of downloads; lost manifests from trees. With \
+            --from it is fetched, with what is missing, from an origin and put in place of what is \
+            there; --from repairs everything else, too.
+            """
+    }
+}
+
+extension CheckReport {
+    /// The exit status after fsck(8).
+    fileprivate var status: ExitStatus {
+        if findings.isEmpty { return .clean }
+        return findings.allSatisfy(\.isRepaired) ? .repaired : .problemsLeft
+    }
+}

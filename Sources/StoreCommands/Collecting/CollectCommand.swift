@@ -1,0 +1,78 @@
+internal import CASStore
+package import Console
+package import VersionTree
+
+extension Command {
+    /// `gc`: retires what a policy lets go, if one is given, and collects what nothing references.
+    ///
+    /// - Parameter observed: makes somebody notice what is done to the store.
+    package static func collect(
+        from source: StoreSource,
+        observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 }
+    ) -> Command {
+        Command(
+            "gc", summary: "deletes what no version references",
+            discussion: """
+                Deletes the objects that only retired versions used, partial downloads that no version \
+                waits for, and damaged objects in quarantine. It costs what the garbage costs, not what \
+                the store holds, runs safely beside everything else, and works on a full disk.
+
+                With --keep, --older-than or --max-size it retires versions first. What is current, \
+                pending, known good, embedded, protected or shown to a page stays in any case, and while \
+                no version is current the newest stays. Of several options each must let a version go. With \
+                --max-size no more goes than must, the oldest first; it counts the bytes of objects, as \
+                'du' prints them.
+
+                What would go, and why, before it goes:
+                    \(source.example("gc --dry-run --keep 5"))
+                From a timer, on a small disk:
+                    \(source.example("gc --older-than 30d --max-size 20G --quiet"))
+                """,
+            arguments: source.arguments,
+            options: [
+                .integer(
+                    "keep", in: 0...1_000_000,
+                    "retire all but the newest N versions, besides those that are needed"),
+                .text(
+                    "older-than", placeholder: "TIME",
+                    "retire versions registered longer ago: 90s, 30m, 24h, 7d"),
+                .text(
+                    "max-size", placeholder: "BYTES",
+                    "retire the oldest versions until the objects hold no more: 500M, 20G"),
+                .flag("dry-run", "print what would be retired and deleted, and change nothing"),
+            ],
+            statuses: .store
+        ) { invocation in
+            let policy = try invocation.retentionPolicy()
+            let versions = observed(try invocation.openStore(from: source))
+            let retention = try policy.map { try versions.planRetention($0) }
+            if invocation.flag("dry-run") {
+                let names = retention.map { $0.retired.reversed().map(\.version) } ?? []
+                try invocation.report(
+                    try versions.store.planCollection(retiring: names), retention, policy)
+                return .done
+            }
+            let outcome = try retention.map { try versions.carryOut($0) } ?? RetentionOutcome()
+            let bar = invocation.progress("Collecting", unit: .count("objects"))
+            defer { bar.finish() }
+            let collected = try versions.collect { bar.report($0.objectCount) }
+            bar.finish()
+            try invocation.report(collected, outcome, retention, policy)
+            return outcome.stuck.isEmpty ? .done : .failed
+        }
+    }
+}
+
+extension Invocation {
+    /// What the options say about retiring versions; nil if none of them is given.
+    fileprivate func retentionPolicy() throws(CommandError) -> RetentionPolicy? {
+        let (keep, age) = (try integer("keep"), try seconds("older-than"))
+        let size = try byteCount("max-size")
+        guard keep != nil || age != nil || size != nil else { return nil }
+        var policy = RetentionPolicy()
+        policy.newestCount = keep ?? 0
+        policy.minimumAge = age
+        policy.byteCountMax = size
+        return policy
+    }
+}

@@ -1,0 +1,223 @@
+internal import CASStore
+internal import Console
+internal import StrictJSON
+internal import VersionTree
+
+/// How many of the objects to be deleted are shown, the largest first.
+private let shownGarbageCount = 10
+
+extension CollectionPlan {
+    fileprivate var groups: [(name: String, meaning: String, files: [Garbage])] {
+        [
+            ("unreferenced", "in no version", objects),
+            ("quarantined", "damaged, in quarantine", quarantined),
+            ("staged", "partial, waited for by no version", staged),
+        ]
+    }
+
+    fileprivate var largest: [Garbage] {
+        let all = objects + quarantined + staged
+        return Array(all.sorted { $0.byteCount > $1.byteCount }.prefix(shownGarbageCount))
+    }
+
+    /// What a version that is to be retired gives back.
+    fileprivate func byteCounts() -> [String: Int64] {
+        var counts: [String: Int64] = [:]
+        for garbage in objects {
+            guard case .retiring(let version) = garbage.reason else { continue }
+            counts[version, default: 0] += garbage.byteCount
+        }
+        return counts
+    }
+}
+
+extension CollectionPlan.Reason {
+    /// The word for programs.
+    fileprivate var code: String {
+        switch self {
+        case .retired: "retired"
+        case .retiring: "retiring"
+        case .neverNamed: "neverNamed"
+        case .damaged: "damaged"
+        case .partial: "partial"
+        }
+    }
+
+    /// The version that was the last to use it, or is, where that is known.
+    fileprivate var version: String? {
+        switch self {
+        case .retired(let version): version.name
+        case .retiring(let version): version
+        case .neverNamed, .damaged, .partial: nil
+        }
+    }
+
+    /// The end of a line about an object.
+    fileprivate var text: String {
+        switch self {
+        case .retired(let version):
+            "last in version \(version.name), retired \(timestamp(version.retiredAt))"
+        case .retiring(let version): "last in version \(version), which would be retired"
+        case .neverNamed: "stored for no version that is remembered"
+        case .damaged: "damaged"
+        case .partial: "a part that no version waits for"
+        }
+    }
+}
+
+extension Invocation {
+    func report(
+        _ collected: Collected, _ outcome: RetentionOutcome, _ retention: RetentionPlan?,
+        _ policy: RetentionPolicy?
+    ) throws {
+        let retired = outcome.retired
+        for stuck in outcome.stuck {
+            diagnostics.warn(
+                code: stuck.error.code.description,
+                "version \(stuck.version) could not be retired: \(stuck.error.message)")
+        }
+        warn(of: retention, policy)
+        try report { writer in
+            writer.member("objects", collected.objectCount)
+            writer.member("bytes", collected.byteCount)
+            writer.member("dryRun", false)
+            if let retention, let policy {
+                let gone = retention.retired.filter { retired.contains($0.version) }
+                writer.member("retired", gone) { $1.writeMembers(to: &$0) }
+                writer.member("kept", retention.kept) { $1.writeMembers(to: &$0) }
+                writer.member("stuck", outcome.stuck) { writer, stuck in
+                    writer.member("version", stuck.version)
+                    writer.member("reason", stuck.error.message)
+                }
+                writeLimit(policy, of: retention, to: &writer)
+            }
+        } text: { output in
+            if let retention {
+                if retired.isEmpty, outcome.stuck.isEmpty { output.print("No version may go.") }
+                for verdict in retention.retired where retired.contains(verdict.version) {
+                    output.print("Retired version \(verdict.version): \(verdict.reason).")
+                }
+            }
+            if collected.objectCount == 0 {
+                output.print("There was nothing to delete.")
+            } else {
+                let size = sizes.text(collected.byteCount)
+                output.print("Deleted \(counted(collected.objectCount, "object")), \(size).")
+            }
+        }
+    }
+
+    func report(
+        _ plan: CollectionPlan, _ retention: RetentionPlan?, _ policy: RetentionPolicy?
+    ) throws {
+        warn(of: retention, policy)
+        try report { writer in
+            writer.member("objects", plan.objectCount)
+            writer.member("bytes", plan.byteCount)
+            writer.member("dryRun", true)
+            for group in plan.groups {
+                writer.member(group.name) { writer in
+                    writer.member("objects", group.files.count)
+                    writer.member("bytes", group.files.reduce(0) { $0 + $1.byteCount })
+                }
+            }
+            writer.member("largest", plan.largest) { writer, garbage in
+                writer.member("address", garbage.address.description)
+                writer.member("bytes", garbage.byteCount)
+                writer.member("reason", garbage.reason.code)
+                writer.member("lastVersion", garbage.reason.version)
+            }
+            guard let retention, let policy else { return }
+            let freed = plan.byteCounts()
+            writer.member("retired", retention.retired) { writer, verdict in
+                verdict.writeMembers(to: &writer)
+                writer.member("bytes", freed[verdict.version] ?? 0)
+            }
+            writer.member("kept", retention.kept) { $1.writeMembers(to: &$0) }
+            writeLimit(policy, of: retention, to: &writer)
+        } text: { output in
+            if let retention { print(retention, plan.byteCounts(), to: output) }
+            print(plan, to: output)
+        }
+    }
+
+    private func writeLimit(
+        _ policy: RetentionPolicy, of retention: RetentionPlan, to writer: inout JSONWriter
+    ) {
+        guard let limit = policy.byteCountMax, let byteCount = retention.byteCount else { return }
+        writer.member("maxBytes", limit)
+        writer.member("bytesLeft", byteCount)
+    }
+
+    /// Says that a limit of bytes is not met, and what holds them.
+    private func warn(of retention: RetentionPlan?, _ policy: RetentionPolicy?) {
+        guard let retention, let limit = policy?.byteCountMax, let byteCount = retention.byteCount,
+            byteCount > limit
+        else { return }
+        let shown = retention.kept.prefix(Self.shownHolderCount)
+        var holders = shown.map { "\($0.version) (\($0.reason))" }
+        if retention.kept.count > shown.count {
+            holders.append("\(groupedCount(retention.kept.count - shown.count)) more")
+        }
+        diagnostics.warn(
+            code: "limitNotMet",
+            "what is left holds \(sizes.text(byteCount)), more than \(sizes.text(limit)), and nothing else "
+                + "may go; it is held by \(holders.joined(separator: ", "))")
+    }
+
+    /// How many of those are named that keep a limit from being met.
+    private static let shownHolderCount = 10
+
+    private func print(
+        _ retention: RetentionPlan, _ freed: [String: Int64], to output: Output
+    ) {
+        if retention.retired.isEmpty {
+            output.print("No version may go.")
+        } else {
+            output.print("Would retire \(counted(retention.retired.count, "version")):")
+        }
+        let retired: [[DisplayText]] = retention.retired.map { verdict in
+            let size = sizes.text(freed[verdict.version] ?? 0)
+            return ["", "\(verdict.version)", "\(size)", "\(verdict.reason)"]
+        }
+        TextTable([.left(""), .left(""), .right(""), .left("")], rows: retired).print(to: output)
+        if !retention.kept.isEmpty {
+            output.print("Would keep \(counted(retention.kept.count, "version")):")
+        }
+        TextTable(
+            [.left(""), .left(""), .left("")],
+            rows: retention.kept.map { ["", "\($0.version)", "\($0.reason)"] }
+        ).print(to: output)
+    }
+
+    private func print(_ plan: CollectionPlan, to output: Output) {
+        guard plan.objectCount > 0 else {
+            output.print("There is nothing to delete.")
+            return
+        }
+        let size = sizes.text(plan.byteCount)
+        output.print("Would delete \(counted(plan.objectCount, "object")), \(size):")
+        var groups = TextTable([.left(""), .right(""), .right(""), .left("")])
+        for group in plan.groups where !group.files.isEmpty {
+            let bytes = group.files.reduce(0) { $0 + $1.byteCount }
+            groups.add([
+                "", "\(groupedCount(group.files.count))", "\(sizes.text(bytes))",
+                "\(group.meaning)",
+            ])
+        }
+        groups.print(to: output)
+        output.print(plan.objectCount > shownGarbageCount ? "The largest of them:" : "They are:")
+        let largest: [[DisplayText]] = plan.largest.map { garbage in
+            let size = sizes.text(garbage.byteCount)
+            return ["", "\(size)", "\(garbage.address)", "\(garbage.reason.text)"]
+        }
+        TextTable([.left(""), .right(""), .left(""), .left("")], rows: largest).print(to: output)
+    }
+}
+
+extension RetentionPlan.Verdict {
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("version", version)
+        writer.member("reason", reason)
+    }
+}

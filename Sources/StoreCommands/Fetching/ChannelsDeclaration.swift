@@ -1,0 +1,23 @@
+package import Console
+
+extension Command {
+    /// `channels`: lists what the channels of an origin offer.
+    ///
+    /// Declared once for the two programs that have it, as ``pull(run:)`` is.
+    package static func channels(
+        run: @escaping @Sendable (Invocation) throws -> ExitStatus
+    ) -> Command {
+        Command(
+            "channels", summary: "lists the channels of an origin, and what each offers",
+            discussion: """
+                URL is an origin made by castree publish: a web server's URL, a directory, or the \
+                URL of one channel's pointer. A device takes the newest release that is for it. \
+                Neither a store nor more than the pointers is needed.
+
+                    castree channels https://example.org/app
+                    castree channels ./origin --json | jq -r '.[].channel'
+                """,
+            arguments: [Argument("URL", "where versions are published", completion: .directories)],
+            options: Option.reaching, run: run)
+    }
+}

@@ -1,0 +1,47 @@
+package import Console
+
+/// The program that speaks to networks.
+///
+/// `castree` itself is linked without any network library, so that it starts at once; what fetches
+/// lives in a program beside it, as with git.
+package enum FetchingProgram {
+    /// Its file name.
+    package static let name = "castree-pull"
+
+    /// Replaces the running program by it.
+    ///
+    /// - Parameter words: its arguments; nil for those of this program.
+    /// - Throws: `noFetchingProgram` if it is not installed beside this one.
+    package static func become(_ words: [String]? = nil) throws(CommandError) -> Never {
+        let places = directories()
+        for directory in places {
+            let path = directory + "/" + name
+            guard System.isProgram(path) else { continue }
+            do throws(SystemError) {
+                try System.become(path, words)
+            } catch {
+                throw CommandError(
+                    code: "noFetchingProgram", message: "\(path) could not be run: \(error.text)")
+            }
+        }
+        throw CommandError(
+            code: "noFetchingProgram",
+            message:
+                "the program \(name), which speaks to networks, is not installed: it is looked "
+                + "for in \(places.joined(separator: " and "))")
+    }
+
+    /// Where `--from` of castree-fsck leads: the same repair by this program.
+    package static let repairSource: RepairSourceFinder = { invocation, _ in
+        let store = invocation.argument("STORE")
+        try become(["--store=\(store)", "fsck", "--repair"] + invocation.givenWords)
+    }
+
+    private static func directories() -> [String] {
+        guard let path = System.programPath(), let slash = path.lastIndex(of: "/") else {
+            return []
+        }
+        let directory = String(path[..<slash])
+        return [directory, directory + "/../libexec/castree"]
+    }
+}

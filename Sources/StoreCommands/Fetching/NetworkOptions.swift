@@ -1,0 +1,22 @@
+internal import Console
+
+extension Option {
+    /// How an origin is reached: of every command that goes to one.
+    static let reaching: [Option] = [
+        .text(
+            "timeout", placeholder: "TIME",
+            "give up on a connection that stays silent this long, as in 30s",
+            fallback: "30s"),
+        .text(
+            "connect-timeout", placeholder: "TIME", "give up connecting after this time",
+            fallback: "20s"),
+        .text(
+            "total-timeout", placeholder: "TIME",
+            "end any request that takes longer than this; the next one continues from there"),
+        .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
+        .text(
+            "cacert", placeholder: "FILE",
+            "trust these certificates instead of the system's",
+            completion: .files),
+    ]
+}

@@ -1,0 +1,40 @@
+package import CASStore
+package import Console
+internal import VersionTree
+
+extension CommandError {
+    /// An error of the engine, as a program reports it: its own code and sentence, and a kind by which
+    /// the exit status is chosen.
+    ///
+    /// - Parameter kind: nil for the kind of the code. Not there is only what was asked for by name: a
+    ///   store, a version. A file or directory that an operation stumbles over is a failure of that
+    ///   operation.
+    package init(_ error: StoreError, _ kind: ErrorKind? = nil) {
+        let usual: ErrorKind =
+            switch error.code {
+            case .noStore, .noVersion: .notFound
+            case .interrupted: .interrupted
+            case .busy, .locked: .busy
+            default: .failed
+            }
+        self.init(kind ?? usual, code: error.code.description, message: error.message)
+    }
+}
+
+extension Invocation {
+    /// Returns what the closure makes of an argument; what it refuses is a mistake of the command line.
+    package func parsed<Value>(
+        _ parse: () throws(StoreError) -> Value
+    ) throws(CommandError) -> Value {
+        do throws(StoreError) { return try parse() } catch { throw .usage(error.message) }
+    }
+}
+
+extension Command {
+    /// The same command, with errors of the engine reported by their codes and kinds.
+    ///
+    /// `StoreError` has a `code` of its own type and cannot be a `ProgramError` itself.
+    package var reportingStoreErrors: Command {
+        translatingErrors { error in (error as? StoreError).map { CommandError($0) } ?? error }
+    }
+}

@@ -1,0 +1,56 @@
+package import Console
+
+extension ExitStatus {
+    /// What came is an older copy of what was seen before: a cache or mirror is behind.
+    package static let olderCopy = ExitStatus(rawValue: 21)
+}
+
+/// The exit statuses of checks, after fsck(8).
+extension ExitStatus {
+    /// A check found nothing wrong.
+    package static let clean = ExitStatus(rawValue: 0)
+    /// A check found problems and repaired every one.
+    package static let repaired = ExitStatus(rawValue: 1)
+    /// A check left problems.
+    package static let problemsLeft = ExitStatus(rawValue: 4)
+    /// A check could not be made.
+    package static let unchecked = ExitStatus(rawValue: 8)
+    /// The command line of a check was wrong.
+    package static let checkUsage = ExitStatus(rawValue: 16)
+}
+
+extension ExitStatuses {
+    /// Of commands that are not checks.
+    package static let store = ExitStatuses(help: failures + endings)
+
+    /// Of pulls.
+    package static let pull = ExitStatuses(
+        help: failures + [(.olderCopy, "the origin is an older copy of what was seen before")]
+            + endings)
+
+    private static let failures: [(status: ExitStatus, meaning: String)] = [
+        (.done, "done"),
+        (.failed, "the operation failed; the message says why"),
+        (.usage, "the command line was wrong"),
+        (.notFound, "there is no such version, object or store"),
+    ]
+    private static let endings: [(status: ExitStatus, meaning: String)] = [
+        (.busy, "another process has had the store for longer than --wait"),
+        (.interrupted, "interrupted"),
+    ]
+
+    /// Of checks, after fsck(8): a store that is not there, or that another process keeps, cannot be
+    /// checked.
+    package static let check = ExitStatuses(
+        [
+            .failed: .unchecked, .usage: .checkUsage, .notFound: .unchecked, .busy: .unchecked,
+        ],
+        help: [
+            (.clean, "nothing is wrong"),
+            (.repaired, "problems were found, and all were repaired"),
+            (.problemsLeft, "problems are left"),
+            (.unchecked, "the check could not be made"),
+            (.checkUsage, "the command line was wrong"),
+            (.interrupted, "interrupted"),
+        ])
+}

@@ -1,0 +1,103 @@
+package import CASStore
+package import Console
+package import VersionTree
+
+/// Where the commands of a program find the path of their store.
+package enum StoreSource: Hashable, Sendable {
+    /// `--store DIR`, else `$CASTREE_STORE`, else `.castree`.
+    case option
+    /// The operand STORE, which is the first.
+    case operand
+
+    /// A command as its help shows it.
+    func example(_ words: String) -> String {
+        switch self {
+        case .option: "castree \(words)"
+        case .operand: "castree-fsck \(words) /srv/app-store"
+        }
+    }
+
+    /// The arguments that a command takes for it.
+    var arguments: [Argument] {
+        switch self {
+        case .option: []
+        case .operand: [Argument("STORE", "the store's directory", completion: .directories)]
+        }
+    }
+}
+
+extension Option {
+    /// `--store DIR`: the store that every command works on.
+    package static let store = Option.text(
+        "store", placeholder: "DIR", "the store", environment: "CASTREE_STORE",
+        fallback: ".castree", completion: .directories)
+    /// `--wait TIME`: how long to wait for other processes.
+    package static let wait = Option.text(
+        "wait", placeholder: "TIME",
+        "wait no longer than that for another process that uses the store (10m; serve: 30s)")
+}
+
+extension Invocation {
+    /// Returns the path of the store, whether or not there is one.
+    package func storePath(from source: StoreSource = .option) throws(CommandError) -> String {
+        switch source {
+        case .option: try requiredValue("store")
+        case .operand: argument("STORE")
+        }
+    }
+
+    /// Opens the store; it must be there.
+    ///
+    /// - Parameter notice: as in `storeOptions`.
+    package func openStore(
+        from source: StoreSource = .option, notice: (@Sendable (String) -> Void)? = nil
+    ) throws -> VersionStore {
+        try VersionStore.open(storePath(from: source), options: storeOptions(notice: notice))
+    }
+
+    /// Opens the store, or creates it.
+    ///
+    /// - Parameter check: called before a store is created at that path; it may throw.
+    package func openOrCreateStore(
+        isDurable: Bool = true, check: (String) throws -> Void = { _ in }
+    ) throws -> VersionStore {
+        let path = try storePath()
+        let options = try storeOptions(isDurable: isDurable)
+        do {
+            return try VersionStore.open(path, options: options)
+        } catch {
+            guard .noStore ~= error else { throw error }
+            try check(path)
+            let (versions, isNew) = try VersionStore.create(at: path, options: options)
+            if isNew { note("created the store \(path)") }
+            return versions
+        }
+    }
+
+    /// Makes the options by which every command opens its store: what the engine does without being
+    /// asked becomes a warning, and a signal stops long work.
+    ///
+    /// - Parameter notice: who is told instead of standard error, if that might wait.
+    package func storeOptions(
+        isDurable: Bool = true, notice: (@Sendable (String) -> Void)? = nil
+    ) throws(CommandError) -> StoreOptions {
+        // A browser that waits longer than a server does shows nothing.
+        let usual: Duration = command.name == "serve" ? .seconds(30) : .seconds(600)
+        return StoreOptions(
+            isDurable: isDurable, waitLimit: try duration("wait") ?? usual,
+            notice: notice ?? { diagnostics.warn(code: "notice", $0) },
+            isInterrupted: { Interruption.isRequested })
+    }
+}
+
+extension Completion {
+    /// The names of the versions in the store that the command line names.
+    package static func versions(from source: StoreSource = .option) -> Completion {
+        .words { context in
+            let path = source == .option ? context.value("store") : context.operands.first
+            // Whoever completes a word wants words or nothing, not an error.
+            guard let path, let versions = try? VersionStore.open(path) else { return [] }
+            return (try? versions.store.manifestNames()) ?? []
+        }
+    }
+}

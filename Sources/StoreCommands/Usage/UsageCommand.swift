@@ -1,0 +1,193 @@
+internal import CASStore
+package import Console
+internal import StrictJSON
+package import VersionTree
+
+extension Command {
+    /// `du`: who uses how much.
+    ///
+    /// - Parameter page: makes the page for `--html`; without it there is no such option.
+    package static func usage(
+        from source: StoreSource, page: (@Sendable (UsageSurvey) throws -> [UInt8])? = nil
+    ) -> Command {
+        Command(
+            "du", summary: "shows what the store and its versions take",
+            discussion: discussion(source, hasPage: page != nil),
+            arguments: source.arguments + [
+                Argument(
+                    "VERSION", "only these versions", .any, completion: .versions(from: source))
+            ],
+            options: [
+                .choice(
+                    "by", of: Grouping.allCases.map(\.rawValue),
+                    "group by this: directories and types are those of VERSION, else of the current "
+                        + "version, else of the newest"),
+                .integer("top", in: 1...1_000_000, "how many rows a table has at most"),
+                .integer(
+                    "largest", in: 0...100_000, "how many of the largest objects to show",
+                    fallback: 10),
+                .text(
+                    "retire", placeholder: "A,B", "what retiring these together would free",
+                    repeats: true, completion: .versions(from: source)),
+            ] + (page == nil ? [] : [.html]),
+            statuses: .store
+        ) { invocation in
+            let request = try UsageRequest(invocation)
+            let versions = try invocation.openStore(from: source)
+            if let page, let file = try invocation.value("html") {
+                try request.write(page, of: versions, to: file)
+            } else {
+                try request.show(versions)
+            }
+            return .done
+        }
+    }
+
+    private static func discussion(_ source: StoreSource, hasPage: Bool) -> String {
+        """
+        A version's unique bytes are what retiring it would free; its shared bytes are used by \
+        other versions too. Apparent bytes are what plain copies would take. docs/disk-usage.md \
+        says what each figure means.
+
+        Where the disk went, and what would come back:
+            \(source.example("du --by version --top 10"))
+            \(source.example("du --retire 41,42"))
+            \(source.example("du --by directory"))
+        """
+            + (hasPage
+                ? "\n\nA page to look at, which needs no network:\n    castree du --html usage.html"
+                : "")
+    }
+}
+
+extension Option {
+    fileprivate static let html = Option.text(
+        "html", placeholder: "FILE", "write a page to look at instead: one file, no network",
+        completion: .files)
+}
+
+/// By what `du` groups.
+private enum Grouping: String, CaseIterable {
+    case directory, type, object, version
+}
+
+/// What `du` was asked for.
+private struct UsageRequest {
+    let invocation: Invocation
+    let grouping: Grouping?
+    let rowsMax: Int
+    let options: SurveyOptions
+
+    init(_ invocation: Invocation) throws {
+        self.invocation = invocation
+        grouping = try invocation.value("by").flatMap { Grouping(rawValue: $0) }
+        let top = try invocation.integer("top")
+        rowsMax = top ?? (grouping == nil ? Int.max : 20)
+        var options = SurveyOptions()
+        options.versions = invocation.arguments("VERSION")
+        for list in invocation.values("retire") {
+            options.retiring += list.split(separator: ",").map { String($0) }
+        }
+        options.largestMax = try invocation.integer("largest") ?? 10
+        if grouping == .object {
+            options.largestMax = top ?? 20
+            options.entriesReadMax = .max
+        }
+        self.options = options
+    }
+
+    /// Prints what was asked for.
+    func show(_ versions: VersionStore) throws {
+        var options = options
+        if !invocation.isJSON {
+            // Tables that show neither need neither.
+            options.looksAtDisk = grouping == nil && options.retiring.isEmpty
+            if grouping != nil && grouping != .object { options.largestMax = 0 }
+            options.sharingMax = 0
+            // One path of each object is printed.
+            if grouping == nil { options.entriesReadMax = 0 }
+        }
+        let survey =
+            try isBrief ? versions.briefSurvey(options) : versions.survey(options)
+        let groups = try groups(versions, survey)
+        let figures = UsageFigures(survey, rowsMax: rowsMax, invocation.sizes)
+        try invocation.report { writer in
+            survey.writeMembers(to: &writer)
+            if !groups.isEmpty { write(groups, to: &writer) }
+        } text: { output in
+            switch grouping {
+            case _ where survey.retirement != nil:
+                if let retirement = survey.retirement { figures.print(retirement, to: output) }
+            case nil: figures.print(to: output)
+            case .object: figures.printLargest(to: output)
+            case .version: figures.printVersions(to: output, largestFirst: true)
+            case .directory, .type:
+                for (place, (version, usages)) in groups.enumerated() {
+                    if place > 0 { output.print("") }
+                    figures.print(
+                        usages, heading: heading(version),
+                        nameless: grouping == .type ? "without" : ".", to: output)
+                }
+            }
+        }
+    }
+
+    /// Whether what is printed is about the versions that are named, and nothing of the store as a whole.
+    private var isBrief: Bool {
+        if invocation.isJSON { return false }
+        if !options.retiring.isEmpty { return true }
+        switch grouping {
+        case .directory, .type: return true
+        case .version: return !options.versions.isEmpty
+        case .object, nil: return false
+        }
+    }
+
+    /// Writes the page.
+    func write(
+        _ page: (UsageSurvey) throws -> [UInt8], of versions: VersionStore, to file: String
+    ) throws {
+        var options = options
+        options.largestMax = max(options.largestMax, 50)
+        options.mapFilesMax = 100_000
+        let bytes = try page(versions.survey(options))
+        // What is read from a pipe is the page and nothing else.
+        guard try replaceFile(file, with: bytes) else { return }
+        try invocation.report { writer in
+            writer.member("html", file)
+            writer.member("bytes", bytes.count)
+        } text: { output in
+            output.print("Wrote \(file), \(invocation.sizes.text(bytes.count)).")
+        }
+    }
+
+    private func heading(_ version: String) -> String {
+        let noun = grouping == .type ? "TYPES" : "DIRECTORIES"
+        return "\(noun) OF \(version)"
+    }
+
+    private func groups(
+        _ versions: VersionStore, _ survey: UsageSurvey
+    ) throws -> [(version: String, usages: [PathUsage])] {
+        guard let by = grouping.flatMap({ PathGrouping(rawValue: $0.rawValue) }) else { return [] }
+        var names = options.versions.isEmpty ? [] : survey.versions.map(\.version)
+        if names.isEmpty, let name = survey.lifecycle.current ?? survey.versions.first?.version {
+            names = [name]
+        }
+        return try names.map { ($0, try versions.usage(of: $0, by: by)) }
+    }
+
+    private func write(
+        _ groups: [(version: String, usages: [PathUsage])], to writer: inout JSONWriter
+    ) {
+        writer.member("by", grouping?.rawValue)
+        writer.member("groups", groups) { writer, group in
+            writer.member("version", group.version)
+            writer.member("count", group.usages.count)
+            writer.key("largest")
+            writer.array(group.usages.prefix(rowsMax)) { writer, usage in
+                usage.write(to: &writer)
+            }
+        }
+    }
+}
