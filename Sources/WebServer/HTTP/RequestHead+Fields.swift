@@ -137,15 +137,9 @@ extension RequestHead {
     package func lists(_ token: StaticString, in name: StaticString) -> Bool {
         guard mayHave(name) else { return false }
         for field in fields where matches(field.name, name) {
-            var position = field.value.lowerBound
-            while position < field.value.upperBound {
-                var end = position
-                while end < field.value.upperBound, bytes[end] != 44 { end += 1 }
-                var (first, last) = (position, end)
-                while first < last, bytes[first] == 32 || bytes[first] == 9 { first += 1 }
-                while last > first, bytes[last - 1] == 32 || bytes[last - 1] == 9 { last -= 1 }
-                if matches(first..<last, token) { return true }
-                position = end + 1
+            var elements = ListElements(field.value)
+            while let element = elements.next(bytes.span) {
+                if matches(element, token) { return true }
             }
         }
         return false

@@ -10,15 +10,9 @@ final class ProxyExchange: ExchangeStreamHandler {
         case connecting
         /// The request is on its way; no final head has come.
         case head
+        /// With what of the answer's body is still to come.
         case body(BodyRest)
         case over
-    }
-
-    /// What of the answer's body is still to come.
-    enum BodyRest {
-        case length(Int64)
-        case chunked(ChunkedDecoder)
-        case untilClose
     }
 
     let client: ExchangeStream
@@ -43,7 +37,7 @@ final class ProxyExchange: ExchangeStreamHandler {
 
     struct PendingHead {
         var head: ResponseHead
-        var framing: ExchangeStream.Framing
+        var framing: BodyFraming
         var hasDate: Bool
     }
 

@@ -87,11 +87,10 @@ struct UpstreamRequest {
     private static func appendFields(
         of head: RequestHead, _ source: Span<UInt8>, isTrusted: Bool, to bytes: inout [UInt8]
     ) {
-        var named: [Range<Int>] = []
+        var connection = ConnectionField()
         for field in head.fields where head.matches(field.name, "connection") {
-            FieldName.addElements(of: field.value, in: source, to: &named)
+            connection.note(source, field.value)
         }
-        named.removeAll { head.matches($0, "keep-alive") || head.matches($0, "close") }
         for field in head.fields {
             let name = field.name
             if FieldName.isHopByHop(source, name) { continue }
@@ -100,16 +99,13 @@ struct UpstreamRequest {
             if FieldName.isForwarded(source, name), !isTrusted || isReplaced(source, name) {
                 continue
             }
-            if !named.isEmpty, FieldName.isNamed(source, name, in: named) { continue }
+            if FieldName.isNamed(source, name, in: connection.named) { continue }
             let value = head.bytes[field.value]
             if OwnSecrets.mayStand(in: value) {
                 appendWithoutSecrets(source, name, value, to: &bytes)
                 continue
             }
-            bytes.append(source, name)
-            bytes.append(": ")
-            bytes.append(source, field.value)
-            bytes.append("\r\n")
+            bytes.append(source, field)
         }
     }
 
@@ -167,12 +163,9 @@ struct UpstreamRequest {
         _ head: RequestHead, _ framing: BodyFraming, to bytes: inout [UInt8]
     ) {
         switch framing {
-        case .length(let count):
-            bytes.append("Content-Length: ")
-            bytes.append(decimal: count)
-            bytes.append("\r\n")
+        case .length(let count): bytes.append("Content-Length", count)
         case .chunked: bytes.append("Transfer-Encoding: chunked\r\n")
-        case .none:
+        case .none, .untilClose:
             // RFC 9110, section 8.6: methods that expect a body say that there is none.
             switch head.method {
             case .post, .put, .patch: bytes.append("Content-Length: 0\r\n")

@@ -101,7 +101,7 @@ extension HTTPConnection {
             perform(collecting.then(collecting.head, [], exchange), collecting.head, .none)
             return
         }
-        do throws(RequestFailure) {
+        do throws(MessageFailure) {
             phase = .collecting(Intake(try BodyReader(framing, limit: limit)), collecting)
             beginProgress()
             if collecting.head.expectsContinue {
@@ -121,7 +121,7 @@ extension HTTPConnection {
     /// - Returns: how many bytes belong to the body.
     func readBody(_ bytes: Span<UInt8>) -> Int {
         var isUnwanted = false
-        do throws(RequestFailure) {
+        do throws(MessageFailure) {
             switch phase {
             case .collecting(let intake, let collecting):
                 let used = try intake.reader.read(bytes)

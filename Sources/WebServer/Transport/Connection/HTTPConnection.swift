@@ -236,7 +236,7 @@ final class HTTPConnection: StreamHandler {
         case _ where stream.hasQueued: goOn(stream.hasProgressed())
         case .head:
             if partial != nil {
-                refuse(RequestFailure(408, "the request took too long"))
+                refuse(MessageFailure(408, "the request took too long"))
                 flush()
             } else {
                 stream.finish()

@@ -1,0 +1,29 @@
+// How heads are written.
+extension [UInt8] {
+    mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+        bytes.withUnsafeBufferPointer {
+            append(contentsOf: UnsafeBufferPointer(rebasing: $0[range]))
+        }
+    }
+
+    mutating func append(_ text: StaticString) {
+        append(
+            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Appends a field whose value is a number.
+    mutating func append(_ name: StaticString, _ number: Int64) {
+        append(name)
+        append(": ")
+        append(contentsOf: String(number).utf8)
+        append("\r\n")
+    }
+
+    /// Appends a field as it stands in `bytes`.
+    mutating func append(_ bytes: Span<UInt8>, _ field: RequestHead.Field) {
+        append(bytes, field.name)
+        append(": ")
+        append(bytes, field.value)
+        append("\r\n")
+    }
+}
