@@ -144,7 +144,7 @@ final class ProxyExchange: ExchangeStreamHandler {
         switch phase {
         case .connecting:
             hasTimedOut = true
-            if link?.isShaking == true {
+            if link?.isInHandshake == true {
                 let origin = pool.upstream.origin
                 pool.upstream.resolve()
                 fail(504, "The server \(origin) did not complete the TLS handshake in time.")
@@ -183,9 +183,10 @@ final class ProxyExchange: ExchangeStreamHandler {
     /// The connection was there, but no TLS came of it: another address has the same certificate.
     ///
     /// But who is there now may be another than whom the name means.
-    func shakingFailed(_ trouble: TLSFailure) {
+    func handshakeFailed(_ trouble: TLSFailure) {
+        let origin = pool.upstream.origin
         pool.upstream.resolve()
-        fail(502, trouble.sentence(pool.upstream.origin))
+        fail(502, trouble.sentence(origin.description, host: origin.host))
     }
 
     private func endedWithoutHead() {

@@ -5,7 +5,7 @@ import Synchronization
 final class Upstream: Sendable {
     let origin: UpstreamOrigin
     /// How it is spoken to; `nil` for plain http.
-    let secure: (TLSContext, UpstreamOrigin)?
+    let secure: (context: TLSContext, host: String)?
     private let isFixed: Bool
     private let lookUp: NameLookUp.Function
     private let state: Mutex<State>
@@ -34,7 +34,7 @@ final class Upstream: Sendable {
     ) {
         self.origin = origin
         self.lookUp = lookUp
-        secure = origin.isSecure ? tls.map { ($0, origin) } : nil
+        secure = origin.isSecure ? tls.map { ($0, origin.host) } : nil
         var addresses: [SocketAddress] = []
         if let literal = SocketAddress(literal: origin.host, port: origin.port) {
             addresses = [literal]

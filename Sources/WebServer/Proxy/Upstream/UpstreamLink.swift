@@ -15,7 +15,7 @@ final class UpstreamLink: StreamHandler {
     /// Whether it has served before, so that the upstream may have had enough of it.
     private(set) var isUsed = false
     /// Whether the connection is there, and its TLS is being made.
-    private(set) var isShaking = false
+    private(set) var isInHandshake = false
     private(set) var idleSince: Int64 = 0
     private(set) var stream: Stream?
     private let address: SocketAddress
@@ -49,13 +49,13 @@ final class UpstreamLink: StreamHandler {
 
     // MARK: What the stream tells
 
-    func shaking(_ stream: Stream) {
-        isShaking = true
+    func handshakeBegins(_ stream: Stream) {
+        isInHandshake = true
         stream.setDeadline(pool.options.handshake)
     }
 
     func connected(_ stream: Stream) {
-        isShaking = false
+        isInHandshake = false
         pool.upstream.prefer(address)
         exchange?.connected()
     }
@@ -100,8 +100,8 @@ final class UpstreamLink: StreamHandler {
             return
         }
         self.exchange = nil
-        if isShaking, let trouble = stream.tls?.failure {
-            exchange.shakingFailed(trouble)
+        if isInHandshake, let trouble = stream.channel.session?.failure {
+            exchange.handshakeFailed(trouble)
         } else {
             exchange.upstreamEnded(failure: failure)
         }
