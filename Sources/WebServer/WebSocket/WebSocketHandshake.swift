@@ -92,11 +92,8 @@ extension RequestHead {
     func elements(of name: StaticString) -> [String] {
         var result: [String] = []
         for slice in values(of: name) {
-            for part in bytes[slice].split(separator: 44) {
-                let isBlank: (UInt8) -> Bool = { $0 == 32 || $0 == 9 }
-                var inner = part.drop(while: isBlank)
-                while let last = inner.last, isBlank(last) { inner.removeLast() }
-                if !inner.isEmpty { result.append(String(decoding: inner, as: UTF8.self)) }
+            for element in bytes[slice].listElements() {
+                result.append(String(decoding: element, as: UTF8.self))
             }
         }
         return result
