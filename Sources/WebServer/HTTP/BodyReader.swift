@@ -1,9 +1,9 @@
-/// Collects the body of a request in memory, up to a limit.
-package struct BodyReader: Sendable {
+/// Collects the body of a request in memory, up to a limit; for one thread at a time.
+package final class BodyReader {
     /// The body so far.
-    package private(set) var content: [UInt8] = []
+    @exclusivity(unchecked) package private(set) var content: [UInt8] = []
     private let limit: Int
-    private var rest: BodyRest
+    @exclusivity(unchecked) private var rest: BodyRest
 
     /// - Throws: 413 when the length that the head names is over the limit.
     package init(_ framing: BodyFraming, limit: Int) throws(MessageFailure) {
@@ -18,7 +18,7 @@ package struct BodyReader: Sendable {
     /// Takes what belongs to the body.
     /// - Returns: how many of `bytes` that is.
     /// - Throws: 400 for malformed chunks, 413 when it grows over the limit.
-    package mutating func read(_ bytes: Span<UInt8>) throws(MessageFailure) -> Int {
+    package func read(_ bytes: Span<UInt8>) throws(MessageFailure) -> Int {
         // One byte more than allowed, to see that there is more.
         let room = limit - content.count + 1
         let used = try rest.read(bytes, decoded: &content, limit: room)

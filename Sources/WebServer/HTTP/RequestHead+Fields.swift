@@ -2,16 +2,6 @@ package import Platform
 
 // Looking things up in a head without making strings.
 extension RequestHead {
-    init() {
-        bytes = []
-        method = .get
-        path = 0..<0
-        query = nil
-        authority = nil
-        minorVersion = 1
-        fields = []
-    }
-
     /// Forgets everything but keeps the memory.
     mutating func clear() {
         bytes.removeAll(keepingCapacity: true)

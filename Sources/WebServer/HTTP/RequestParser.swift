@@ -33,7 +33,6 @@ package struct RequestParser: Sendable {
     let limits: Limits
     /// Where the head begins: after the empty lines that some clients send first.
     private var start = 0
-    private var emptyLines = 0
     private var lines = HeadLines()
     var framing = FramingFields()
     var hosts = 0
@@ -45,7 +44,6 @@ package struct RequestParser: Sendable {
     package mutating func reset() {
         head.clear()
         start = 0
-        emptyLines = 0
         lines = HeadLines()
         framing = FramingFields()
         hosts = 0
@@ -81,17 +79,12 @@ package struct RequestParser: Sendable {
     private mutating func skipEmptyLines(_ bytes: Span<UInt8>) throws(MessageFailure) -> Bool {
         guard !lines.hasBegun else { return true }
         while start < bytes.count {
-            if bytes[start] != 13 {
-                guard ByteClass.isToken(bytes[start]) else {
-                    throw MessageFailure(400, "a request begins with its method")
-                }
-                return true
-            }
-            guard start + 1 < bytes.count else { return false }
-            guard bytes[start + 1] == 10, emptyLines < 4 else {
+            if ByteClass.isToken(bytes[start]) { return true }
+            if bytes[start] == 13, start + 1 == bytes.count { return false }
+            // Four at most.
+            guard bytes[start] == 13, bytes[start + 1] == 10, start < 8 else {
                 throw MessageFailure(400, "a request begins with its method")
             }
-            emptyLines += 1
             start += 2
         }
         return false

@@ -121,7 +121,7 @@ private func body(
 ) throws -> Int? {
     var position = start
     do {
-        var reader = try BodyReader(framing, limit: bodyLimit)
+        let reader = try BodyReader(framing, limit: bodyLimit)
         while !reader.isComplete, position < all.count {
             let end = pieces >= all.count - position ? all.count : position + pieces
             let used = try reader.read(all.span.extracting(position..<end))

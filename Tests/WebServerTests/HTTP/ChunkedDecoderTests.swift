@@ -10,7 +10,7 @@ struct BodyReaderTests {
     ) -> Result<String, MessageFailure> {
         let bytes = Array(text.utf8)
         do throws(MessageFailure) {
-            var reader = try BodyReader(framing, limit: limit)
+            let reader = try BodyReader(framing, limit: limit)
             var used = try reader.read(bytes.span.extracting(..<cut))
             if !reader.isComplete { used += try reader.read(bytes.span.extracting(cut...)) }
             let state = reader.isComplete ? "\(bytes.count - used) left" : "incomplete"

@@ -247,8 +247,6 @@ package final class ExchangeStream {
 
     func deadlineReached() { connection.stream.close() }
 
-    func stopping() {}
-
     /// Reads on, or only notices the end, as the body asks.
     func settleReading() {
         if hasBody, !isPaused {

@@ -71,7 +71,7 @@ extension HTTPConnection {
         }
         guard keepsAlive else { return }
         if let dropping {
-            phase = .dropping(Intake(dropping))
+            phase = .dropping(dropping)
             beginProgress()
         } else {
             phase = .head
@@ -102,7 +102,7 @@ extension HTTPConnection {
             return
         }
         do throws(MessageFailure) {
-            phase = .collecting(Intake(try BodyReader(framing, limit: limit)), collecting)
+            phase = .collecting(try BodyReader(framing, limit: limit), collecting)
             beginProgress()
             if collecting.head.expectsContinue {
                 append(Self.continueHead)
@@ -123,18 +123,18 @@ extension HTTPConnection {
         var isUnwanted = false
         do throws(MessageFailure) {
             switch phase {
-            case .collecting(let intake, let collecting):
-                let used = try intake.reader.read(bytes)
-                guard intake.reader.isComplete else { return used }
+            case .collecting(let reader, let collecting):
+                let used = try reader.read(bytes)
+                guard reader.isComplete else { return used }
                 phase = .ending
                 perform(
-                    collecting.then(collecting.head, intake.reader.content, exchange),
+                    collecting.then(collecting.head, reader.content, exchange),
                     collecting.head, .none)
                 return used
-            case .dropping(let intake):
+            case .dropping(let reader):
                 isUnwanted = true
-                let used = try intake.reader.read(bytes)
-                if intake.reader.isComplete { phase = .head }
+                let used = try reader.read(bytes)
+                if reader.isComplete { phase = .head }
                 return used
             default: return 0
             }
