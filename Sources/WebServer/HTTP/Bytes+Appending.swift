@@ -25,6 +25,14 @@ extension [UInt8] {
         append("\r\n")
     }
 
+    /// Appends a field.
+    mutating func append(_ name: StaticString, _ value: some Collection<UInt8>) {
+        append(name)
+        append(": ")
+        append(contentsOf: value)
+        append("\r\n")
+    }
+
     /// Appends a field as it stands in `bytes`.
     mutating func append(_ bytes: Span<UInt8>, _ field: RequestHead.Field) {
         append(bytes, field.name)

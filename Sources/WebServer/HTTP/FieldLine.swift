@@ -46,7 +46,7 @@ extension Span<UInt8> {
     func areSame(_ one: Range<Int>, _ other: Range<Int>) -> Bool {
         guard one.count == other.count else { return false }
         for (left, right) in zip(one, other)
-        where ByteClass.lowercase(self[left]) != ByteClass.lowercase(self[right]) {
+        where FieldText.lowercased(self[left]) != FieldText.lowercased(self[right]) {
             return false
         }
         return true

@@ -105,8 +105,8 @@ extension RequestHead {
                 && isWord(bytes, range.lowerBound + last, other + last, UInt32.self)
         }
         for offset in 0..<range.count {
-            let byte = ByteClass.lowercase(bytes[range.lowerBound + offset])
-            guard byte == ByteClass.lowercase(wanted[offset]) else { return false }
+            let byte = FieldText.lowercased(bytes[range.lowerBound + offset])
+            guard byte == FieldText.lowercased(wanted[offset]) else { return false }
         }
         return true
     }

@@ -61,10 +61,7 @@ package struct ResponseHead: Sendable, Hashable {
 
     /// Adds a field whose value is bytes; the same holds for them.
     package mutating func add(_ name: StaticString, _ value: [UInt8]) {
-        written.append(name)
-        written.append(": ")
-        written.append(contentsOf: value)
-        written.append("\r\n")
+        written.append(name, value)
     }
 
     /// Adds a field whose value is a number, not negative.

@@ -85,9 +85,9 @@ extension ProxyExchange {
     }
 
     private func isAsked(_ name: Span<UInt8>) -> Bool {
-        let wanted = name.withUnsafeBufferPointer { $0.map { ByteClass.lowercase($0) } }
+        let wanted = name.withUnsafeBufferPointer { $0.map { FieldText.lowercased($0) } }
         for element in request.upgrade[...].listElements()
-        where element.map({ ByteClass.lowercase($0) }) == wanted {
+        where element.map({ FieldText.lowercased($0) }) == wanted {
             return true
         }
         return false

@@ -66,19 +66,17 @@ final class ProxyExchange: ExchangeStreamHandler {
     }
 
     private func findAddresses() {
-        switch pool.upstream.addresses(for: client.loop) {
-        case .known(let addresses): begin(addresses)
-        case .pending: pool.waiting.append(self)
+        if let addresses = pool.upstream.addresses(for: client.loop) {
+            begin(addresses)
+        } else {
+            pool.waiting.append(self)
         }
     }
 
     /// The look-up is over, with or without addresses.
     func resolved() {
         guard case .connecting = phase, link == nil else { return }
-        switch pool.upstream.addresses(for: client.loop) {
-        case .known(let addresses): begin(addresses)
-        case .pending: pool.waiting.append(self)
-        }
+        findAddresses()
     }
 
     private func begin(_ addresses: [SocketAddress]) {
@@ -144,7 +142,7 @@ final class ProxyExchange: ExchangeStreamHandler {
         switch phase {
         case .connecting:
             hasTimedOut = true
-            if link?.isInHandshake == true {
+            if link?.stream?.isInHandshake == true {
                 let origin = pool.upstream.origin
                 pool.upstream.resolve()
                 fail(504, "The server \(origin) did not complete the TLS handshake in time.")

@@ -37,7 +37,7 @@ enum FieldName {
         guard name.count == text.utf8CodeUnitCount else { return false }
         for offset in 0..<name.count {
             let byte = bytes[name.lowerBound + offset]
-            let plain = byte == 95 ? 45 : ByteClass.lowercase(byte)
+            let plain = byte == 95 ? 45 : FieldText.lowercased(byte)
             if plain != text.utf8Start[offset] { return false }
         }
         return true

@@ -43,9 +43,8 @@ struct UpstreamRequest {
         if expectsContinue { bytes.append("Expect: 100-continue\r\n") }
         Self.appendFraming(head, framing, to: &bytes)
         if !upgrade.isEmpty {
-            bytes.append("Connection: Upgrade\r\nUpgrade: ")
-            bytes.append(contentsOf: upgrade)
-            bytes.append("\r\n")
+            bytes.append("Connection: Upgrade\r\n")
+            bytes.append("Upgrade", upgrade)
         }
         bytes.append("\r\n")
         self.bytes = bytes
@@ -78,7 +77,7 @@ struct UpstreamRequest {
         let values = head.values(of: "upgrade")
         guard values.count == 1, !first.isEmpty else { return [] }
         for element in head.bytes[first].listElements() {
-            let lower = element.map { ByteClass.lowercase($0) }
+            let lower = element.map { FieldText.lowercased($0) }
             if lower.starts(with: "h2".utf8) || lower.starts(with: "http".utf8) { return [] }
         }
         return Array(head.bytes[first])
@@ -96,7 +95,10 @@ struct UpstreamRequest {
             if FieldName.isHopByHop(source, name) { continue }
             if name.count == 4, FieldName.matches(source, name, "host") { continue }
             if name.count == 6, FieldName.matches(source, name, "expect") { continue }
-            if FieldName.isForwarded(source, name), !isTrusted || isReplaced(source, name) {
+            // X-Forwarded-For grows: it is written again with the peer at its end.
+            if FieldName.isForwarded(source, name),
+                !isTrusted || FieldName.matches(source, name, "x-forwarded-for")
+            {
                 continue
             }
             if FieldName.isNamed(source, name, in: connection.named) { continue }
@@ -126,11 +128,6 @@ struct UpstreamRequest {
         bytes.append("\r\n")
     }
 
-    /// The one forwarded field that grows: it is written again with the peer at its end.
-    private static func isReplaced(_ source: Span<UInt8>, _ name: Range<Int>) -> Bool {
-        FieldName.matches(source, name, "x-forwarded-for")
-    }
-
     private static func appendForwarded(
         _ head: RequestHead, _ source: Span<UInt8>, _ peer: SocketAddress?, isTrusted: Bool,
         _ options: ProxyOptions, to bytes: inout [UInt8]
@@ -145,16 +142,12 @@ struct UpstreamRequest {
         peer?.appendHost(to: &bytes)
         bytes.append("\r\n")
         if !isTrusted || head.value(of: "x-forwarded-proto") == nil {
-            bytes.append("X-Forwarded-Proto: ")
-            bytes.append(contentsOf: options.scheme.utf8)
-            bytes.append("\r\n")
+            bytes.append("X-Forwarded-Proto", options.scheme.utf8)
         }
         if !isTrusted || head.value(of: "x-forwarded-host") == nil,
             let host = head.authority ?? head.value(of: "host")
         {
-            bytes.append("X-Forwarded-Host: ")
-            bytes.append(source, host)
-            bytes.append("\r\n")
+            bytes.append("X-Forwarded-Host", head.bytes[host])
         }
     }
 

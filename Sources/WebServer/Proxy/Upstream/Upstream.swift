@@ -22,12 +22,6 @@ final class Upstream: Sendable {
         var waiting: [EventLoop] = []
     }
 
-    enum Addresses {
-        case known([SocketAddress])
-        /// The loop's pool will be told.
-        case pending
-    }
-
     init(
         _ origin: UpstreamOrigin, tls: TLSContext?,
         lookUp: @escaping NameLookUp.Function = NameLookUp.addresses
@@ -46,16 +40,17 @@ final class Upstream: Sendable {
         state = Mutex(State(addresses: addresses))
     }
 
-    /// The addresses in the order to try; while a first look-up is under way, `pending`.
+    /// The addresses in the order to try; `nil` while a first look-up is under way: then the loop's pool
+    /// will be told.
     ///
     /// Old ones are given, and looked up again meanwhile.
-    func addresses(for loop: EventLoop) -> Addresses {
-        let (addresses, isOld) = state.withLock { state -> (Addresses, Bool) in
+    func addresses(for loop: EventLoop) -> [SocketAddress]? {
+        let (addresses, isOld) = state.withLock { state -> ([SocketAddress]?, Bool) in
             guard state.addresses.isEmpty, state.isResolving else {
-                return (.known(state.addresses), loop.now - state.resolvedAt >= Self.freshFor)
+                return (state.addresses, loop.now - state.resolvedAt >= Self.freshFor)
             }
             state.waiting.append(loop)
-            return (.pending, false)
+            return (nil, false)
         }
         if isOld { resolve() }
         return addresses

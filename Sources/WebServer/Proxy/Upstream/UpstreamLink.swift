@@ -14,8 +14,6 @@ final class UpstreamLink: StreamHandler {
     var hasAnswered = false
     /// Whether it has served before, so that the upstream may have had enough of it.
     private(set) var isUsed = false
-    /// Whether the connection is there, and its TLS is being made.
-    private(set) var isInHandshake = false
     private(set) var idleSince: Int64 = 0
     private(set) var stream: Stream?
     private let address: SocketAddress
@@ -50,12 +48,10 @@ final class UpstreamLink: StreamHandler {
     // MARK: What the stream tells
 
     func handshakeBegins(_ stream: Stream) {
-        isInHandshake = true
         stream.setDeadline(pool.options.handshake)
     }
 
     func connected(_ stream: Stream) {
-        isInHandshake = false
         pool.upstream.prefer(address)
         exchange?.connected()
     }
@@ -100,7 +96,7 @@ final class UpstreamLink: StreamHandler {
             return
         }
         self.exchange = nil
-        if isInHandshake, let trouble = stream.channel.session?.failure {
+        if stream.isInHandshake, let trouble = stream.channel.session?.failure {
             exchange.handshakeFailed(trouble)
         } else {
             exchange.upstreamEnded(failure: failure)

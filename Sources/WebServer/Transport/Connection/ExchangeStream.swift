@@ -77,16 +77,10 @@ package final class ExchangeStream {
         connection.stream.send(HTTPConnection.continueHead)
     }
 
-    /// Sends the response's head, without Date, Connection and Transfer-Encoding.
+    /// Puts the response's head, without Date, Connection and Transfer-Encoding: it goes out together with
+    /// the next pieces, at ``flush()``.
     ///
     /// For `.length` the head holds Content-Length. `.chunked` becomes `.untilClose` for HTTP/1.0.
-    package func send(_ response: ResponseHead, _ framing: BodyFraming) {
-        put(response, framing)
-        flush()
-    }
-
-    /// As `send`, but what is put goes out together with the next pieces, at ``flush()``.
-    ///
     /// Call ``flush()`` or ``finish()`` before returning to the loop.
     /// - Parameter hasDate: the head has a Date field already.
     package func put(_ response: ResponseHead, _ framing: BodyFraming, hasDate: Bool = false) {
@@ -98,12 +92,6 @@ package final class ExchangeStream {
         if responseFraming == .chunked { response.add("Transfer-Encoding", "chunked") }
         connection.writeHead(response, hasDate: hasDate)
         connection.log?.status = response.status
-    }
-
-    /// Sends a piece of the response's body.
-    package func send(_ bytes: [UInt8]) {
-        put(bytes.span)
-        flush()
     }
 
     /// Puts a piece of the response's body behind what was put before.

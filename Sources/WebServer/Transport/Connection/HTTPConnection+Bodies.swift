@@ -16,9 +16,7 @@ extension HTTPConnection {
             stream.setDeadline(within)
         case .soon(let within, let otherwise):
             phase = .waiting(
-                Waiting(
-                    head: head, framing: framing, otherwise: otherwise, gone: nil,
-                    isUnderWay: true))
+                Waiting(head: head, framing: framing, otherwise: otherwise, isUnderWay: true))
             stream.setDeadline(within)
         case .upgrade(let response, let make):
             append(response.bytes)
@@ -83,15 +81,12 @@ extension HTTPConnection {
         for verify: ObjectContent.Verification, _ response: Response, _ head: RequestHead,
         _ framing: BodyFraming
     ) {
-        phase = .waiting(
-            Waiting(
-                head: head, framing: framing,
-                otherwise: {
-                    PlainAnswer.response(
-                        503, "The content is still being read from a slow disk.",
-                        method: head.method, fields: [("Retry-After", "30")])
-                }, gone: nil, isUnderWay: true))
-        stream.setDeadline(options.verifyingDeadline)
+        let late = Answer.soon(within: options.verifyingDeadline) {
+            PlainAnswer.response(
+                503, "The content is still being read from a slow disk.", method: head.method,
+                fields: [("Retry-After", "30")])
+        }
+        perform(late, head, framing)
         let exchange = exchange
         verify { exchange.answer(response) }
     }
