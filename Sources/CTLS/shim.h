@@ -113,7 +113,7 @@ static inline long castree_tls_result(SSL *s, int result) {
     }
 }
 
-static inline long castree_tls_shake(SSL *s) {
+static inline long castree_tls_handshake(SSL *s) {
     ERR_clear_error();
     errno = 0;
     return castree_tls_result(s, SSL_do_handshake(s));

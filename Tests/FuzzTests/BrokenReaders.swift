@@ -40,7 +40,7 @@ extension FuzzTarget {
         guard outcome == .needMore, bytes.count > 0, bytes[bytes.count - 1] == 13 else {
             return outcome
         }
-        return .failure(RequestFailure(400, "a piece ends in CR"))
+        return .failure(MessageFailure(400, "a piece ends in CR"))
     }
 
     private static let oneByteMore: RangeReading = { field, size in

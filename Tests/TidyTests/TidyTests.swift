@@ -55,14 +55,14 @@ import Testing
         (
             "CSystem",
             [
-                "Sources/Platform/", "Sources/WebServer/Transport/System/",
+                "Sources/Platform/", "Sources/WebServer/System/",
             ]
         ),
         (
             "Glibc",
             [
                 "Sources/Platform/", "Sources/Console/", "Sources/castree/",
-                "Sources/WebServer/Transport/System/",
+                "Sources/WebServer/System/",
             ]
         ),
     ])

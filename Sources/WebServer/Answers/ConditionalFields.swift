@@ -50,42 +50,32 @@ package struct ConditionalFields {
     /// (RFC 9110, section 5.3); `nil` if it was not sent.
     package func list(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
         guard position >= 0 else { return nil }
-        let first = request.fields[position]
-        guard isRepeated else { return request.bytes[first.value] }
-        var joined: [UInt8]?
-        for other in request.fields.indices.dropFirst(position + 1)
-        where Self.sameName(request, request.fields[other].name, first.name) {
-            var value = joined ?? Array(request.bytes[first.value])
-            value.append(44)
-            value.append(contentsOf: request.bytes[request.fields[other].value])
-            joined = value
+        let first = request.bytes[request.fields[position].value]
+        let others = repetitions(request, position)
+        if others.isEmpty { return first }
+        var joined = Array(first)
+        for other in others {
+            joined.append(44)
+            joined.append(contentsOf: request.bytes[request.fields[other].value])
         }
-        if let joined { return joined[...] }
-        return request.bytes[first.value]
+        return joined[...]
     }
 
     /// The value of a field that has one value; `nil` if it was not sent, or more than once.
     package func single(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
-        guard position >= 0 else { return nil }
-        let first = request.fields[position]
-        guard isRepeated else { return request.bytes[first.value] }
-        for other in request.fields.indices.dropFirst(position + 1)
-        where Self.sameName(request, request.fields[other].name, first.name) {
-            return nil
-        }
-        return request.bytes[first.value]
+        guard position >= 0, repetitions(request, position).isEmpty else { return nil }
+        return request.bytes[request.fields[position].value]
     }
 
-    private static func sameName(
-        _ request: borrowing RequestHead, _ left: Range<Int>, _ right: Range<Int>
-    ) -> Bool {
-        guard left.count == right.count else { return false }
-        for (first, second) in zip(left, right)
-        where FieldText.lowercased(request.bytes[first])
-            != FieldText.lowercased(request.bytes[second])
-        {
-            return false
+    /// Where a field was sent again.
+    private func repetitions(_ request: borrowing RequestHead, _ position: Int) -> [Int] {
+        var others: [Int] = []
+        guard isRepeated else { return others }
+        let name = request.fields[position].name
+        for other in request.fields.indices.dropFirst(position + 1)
+        where request.bytes.span.areSame(request.fields[other].name, name) {
+            others.append(other)
         }
-        return true
+        return others
     }
 }

@@ -25,30 +25,9 @@ package struct HostPolicy: Sendable, Hashable {
 
     /// Whether a text is a host as in a URL, with or without a port: `kiosk.example`, `[fd00::1]:8080`.
     package static func isHost(_ text: String) -> Bool {
-        let bytes = text.utf8.map { FieldText.lowercased($0) }
-        var name = bytes[...]
-        let bracket = bytes.lastIndex(of: 93)
-        if let colon = bytes.lastIndex(of: 58), bracket.map({ $0 < colon }) ?? true {
-            let digits = bytes[(colon + 1)...]
-            guard digits.allSatisfy({ $0 >= 48 && $0 <= 57 }),
-                let port = UInt16(String(decoding: digits, as: UTF8.self)), port > 0
-            else { return false }
-            name = bytes[..<colon]
-        }
-        if name.first == 91 {
-            let literal = String(decoding: name.dropFirst().dropLast(), as: UTF8.self)
-            return name.last == 93 && SocketAddress(literal: literal, port: 1)?.is6 == true
-        }
-        guard !name.isEmpty, name.count <= 253, name.contains(where: { $0 != 46 }) else {
-            return false
-        }
-        for byte in name {
-            switch byte {
-            case 48...57, 97...122, 45, 46, 95: continue
-            default: return false
-            }
-        }
-        return true
+        // Why it is none does not matter.
+        guard let host = try? URLHost(text.utf8) else { return false }
+        return host.host.contains { $0 != "." }
     }
 
     /// The refusal of a request that names another host; `nil` if it may pass.

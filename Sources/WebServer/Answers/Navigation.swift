@@ -73,9 +73,8 @@ extension RequestHead {
         guard mayHave("accept") else { return false }
         for field in fields where matches(field.name, "accept") {
             for element in bytes[field.value].split(separator: 44) {
-                let semicolon = element.firstIndex(of: 59) ?? element.endIndex
-                guard element[..<semicolon].trimmed().isWord(type) else { continue }
-                return (AcceptEncoding.weight(element[semicolon...]) ?? 0) > 0
+                let (name, weight) = element.weighted()
+                if name.isWord(type) { return (weight ?? 0) > 0 }
             }
         }
         return false

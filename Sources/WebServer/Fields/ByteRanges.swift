@@ -28,9 +28,7 @@ package enum ByteRanges: Equatable {
         var found: [Range<Int64>] = []
         var total: Int64 = 0
         var count = 0
-        for element in value[(equals + 1)...].split(separator: 44) {
-            let element = element.trimmed()
-            if element.isEmpty { continue }
+        for element in value[(equals + 1)...].listElements() {
             count += 1
             guard count <= Self.countMax, let range = Self.range(element, size) else {
                 self = .ignored

@@ -17,10 +17,7 @@ package enum EntityTagList {
         let list = list.trimmed()
         if list.count == 1, list.first == 42 { return true }
         // What nearly every conditional request looks like.
-        let isAlone = list.withUnsafeBufferPointer { list in
-            tag.withUnsafeBufferPointer { areEqual(list, $0) }
-        }
-        if isAlone { return true }
+        if list.isEqual(to: tag) { return true }
         var position = list.startIndex
         var isFound = false
         var isAwaitingComma = false

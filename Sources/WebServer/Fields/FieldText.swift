@@ -34,13 +34,38 @@ extension ArraySlice<UInt8> {
     /// The elements of a list, without the empty ones, which a recipient ignores (section 5.6.1).
     ///
     /// For lists whose elements have no quoted commas.
-    func listElements() -> [FieldText] {
-        var result: [FieldText] = []
-        for element in split(separator: 44) {
-            let element = element.trimmed()
-            if !element.isEmpty { result.append(element) }
+    func listElements() -> some Sequence<FieldText> {
+        split(separator: 44).lazy.map { $0.trimmed() }.filter { !$0.isEmpty }
+    }
+
+    /// What an element of a list names, and its weight in thousandths (section 12.4.2).
+    func weighted() -> (name: FieldText, weight: Int?) {
+        let semicolon = firstIndex(of: 59) ?? endIndex
+        return (self[..<semicolon].trimmed(), self[semicolon...].weight())
+    }
+
+    /// The weight in `;q=0.5`: 1000 if there is none, `nil` if it is malformed.
+    private func weight() -> Int? {
+        for parameter in split(separator: 59) {
+            let parameter = parameter.trimmed()
+            guard parameter.count >= 2, parameter.prefix(2).isWord("q=") else { continue }
+            let digits = parameter.dropFirst(2)
+            guard let first = digits.first, first == 48 || first == 49, digits.count <= 5 else {
+                return nil
+            }
+            var result = Int(first - 48) * 1000
+            if digits.count > 1 {
+                guard digits[digits.startIndex + 1] == 46 else { return nil }
+                var unit = 100
+                for byte in digits.dropFirst(2) {
+                    guard byte >= 48, byte <= 57 else { return nil }
+                    result += Int(byte - 48) * unit
+                    unit /= 10
+                }
+            }
+            return result <= 1000 ? result : nil
         }
-        return result
+        return 1000
     }
 
     /// An ASCII letter in lower case; anything else as it is.

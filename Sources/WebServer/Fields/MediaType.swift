@@ -9,14 +9,15 @@ package struct MediaType: Sendable, Equatable {
     let isText: Bool
     package let use: Use
 
-    private init(_ name: String, isText: Bool = false, use: Use = .asset) {
+    private init(_ name: String, isText: Bool, use: Use) {
         self.name = name
         self.isText = isText
         self.use = use
     }
 
     /// What is not known; with `nosniff`, a browser guesses nothing from it.
-    package static let unknown = MediaType("application/octet-stream")
+    package static let unknown = MediaType(
+        "application/octet-stream", isText: false, use: .asset)
 
     /// The value of Content-Type.
     package func contentType(withCharset: Bool) -> String {
@@ -58,21 +59,16 @@ package struct MediaType: Sendable, Equatable {
 
     private static let table: [String: MediaType] = {
         var table: [String: MediaType] = [:]
-        for (name, endings) in pages {
-            for ending in endings.split(separator: " ") {
-                table[String(ending)] = MediaType(name, isText: true, use: .page)
+        func add(_ types: [(String, String)], isText: Bool, use: Use) {
+            for (name, endings) in types {
+                for ending in endings.split(separator: " ") {
+                    table[String(ending)] = MediaType(name, isText: isText, use: use)
+                }
             }
         }
-        for (name, endings) in texts {
-            for ending in endings.split(separator: " ") {
-                table[String(ending)] = MediaType(name, isText: true)
-            }
-        }
-        for (name, endings) in others {
-            for ending in endings.split(separator: " ") {
-                table[String(ending)] = MediaType(name)
-            }
-        }
+        add(pages, isText: true, use: .page)
+        add(texts, isText: true, use: .asset)
+        add(others, isText: false, use: .asset)
         return table
     }()
 

@@ -1,22 +1,92 @@
-/// How the end of a request's body is found (RFC 9112, section 6.3).
+/// How the end of a body is found (RFC 9112, section 6.3).
 package enum BodyFraming: Sendable, Hashable {
     case none
     /// Exactly this many bytes, more than 0.
     case length(Int64)
     case chunked
+    /// The connection's end is the body's: of an answer that says nothing else.
+    case untilClose
 }
 
-/// Why a request is refused before anybody has looked for what it asks for.
-///
-/// The connection is closed after the answer: where the next request would begin is not known.
-package struct RequestFailure: Error, Sendable, Hashable {
-    /// The status to answer with.
-    package let status: Int
-    /// What is wrong, for the person who wrote the client.
-    package let sentence: String
+/// What the fields of a head say of its body, of a request's as of an answer's (RFC 9112, section 6).
+struct FramingFields: Sendable {
+    /// The Content-Length.
+    private(set) var length: Int64?
+    private var hasCodings = false
+    private var isMalformed = false
+    /// How often `chunked` is named, and whether it is the last.
+    private var chunked = 0
+    private var endsChunked = false
+    /// Whether a coding other than `chunked` is named.
+    private var hasOthers = false
 
-    package init(_ status: Int, _ sentence: String) {
-        self.status = status
-        self.sentence = sentence
+    /// Takes in a field, if it is one of these.
+    mutating func note(
+        _ bytes: Span<UInt8>, _ field: RequestHead.Field
+    ) throws(MessageFailure) {
+        switch field.name.count {
+        case 14 where RequestHead.matches(bytes, field.name, "content-length"):
+            try noteLength(bytes, field.value)
+        case 17 where RequestHead.matches(bytes, field.name, "transfer-encoding"):
+            noteCodings(bytes, field.value)
+        default: break
+        }
+    }
+
+    private mutating func noteLength(
+        _ bytes: Span<UInt8>, _ value: Range<Int>
+    ) throws(MessageFailure) {
+        guard !value.isEmpty else { throw MessageFailure(400, "Content-Length is no number") }
+        var number: Int64 = 0
+        for position in value {
+            let digit = bytes[position] &- 48
+            guard digit <= 9 else { throw MessageFailure(400, "Content-Length is no number") }
+            let (product, over) = number.multipliedReportingOverflow(by: 10)
+            let (sum, overSum) = product.addingReportingOverflow(Int64(digit))
+            guard !over, !overSum else {
+                throw MessageFailure(400, "Content-Length is beyond every number")
+            }
+            number = sum
+        }
+        guard length == nil || length == number else {
+            throw MessageFailure(400, "two Content-Length fields differ")
+        }
+        length = number
+    }
+
+    /// A list of codings: tokens between commas, none of them empty.
+    private mutating func noteCodings(_ bytes: Span<UInt8>, _ value: Range<Int>) {
+        hasCodings = true
+        var elements = ListElements(value)
+        while let coding = elements.next(bytes) {
+            for position in coding where !ByteClass.isToken(bytes[position]) { isMalformed = true }
+            if coding.isEmpty {
+                isMalformed = true
+            } else if RequestHead.matches(bytes, coding, "chunked") {
+                chunked += 1
+                endsChunked = true
+            } else {
+                hasOthers = true
+                endsChunked = false
+            }
+        }
+    }
+
+    /// How the body's end is told; `nil` where no field says.
+    func framing(minorVersion: Int) throws(MessageFailure) -> BodyFraming? {
+        guard hasCodings else { return length.map { $0 > 0 ? .length($0) : .none } }
+        guard length == nil else {
+            throw MessageFailure(400, "Content-Length and Transfer-Encoding contradict each other")
+        }
+        guard minorVersion == 1 else {
+            throw MessageFailure(400, "HTTP/1.0 knows no Transfer-Encoding")
+        }
+        guard !isMalformed, chunked <= 1, chunked == 0 || endsChunked else {
+            throw MessageFailure(400, "Transfer-Encoding is malformed")
+        }
+        guard chunked == 1, !hasOthers else {
+            throw MessageFailure(501, "the only transfer coding here is chunked")
+        }
+        return .chunked
     }
 }

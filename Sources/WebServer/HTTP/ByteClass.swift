@@ -44,10 +44,4 @@ enum ByteClass {
         let isUpper = fromA & ~afterZ & ~word & high
         return word | isUpper >> 2
     }
-
-    /// The lower case of an ASCII letter; other bytes as they are.
-    @inline(__always)
-    static func lowercase(_ byte: UInt8) -> UInt8 {
-        byte >= 65 && byte <= 90 ? byte | 32 : byte
-    }
 }

@@ -30,7 +30,7 @@ package struct ChunkedDecoder: Sendable {
     /// - Throws: 400 for what is malformed, 431 for trailers that are too large.
     package mutating func decode(
         _ bytes: Span<UInt8>, into content: inout [UInt8], limit: Int
-    ) throws(RequestFailure) -> Int {
+    ) throws(MessageFailure) -> Int {
         var position = 0
         var room = limit
         while position < bytes.count {
@@ -55,7 +55,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     /// One byte of what stands between the contents.
-    private mutating func step(_ byte: UInt8) throws(RequestFailure) {
+    private mutating func step(_ byte: UInt8) throws(MessageFailure) {
         switch phase {
         case .size: try readSize(byte)
         case .extensions:
@@ -63,16 +63,16 @@ package struct ChunkedDecoder: Sendable {
             if byte == 13 {
                 phase = .sizeEnd
             } else if !ByteClass.isValue(byte) {
-                throw RequestFailure(400, "a chunk's extension holds a control character")
+                throw MessageFailure(400, "a chunk's extension holds a control character")
             }
         case .sizeEnd:
-            guard byte == 10 else { throw RequestFailure(400, "a chunk's size has no line end") }
+            guard byte == 10 else { throw MessageFailure(400, "a chunk's size has no line end") }
             (rest, size, digits) = (size, 0, 0)
             lineLength = 0
             phase = rest > 0 ? .content : .trailer
         case .contentEnd(let count):
             guard byte == (count == 0 ? 13 : 10) else {
-                throw RequestFailure(400, "a chunk is longer than its size")
+                throw MessageFailure(400, "a chunk is longer than its size")
             }
             phase = count == 0 ? .contentEnd(1) : .size
         case .trailer:
@@ -81,37 +81,37 @@ package struct ChunkedDecoder: Sendable {
                 phase = .trailerEnd
             } else {
                 guard ByteClass.isValue(byte) else {
-                    throw RequestFailure(400, "a trailer holds a control character")
+                    throw MessageFailure(400, "a trailer holds a control character")
                 }
                 lineLength += 1
             }
         case .trailerEnd:
-            guard byte == 10 else { throw RequestFailure(400, "a trailer has no line end") }
+            guard byte == 10 else { throw MessageFailure(400, "a trailer has no line end") }
             phase = lineLength == 0 ? .done : .trailer
             lineLength = 0
         case .content, .done: break
         }
     }
 
-    private mutating func readSize(_ byte: UInt8) throws(RequestFailure) {
+    private mutating func readSize(_ byte: UInt8) throws(MessageFailure) {
         if let digit = Hex.value(ofEitherCase: byte) {
             digits += 1
-            guard digits <= 15 else { throw RequestFailure(413, "a chunk is beyond every limit") }
+            guard digits <= 15 else { throw MessageFailure(413, "a chunk is beyond every limit") }
             size = size << 4 | Int64(digit)
             return
         }
-        guard digits > 0 else { throw RequestFailure(400, "a chunk has no size") }
+        guard digits > 0 else { throw MessageFailure(400, "a chunk has no size") }
         switch byte {
         case 13: phase = .sizeEnd
         case 59: phase = .extensions
-        default: throw RequestFailure(400, "a chunk's size is no hexadecimal number")
+        default: throw MessageFailure(400, "a chunk's size is no hexadecimal number")
         }
     }
 
-    private mutating func countOverhead() throws(RequestFailure) {
+    private mutating func countOverhead() throws(MessageFailure) {
         overhead += 1
         guard overhead <= Self.overheadLimit else {
-            throw RequestFailure(431, "extensions and trailers of chunks are over their limit")
+            throw MessageFailure(431, "extensions and trailers of chunks are over their limit")
         }
     }
 }

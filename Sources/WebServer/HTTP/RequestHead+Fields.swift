@@ -2,16 +2,6 @@ package import Platform
 
 // Looking things up in a head without making strings.
 extension RequestHead {
-    init() {
-        bytes = []
-        method = .get
-        path = 0..<0
-        query = nil
-        authority = nil
-        minorVersion = 1
-        fields = []
-    }
-
     /// Forgets everything but keeps the memory.
     mutating func clear() {
         bytes.removeAll(keepingCapacity: true)
@@ -115,8 +105,8 @@ extension RequestHead {
                 && isWord(bytes, range.lowerBound + last, other + last, UInt32.self)
         }
         for offset in 0..<range.count {
-            let byte = ByteClass.lowercase(bytes[range.lowerBound + offset])
-            guard byte == ByteClass.lowercase(wanted[offset]) else { return false }
+            let byte = FieldText.lowercased(bytes[range.lowerBound + offset])
+            guard byte == FieldText.lowercased(wanted[offset]) else { return false }
         }
         return true
     }
@@ -137,15 +127,9 @@ extension RequestHead {
     package func lists(_ token: StaticString, in name: StaticString) -> Bool {
         guard mayHave(name) else { return false }
         for field in fields where matches(field.name, name) {
-            var position = field.value.lowerBound
-            while position < field.value.upperBound {
-                var end = position
-                while end < field.value.upperBound, bytes[end] != 44 { end += 1 }
-                var (first, last) = (position, end)
-                while first < last, bytes[first] == 32 || bytes[first] == 9 { first += 1 }
-                while last > first, bytes[last - 1] == 32 || bytes[last - 1] == 9 { last -= 1 }
-                if matches(first..<last, token) { return true }
-                position = end + 1
+            var elements = ListElements(field.value)
+            while let element = elements.next(bytes.span) {
+                if matches(element, token) { return true }
             }
         }
         return false

@@ -16,21 +16,21 @@ package struct RequestHead: Sendable {
     }
 
     /// The head as received.
-    package internal(set) var bytes: [UInt8]
+    package internal(set) var bytes: [UInt8] = []
     /// What is asked for.
-    package internal(set) var method: Method
+    package internal(set) var method = Method.get
     /// The path of the target, from its first slash; `*` for `OPTIONS *`.
     ///
     /// An absolute target's scheme and authority are not in it.
-    package internal(set) var path: Slice
+    package internal(set) var path = 0..<0
     /// The query without its question mark; `nil` if there is none.
     package internal(set) var query: Slice?
     /// The authority of an absolute target, which takes precedence over the Host field.
     package internal(set) var authority: Slice?
     /// 0 or 1: HTTP/1.0 or HTTP/1.1.
-    package internal(set) var minorVersion: Int
+    package internal(set) var minorVersion = 1
     /// In the order received.
-    package internal(set) var fields: [Field]
+    package internal(set) var fields: [Field] = []
     /// The value of the Host field; `nil` if there is none.
     package internal(set) var host: Slice?
     /// A bit for each length that a field's name has: most fields that are looked for are not there.

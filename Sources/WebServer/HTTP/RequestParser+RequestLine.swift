@@ -3,15 +3,15 @@ import Platform
 // RFC 9112, section 3: method SP request-target SP HTTP-version.
 extension RequestParser {
     mutating func readRequestLine(
-        _ bytes: Span<UInt8>, _ line: Range<Int>, base: Int
-    ) throws(RequestFailure) {
+        _ bytes: Span<UInt8>, _ line: Range<Int>
+    ) throws(MessageFailure) {
         var position = line.lowerBound
         while position < line.upperBound, ByteClass.isToken(bytes[position]) { position += 1 }
         guard position < line.upperBound, bytes[position] == 32 else {
-            throw RequestFailure(400, "the method is not a token, or nothing follows it")
+            throw MessageFailure(400, "the method is not a token, or nothing follows it")
         }
         guard position - line.lowerBound <= 32 else {
-            throw RequestFailure(501, "the method is over 32 bytes")
+            throw MessageFailure(501, "the method is over 32 bytes")
         }
         head.method = Self.method(bytes, line.lowerBound..<position)
 
@@ -25,20 +25,20 @@ extension RequestParser {
             case 37: try checkEscape(bytes, position, line.upperBound)
             case 63: if query == nil { query = position }
             case let byte where !ByteClass.isTarget(byte):
-                throw RequestFailure(
+                throw MessageFailure(
                     400, "the target holds a byte that may not stand there; escape it")
             default: break
             }
             position += 1
         }
         guard position > target else {
-            throw RequestFailure(400, "the request line has no target, or two spaces in a row")
+            throw MessageFailure(400, "the request line has no target, or two spaces in a row")
         }
         guard position - target <= limits.target else {
-            throw RequestFailure(414, "the target is over \(limits.target) bytes")
+            throw MessageFailure(414, "the target is over \(limits.target) bytes")
         }
         try readVersion(bytes, position..<line.upperBound)
-        try readTarget(bytes, target..<position, query: query, base: base)
+        try readTarget(bytes, target..<position, query: query)
     }
 
     /// Whether eight bytes may stand in a target and are no `?` or `%`.
@@ -57,21 +57,21 @@ extension RequestParser {
 
     private func checkEscape(
         _ bytes: Span<UInt8>, _ position: Int, _ end: Int
-    ) throws(RequestFailure) {
+    ) throws(MessageFailure) {
         guard position + 2 < end, let high = Hex.value(ofEitherCase: bytes[position + 1]),
             let low = Hex.value(ofEitherCase: bytes[position + 2])
         else {
-            throw RequestFailure(400, "a percent sign without two hexadecimal digits")
+            throw MessageFailure(400, "a percent sign without two hexadecimal digits")
         }
-        guard high | low != 0 else { throw RequestFailure(400, "the target holds %00") }
+        guard high | low != 0 else { throw MessageFailure(400, "the target holds %00") }
     }
 
     /// Reads the version, with the space before it.
     private mutating func readVersion(
         _ bytes: Span<UInt8>, _ range: Range<Int>
-    ) throws(RequestFailure) {
+    ) throws(MessageFailure) {
         guard range.count == 9 else {
-            throw RequestFailure(400, "the request line does not end with a version of HTTP")
+            throw MessageFailure(400, "the request line does not end with a version of HTTP")
         }
         let start = range.lowerBound
         let isHTTP =
@@ -80,10 +80,10 @@ extension RequestParser {
         let major = bytes[start + 6] &- 48
         let minor = bytes[start + 8] &- 48
         guard isHTTP, major <= 9, minor <= 9 else {
-            throw RequestFailure(400, "the request line does not end with a version of HTTP")
+            throw MessageFailure(400, "the request line does not end with a version of HTTP")
         }
         guard major == 1 else {
-            throw RequestFailure(505, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+            throw MessageFailure(505, "only HTTP/1.1 and HTTP/1.0 are spoken here")
         }
         // RFC 9110, section 6.2: a higher minor version is treated as the highest one known.
         head.minorVersion = min(Int(minor), 1)
@@ -91,36 +91,35 @@ extension RequestParser {
 
     /// The four forms of RFC 9112, section 3.2.
     private mutating func readTarget(
-        _ bytes: Span<UInt8>, _ target: Range<Int>, query: Int?, base: Int
-    ) throws(RequestFailure) {
+        _ bytes: Span<UInt8>, _ target: Range<Int>, query: Int?
+    ) throws(MessageFailure) {
         let end = query ?? target.upperBound
-        if let query { head.query = query + 1 - base..<target.upperBound - base }
+        if let query { head.query = query + 1..<target.upperBound }
         if case .connect = head.method {
-            throw RequestFailure(501, "CONNECT is not offered here")
+            throw MessageFailure(501, "CONNECT is not offered here")
         }
         if bytes[target.lowerBound] == 47 {
-            head.path = target.lowerBound - base..<end - base
+            head.path = target.lowerBound..<end
             return
         }
         if target.count == 1, bytes[target.lowerBound] == 42 {
             guard case .options = head.method else {
-                throw RequestFailure(400, "the target * belongs to OPTIONS")
+                throw MessageFailure(400, "the target * belongs to OPTIONS")
             }
-            head.path = target.lowerBound - base..<target.upperBound - base
+            head.path = target
             return
         }
         guard let authority = Self.afterScheme(bytes, target) else {
-            throw RequestFailure(400, "the target is neither a path nor an http URL")
+            throw MessageFailure(400, "the target is neither a path nor an http URL")
         }
         var position = authority
         while position < end, bytes[position] != 47 { position += 1 }
         guard Self.isAuthority(bytes, authority..<position) else {
-            throw RequestFailure(400, "the target's host is not one")
+            throw MessageFailure(400, "the target's host is not one")
         }
-        head.authority = authority - base..<position - base
+        head.authority = authority..<position
         // An empty path means /: the second slash before the host stands for it.
-        head.path =
-            position < end ? position - base..<end - base : authority - 1 - base..<authority - base
+        head.path = position < end ? position..<end : authority - 1..<authority
     }
 
     /// Where the authority begins after `http://` or `https://`.

@@ -24,7 +24,7 @@ package struct RequestParser: Sendable {
         /// ``head`` is complete; it took the first `consumed` bytes, and its body follows.
         case head(consumed: Int, framing: BodyFraming)
         /// The request is refused: answer with this and close.
-        case failure(RequestFailure)
+        case failure(MessageFailure)
     }
 
     /// The head, once `parse` has said that it is complete.
@@ -33,30 +33,19 @@ package struct RequestParser: Sendable {
     let limits: Limits
     /// Where the head begins: after the empty lines that some clients send first.
     private var start = 0
-    private var line = 0
-    private var scanned = 0
-    private var emptyLines = 0
-    private var hasRequestLine = false
-    var length: Int64?
-    var codings = TransferCodings()
+    private var lines = HeadLines()
+    var framing = FramingFields()
     var hosts = 0
     var expectsSomethingElse = false
 
     package init(limits: Limits = Limits()) { self.limits = limits }
 
-    /// Whether bytes of a head have come.
-    package var hasBegun: Bool { scanned > start || hasRequestLine }
-
     /// Makes it ready for the next request; memory is kept.
     package mutating func reset() {
         head.clear()
         start = 0
-        line = 0
-        scanned = 0
-        emptyLines = 0
-        hasRequestLine = false
-        length = nil
-        codings = TransferCodings()
+        lines = HeadLines()
+        framing = FramingFields()
         hosts = 0
         expectsSomethingElse = false
     }
@@ -65,24 +54,21 @@ package struct RequestParser: Sendable {
     ///
     /// After `.head` or `.failure` call ``reset()`` before the next request.
     package mutating func parse(_ bytes: Span<UInt8>) -> Outcome {
-        do throws(RequestFailure) {
+        do throws(MessageFailure) {
             guard try skipEmptyLines(bytes) else { return .needMore }
-            while let end = try endOfLine(bytes) {
-                if !hasRequestLine {
-                    try readRequestLine(bytes, line..<end, base: start)
-                    hasRequestLine = true
-                } else if end == line {
-                    let framing = try finish(bytes)
-                    bytes.withUnsafeBufferPointer {
-                        head.bytes.append(contentsOf: $0[start..<end + 2])
-                    }
-                    return .head(consumed: end + 2, framing: framing)
+            let rest = bytes.extracting(start...)
+            while let line = try lines.next(rest, limit: limits.head - start) {
+                if line.lowerBound == 0 {
+                    try readRequestLine(rest, line)
+                } else if !line.isEmpty {
+                    try readField(rest, line)
                 } else {
-                    try readField(bytes, line..<end, base: start)
+                    let framing = try finish()
+                    head.bytes.append(rest, 0..<line.upperBound + 2)
+                    return .head(consumed: start + line.upperBound + 2, framing: framing)
                 }
-                line = end + 2
-                scanned = line
             }
+            guard bytes.count < limits.head else { throw tooLong }
             return .needMore
         } catch {
             return .failure(error)
@@ -90,85 +76,23 @@ package struct RequestParser: Sendable {
     }
 
     /// RFC 9112, section 2.2: at least one empty line before the request is ignored.
-    private mutating func skipEmptyLines(_ bytes: Span<UInt8>) throws(RequestFailure) -> Bool {
-        guard scanned == start, !hasRequestLine else { return true }
+    private mutating func skipEmptyLines(_ bytes: Span<UInt8>) throws(MessageFailure) -> Bool {
+        guard !lines.hasBegun else { return true }
         while start < bytes.count {
-            if bytes[start] != 13 {
-                guard ByteClass.isToken(bytes[start]) else {
-                    throw RequestFailure(400, "a request begins with its method")
-                }
-                return true
+            if ByteClass.isToken(bytes[start]) { return true }
+            if bytes[start] == 13, start + 1 == bytes.count { return false }
+            // Four at most.
+            guard bytes[start] == 13, bytes[start + 1] == 10, start < 8 else {
+                throw MessageFailure(400, "a request begins with its method")
             }
-            guard start + 1 < bytes.count else { return false }
-            guard bytes[start + 1] == 10, emptyLines < 4 else {
-                throw RequestFailure(400, "a request begins with its method")
-            }
-            emptyLines += 1
             start += 2
-            line = start
-            scanned = start
         }
         return false
     }
 
-    /// The position of the CR LF that ends the current line; `nil` if it has not come.
-    private mutating func endOfLine(_ bytes: Span<UInt8>) throws(RequestFailure) -> Int? {
-        let end = min(bytes.count, limits.head)
-        while let position = Self.firstControl(bytes, from: scanned, to: end) {
-            switch bytes[position] {
-            case 13:
-                guard position + 1 < end else {
-                    scanned = position
-                    return try notYet(bytes.count)
-                }
-                guard bytes[position + 1] == 10 else {
-                    throw RequestFailure(400, "a carriage return stands alone")
-                }
-                return position
-            case 9 where hasRequestLine:
-                scanned = position + 1
-            case 10:
-                throw RequestFailure(400, "a line ends with a line feed alone")
-            default:
-                throw RequestFailure(400, "a control character stands in the head")
-            }
-        }
-        scanned = end
-        return try notYet(bytes.count)
-    }
-
-    /// Refuses a head that is over the limit; what is within it may still be completed.
-    private func notYet(_ count: Int) throws(RequestFailure) -> Int? {
-        guard count >= limits.head else { return nil }
-        guard hasRequestLine else {
-            throw RequestFailure(414, "the request line is over \(limits.head) bytes")
-        }
-        throw RequestFailure(431, "the head is over \(limits.head) bytes")
-    }
-
-    /// The first byte below 32, or 127, eight bytes at a time.
-    static func firstControl(
-        _ bytes: Span<UInt8>, from start: Int, to end: Int
-    ) -> Int? {
-        let raw = bytes.bytes
-        var position = start
-        while position + 8 <= end {
-            let word = UInt64(
-                littleEndian: raw.unsafeLoadUnaligned(
-                    fromByteOffset: position, as: UInt64.self))
-            let high: UInt64 = 0x8080_8080_8080_8080
-            let below32 = (word &- 0x2020_2020_2020_2020) & ~word & high
-            let deleted = word ^ 0x7F7F_7F7F_7F7F_7F7F
-            let is127 = (deleted &- 0x0101_0101_0101_0101) & ~deleted & high
-            let found = below32 | is127
-            // Bytes above the first hit may be wrong (a borrow), the first never is.
-            if found != 0 { return position + found.trailingZeroBitCount / 8 }
-            position += 8
-        }
-        while position < end {
-            if bytes[position] < 32 || bytes[position] == 127 { return position }
-            position += 1
-        }
-        return nil
+    private var tooLong: MessageFailure {
+        lines.isInFirst
+            ? MessageFailure(414, "the request line is over \(limits.head) bytes")
+            : MessageFailure(431, "the head is over \(limits.head) bytes")
     }
 }

@@ -61,30 +61,12 @@ package struct ResponseHead: Sendable, Hashable {
 
     /// Adds a field whose value is bytes; the same holds for them.
     package mutating func add(_ name: StaticString, _ value: [UInt8]) {
-        append(name)
-        written.append(contentsOf: value)
-        written.append(13)
-        written.append(10)
+        written.append(name, value)
     }
 
     /// Adds a field whose value is a number, not negative.
     package mutating func add(_ name: StaticString, _ value: Int64) {
-        append(name)
-        let start = written.count
-        var rest = UInt64(max(0, value))
-        repeat {
-            written.append(48 + UInt8(rest % 10))
-            rest /= 10
-        } while rest > 0
-        written[start...].reverse()
-        written.append(13)
-        written.append(10)
-    }
-
-    private mutating func append(_ name: StaticString) {
-        name.withUTF8Buffer { written.append(contentsOf: $0) }
-        written.append(58)
-        written.append(32)
+        written.append(name, max(0, value))
     }
 
     /// Makes room for fields that are about to be added.

@@ -28,14 +28,12 @@ package final class TLSContext: @unchecked Sendable {
         if let authorities {
             try CertificateFile.check(authorities, "the authorities' file")
             guard SSL_CTX_load_verify_file(context.raw, authorities) == 1 else {
-                throw StoreError(
-                    .badCertificate,
+                throw refusal(
                     "\(printable(authorities)) holds no certificate in PEM; give the authority's "
                         + "certificate, which begins with -----BEGIN CERTIFICATE-----")
             }
         } else if !hasSystem {
-            throw StoreError(
-                .badCertificate,
+            throw refusal(
                 "this system has no list of certificate authorities, so that no https server can be "
                     + "trusted; install ca-certificates, or name a file with --proxy-ca")
         }
@@ -51,29 +49,29 @@ package final class TLSContext: @unchecked Sendable {
         try CertificateFile.check(chain, "the certificate")
         try CertificateFile.check(key, "the key")
         guard SSL_CTX_use_certificate_chain_file(context.raw, chain) == 1 else {
-            throw StoreError(
-                .badCertificate,
+            throw refusal(
                 "\(printable(chain)) holds no certificate in PEM; it should begin with "
                     + "-----BEGIN CERTIFICATE-----, the server's own first, then its authorities'")
         }
         switch castree_tls_use_key(context.raw, key) {
         case 0: return context
         case 1:
-            throw StoreError(
-                .badCertificate,
+            throw refusal(
                 "the key \(printable(key)) is encrypted; decrypt it (openssl pkey -in KEY -out NEW) "
                     + "and protect the file by its mode")
         case 2:
-            throw StoreError(
-                .badCertificate,
+            throw refusal(
                 "\(printable(key)) holds no private key in PEM; it should have a line "
                     + "-----BEGIN PRIVATE KEY-----")
         default:
-            throw StoreError(
-                .badCertificate,
+            throw refusal(
                 "the key \(printable(key)) does not belong to the certificate \(printable(chain)); "
                     + "give the pair that was made together")
         }
+    }
+
+    private static func refusal(_ sentence: String) -> StoreError {
+        StoreError(.badCertificate, sentence)
     }
 
     /// Whether the certificate names a host.

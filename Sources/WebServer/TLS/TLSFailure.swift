@@ -20,9 +20,9 @@ struct TLSFailure: Sendable, Equatable {
     let cause: Cause
 
     /// Reads the reason from the session and this thread's errors, right after the call.
-    init(_ session: OpaquePointer, isShaking: Bool) {
+    init(_ session: OpaquePointer, isHandshake: Bool) {
         let verified = SSL_get_verify_result(session)
-        if isShaking, SSL_is_server(session) == 0, verified != X509_V_OK {
+        if isHandshake, SSL_is_server(session) == 0, verified != X509_V_OK {
             cause = .certificate(Int32(clamping: verified))
             return
         }
@@ -35,10 +35,14 @@ struct TLSFailure: Sendable, Equatable {
         }
     }
 
-    /// What is wrong with the server of that origin, as a sentence.
-    func sentence(_ origin: UpstreamOrigin) -> String {
+    /// What is wrong with a server, as a sentence.
+    ///
+    /// - Parameters:
+    ///   - origin: how the server is called.
+    ///   - host: whom its certificate had to name.
+    func sentence(_ origin: String, host: String) -> String {
         switch cause {
-        case .certificate(let number): Self.sentence(number, origin)
+        case .certificate(let number): Self.sentence(number, origin, host)
         case .noTLS, .plainRequest:
             "The server \(origin) does not speak TLS on that port; is it http, not https?"
         case .version:
@@ -48,7 +52,7 @@ struct TLSFailure: Sendable, Equatable {
         }
     }
 
-    private static func sentence(_ number: Int32, _ origin: UpstreamOrigin) -> String {
+    private static func sentence(_ number: Int32, _ origin: String, _ host: String) -> String {
         switch number {
         case X509_V_ERR_CERT_HAS_EXPIRED:
             "The certificate of the server \(origin) has expired."
@@ -56,7 +60,7 @@ struct TLSFailure: Sendable, Equatable {
             "The certificate of the server \(origin) is not valid yet; are the clocks right?"
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
             "The certificate of the server \(origin) is for another host; it does not name "
-                + "\(origin.host)."
+                + "\(host)."
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
             "The certificate of the server \(origin) is self-signed; if it is to be trusted, "
                 + "name its file with --proxy-ca."

@@ -14,16 +14,17 @@ final class TLSSession {
     /// Set when a call has failed.
     private(set) var failure: TLSFailure?
 
-    /// - Parameter peer: the host that the peer must prove to be; `nil` on the serving side.
+    /// - Parameter peer: the host that the peer must prove to be, a name or an address; `nil` on the
+    ///   serving side.
     /// - Returns: `nil` without memory.
-    init?(_ context: TLSContext, _ socket: Int32, peer: UpstreamOrigin?) {
+    init?(_ context: TLSContext, _ socket: Int32, peer: String?) {
         guard let session = SSL_new(context.raw) else { return nil }
         self.session = session
         self.context = context
         isClient = peer != nil
         if let peer {
-            let isAddress = SocketAddress(literal: peer.host, port: peer.port) != nil
-            guard castree_tls_expect(session, peer.host, isAddress ? 1 : 0) == 1 else { return nil }
+            let isAddress = SocketAddress(literal: peer, port: 0) != nil
+            guard castree_tls_expect(session, peer, isAddress ? 1 : 0) == 1 else { return nil }
             SSL_set_connect_state(session)
         } else {
             SSL_set_accept_state(session)
@@ -34,25 +35,25 @@ final class TLSSession {
     deinit { SSL_free(session) }
 
     /// Goes on with the handshake as far as the socket lets it.
-    func shake() -> Step {
-        switch castree_tls_shake(session) {
+    func handshake() -> Step {
+        switch castree_tls_handshake(session) {
         case 1...:
             isReady = true
             return .done
         case Int(CASTREE_TLS_BLOCKED): return .blocked
         default:
-            failure = TLSFailure(session, isShaking: true)
+            failure = TLSFailure(session, isHandshake: true)
             return .failed
         }
     }
 
-    /// Receives what was sealed; `.end` is an orderly end (close_notify), a connection that just ends
+    /// Receives and decrypts; `.end` is an orderly end (close_notify), a connection that just ends
     /// is `.failed`: somebody may have cut it.
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Socket.Transfer {
         transfer(castree_tls_read(session, buffer.baseAddress, buffer.count))
     }
 
-    /// Seals and sends up to a record; after `.blocked` the same bytes must come again.
+    /// Encrypts and sends up to a record; after `.blocked` the same bytes must come again.
     func send(_ bytes: UnsafeRawBufferPointer) -> Socket.Transfer {
         transfer(castree_tls_write(session, bytes.baseAddress, bytes.count))
     }
@@ -63,7 +64,7 @@ final class TLSSession {
         case 0: return .end
         case Int(CASTREE_TLS_BLOCKED): return .blocked
         default:
-            failure = failure ?? TLSFailure(session, isShaking: false)
+            failure = failure ?? TLSFailure(session, isHandshake: false)
             return .failed(Socket.protocolFailure)
         }
     }

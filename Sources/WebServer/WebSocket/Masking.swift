@@ -1,5 +1,13 @@
 /// The masking of a client's payloads (RFC 6455, section 5.3).
 package enum Masking {
+    /// Masks or unmasks what stands in `bytes` from a position on; nothing without a key.
+    static func apply(_ key: UInt32?, offset: Int = 0, to bytes: inout [UInt8], from start: Int) {
+        guard let key else { return }
+        bytes.withUnsafeMutableBytes { all in
+            apply(key, offset: offset, to: UnsafeMutableRawBufferPointer(rebasing: all[start...]))
+        }
+    }
+
     /// Masks or unmasks `bytes` in place, eight at a time.
     ///
     /// `key` is the masking key as it stands in memory; `offset` is how far into the frame's payload

@@ -171,11 +171,7 @@ package struct MessageDecoder: Sendable {
     ) {
         let start = target.count
         target.append(contentsOf: piece.assumingMemoryBound(to: UInt8.self))
-        guard let mask else { return }
-        target.withUnsafeMutableBytes { all in
-            Masking.apply(
-                mask, offset: offset, to: UnsafeMutableRawBufferPointer(rebasing: all[start...]))
-        }
+        Masking.apply(mask, offset: offset, to: &target, from: start)
     }
 
     private mutating func end(

@@ -11,10 +11,7 @@ struct OutputBuffer: Sendable {
         let start = bytes.count
         bytes.append(contentsOf: payload)
         bytes.append(contentsOf: more)
-        guard let mask = header.mask else { return }
-        bytes.withUnsafeMutableBytes { all in
-            Masking.apply(mask, to: UnsafeMutableRawBufferPointer(rebasing: all[start...]))
-        }
+        Masking.apply(header.mask, to: &bytes, from: start)
     }
 
     /// Gives the unsent bytes to `body` and drops as many as it returns.

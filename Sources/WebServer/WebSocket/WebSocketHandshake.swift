@@ -33,10 +33,8 @@ package enum WebSocketHandshake {
         guard isAsked(for: head) else {
             return .refused(upgradeRequired("this address speaks WebSocket only"))
         }
-        guard head.minorVersion >= 1, head.lists("upgrade", in: "connection")
-        else {
-            return .refused(
-                ResponseHead(400).explained("a WebSocket needs HTTP/1.1 and Connection: Upgrade"))
+        guard head.minorVersion >= 1, head.lists("upgrade", in: "connection") else {
+            return refused(400, "a WebSocket needs HTTP/1.1 and Connection: Upgrade")
         }
         let versions = head.values(of: "sec-websocket-version")
         guard versions.count == 1, head.matches(versions[0], "13") else {
@@ -46,17 +44,15 @@ package enum WebSocketHandshake {
         guard keys.count == 1,
             Base64.bytes(String(decoding: head.bytes[keys[0]], as: UTF8.self))?.count == 16
         else {
-            return .refused(
-                ResponseHead(400).explained("Sec-WebSocket-Key is not 16 bytes of Base64"))
+            return refused(400, "Sec-WebSocket-Key is not 16 bytes of Base64")
         }
         guard head.value(of: "transfer-encoding") == nil,
             head.values(of: "content-length").allSatisfy({ head.matches($0, "0") })
         else {
-            return .refused(ResponseHead(400).explained("a WebSocket's request has no body"))
+            return refused(400, "a WebSocket's request has no body")
         }
         guard isAllowedOrigin else {
-            return .refused(
-                ResponseHead(403).explained("another site may not connect to this server"))
+            return refused(403, "another site may not connect to this server")
         }
         var accepted = ResponseHead(101)
         accepted.add("Upgrade", "websocket")
@@ -66,6 +62,10 @@ package enum WebSocketHandshake {
         }
         if let subprotocol { accepted.add("Sec-WebSocket-Protocol", subprotocol) }
         return .accepted(accepted, subprotocol: subprotocol)
+    }
+
+    private static func refused(_ status: Int, _ sentence: String) -> Outcome {
+        .refused(ResponseHead(status).explained(sentence))
     }
 
     /// What proves that the server has read the key (RFC 6455, section 4.2.2).
@@ -92,11 +92,8 @@ extension RequestHead {
     func elements(of name: StaticString) -> [String] {
         var result: [String] = []
         for slice in values(of: name) {
-            for part in bytes[slice].split(separator: 44) {
-                let isBlank: (UInt8) -> Bool = { $0 == 32 || $0 == 9 }
-                var inner = part.drop(while: isBlank)
-                while let last = inner.last, isBlank(last) { inner.removeLast() }
-                if !inner.isEmpty { result.append(String(decoding: inner, as: UTF8.self)) }
+            for element in bytes[slice].listElements() {
+                result.append(String(decoding: element, as: UTF8.self))
             }
         }
         return result

@@ -95,7 +95,7 @@ private func facts(
     try hold(codings <= 1, "two Transfer-Encoding fields")
     try hold(lengths.isEmpty == (head.length == nil), "a length from nowhere")
     if let length = head.length { try hold(length >= 0, "the length \(length)") }
-    for option in head.options { _ = try text(option) }
+    for option in head.connection.named { _ = try text(option) }
     if let upgrade = head.upgrade { _ = try text(upgrade) }
     var isChunked = false
     if case .chunked = head.framing(toHead: false) { isChunked = true }
@@ -103,5 +103,5 @@ private func facts(
     return HeadFacts(
         consumed: consumed, status: head.status, minorVersion: head.minorVersion,
         reason: head.reason, fields: head.fields, length: head.length, isChunked: isChunked,
-        isKeepAlive: head.isKeepAlive, isUpgrade: head.isUpgrade)
+        isKeepAlive: head.isKeepAlive, isUpgrade: head.connection.upgrades)
 }

@@ -28,7 +28,7 @@ extension FuzzTarget {
         try tags(input)
         try dates(input)
         let accepted = AcceptEncoding(input[...])
-        for weight in [accepted.brotli, accepted.gzip, accepted.zstandard, accepted.identity ?? 0] {
+        for weight in ContentCoding.allCases.map({ accepted[$0] }) {
             try hold((0...1000).contains(weight), "a weight of \(weight) thousandths")
         }
         if case .bytes(let path) = DecodedPath(input[...]) {

@@ -48,7 +48,7 @@ extension FuzzTarget {
 private struct Verdict: Equatable {
     var heads: [RequestHeadFacts] = []
     var bodies: [[UInt8]] = []
-    var refusal: RequestFailure?
+    var refusal: MessageFailure?
     /// Bytes that belong to complete requests.
     var consumed = 0
 }
@@ -121,7 +121,7 @@ private func body(
 ) throws -> Int? {
     var position = start
     do {
-        var reader = try BodyReader(framing, limit: bodyLimit)
+        let reader = try BodyReader(framing, limit: bodyLimit)
         while !reader.isComplete, position < all.count {
             let end = pieces >= all.count - position ? all.count : position + pieces
             let used = try reader.read(all.span.extracting(position..<end))
@@ -132,14 +132,14 @@ private func body(
         guard reader.isComplete else { return nil }
         verdict.bodies.append(reader.content)
         return position
-    } catch let error as RequestFailure {
+    } catch let error as MessageFailure {
         try check(error)
         verdict.refusal = error
         return nil
     }
 }
 
-private func check(_ failure: RequestFailure) throws {
+private func check(_ failure: MessageFailure) throws {
     try hold(
         [400, 405, 411, 413, 414, 417, 421, 426, 431, 501, 505].contains(failure.status),
         "a refusal with \(failure.status)")

@@ -55,9 +55,10 @@ private final class Pump: StreamHandler, ExchangeStreamHandler {
 
     // The other side: what it says is the body.
     func received(_ bytes: Span<UInt8>, on stream: Stream) {
-        if !hasHead { exchange.send(ResponseHead(200), .chunked) }
+        if !hasHead { exchange.put(ResponseHead(200), .chunked) }
         hasHead = true
-        exchange.send(bytes.withUnsafeBufferPointer { Array($0) })
+        exchange.put(bytes)
+        exchange.flush()
         if !exchange.hasRoom { stream.pauseReading() }
     }
     func drained(_ stream: Stream) { exchange.resumeBody() }

@@ -7,10 +7,10 @@ struct BodyReaderTests {
     /// Reads `text` cut at `cut`; the content, and how many bytes were used, or the status.
     private func read(
         _ text: String, _ framing: BodyFraming = .chunked, limit: Int = 1000, cut: Int = 0
-    ) -> Result<String, RequestFailure> {
+    ) -> Result<String, MessageFailure> {
         let bytes = Array(text.utf8)
-        do throws(RequestFailure) {
-            var reader = try BodyReader(framing, limit: limit)
+        do throws(MessageFailure) {
+            let reader = try BodyReader(framing, limit: limit)
             var used = try reader.read(bytes.span.extracting(..<cut))
             if !reader.isComplete { used += try reader.read(bytes.span.extracting(cut...)) }
             let state = reader.isComplete ? "\(bytes.count - used) left" : "incomplete"

@@ -69,7 +69,7 @@ struct MutatedRequestTests {
                 var decoder = ChunkedDecoder()
                 var content: [UInt8] = []
                 var position = 0
-                do throws(RequestFailure) {
+                do throws(MessageFailure) {
                     for cut in cuts + [bytes.count] where cut > position && !decoder.isDone {
                         position += try decoder.decode(
                             bytes.span.extracting(position..<cut), into: &content, limit: 1000)

@@ -40,7 +40,7 @@ extension ProxyExchange {
         if case .body = phase { readBody(bytes.extracting(position...)) }
     }
 
-    private func refuse(_ failure: UpstreamFailure) {
+    private func refuse(_ failure: MessageFailure) {
         fail(
             502,
             "The answer of the server \(pool.upstream.origin) is malformed: \(failure.sentence).")
@@ -59,18 +59,12 @@ extension ProxyExchange {
         }
         isReusable = head.isKeepAlive
         let framing = head.framing(toHead: request.isHead)
-        let outgoing: ExchangeStream.Framing
-        switch framing {
-        case .none:
-            (phase, outgoing) = (.body(.length(0)), .none)
-        case .length(let count): (phase, outgoing) = (.body(.length(count)), .length)
-        case .chunked: (phase, outgoing) = (.body(.chunked(ChunkedDecoder())), .chunked)
-        case .untilClose:
-            (phase, outgoing) = (.body(.untilClose), .chunked)
-            isReusable = false
-        }
+        phase = .body(BodyRest(framing))
+        if framing == .untilClose { isReusable = false }
+        // The client can tell the end from a cut.
         pendingHead = PendingHead(
-            head: UpstreamAnswer.head(head, bytes), framing: outgoing, hasDate: head.hasDate)
+            head: UpstreamAnswer.head(head, bytes),
+            framing: framing == .untilClose ? .chunked : framing, hasDate: head.hasDate)
     }
 
     /// A 101 is only believed when it names what the client asked for.
@@ -78,20 +72,22 @@ extension ProxyExchange {
         _ head: UpstreamHead, _ bytes: Span<UInt8>, _ after: Span<UInt8>
     ) {
         guard !request.upgrade.isEmpty else {
-            refuse(UpstreamFailure("it changes the protocol, which nobody asked for"))
+            refuse(MessageFailure(502, "it changes the protocol, which nobody asked for"))
             return
         }
-        guard let upgrade = head.upgrade, head.isUpgrade, isAsked(bytes.extracting(upgrade)) else {
-            refuse(UpstreamFailure("it changes to a protocol that was not asked for"))
+        guard let upgrade = head.upgrade, head.connection.upgrades,
+            isAsked(bytes.extracting(upgrade))
+        else {
+            refuse(MessageFailure(502, "it changes to a protocol that was not asked for"))
             return
         }
         becomeTunnel(UpstreamAnswer.head(head, bytes, dropsDate: true), after)
     }
 
     private func isAsked(_ name: Span<UInt8>) -> Bool {
-        let wanted = name.withUnsafeBufferPointer { $0.map { ByteClass.lowercase($0) } }
+        let wanted = name.withUnsafeBufferPointer { $0.map { FieldText.lowercased($0) } }
         for element in request.upgrade[...].listElements()
-        where element.map({ ByteClass.lowercase($0) }) == wanted {
+        where element.map({ FieldText.lowercased($0) }) == wanted {
             return true
         }
         return false
@@ -100,32 +96,24 @@ extension ProxyExchange {
     // MARK: Body
 
     private func readBody(_ bytes: Span<UInt8>) {
-        guard case .body(let rest) = phase else { return }
-        switch rest {
-        case .length(let remaining):
-            let count = Int(min(remaining, Int64(bytes.count)))
-            deliver(bytes.extracting(..<count))
-            guard remaining > Int64(count) else {
-                // What comes after the end belongs to no request.
-                complete(isReusable: isReusable && count == bytes.count)
-                return
-            }
-            phase = .body(.length(remaining - Int64(count)))
-        case .chunked(var decoder):
-            scratch.removeAll(keepingCapacity: true)
-            do throws(RequestFailure) {
-                let used = try decoder.decode(bytes, into: &scratch, limit: Int.max)
+        guard case .body(var rest) = phase else { return }
+        scratch.removeAll(keepingCapacity: true)
+        do throws(MessageFailure) {
+            let used = try rest.read(bytes, decoded: &scratch)
+            if rest.isChunked {
                 deliver(scratch.span)
-                guard !decoder.isDone else {
-                    complete(isReusable: isReusable && used == bytes.count)
-                    return
-                }
-                phase = .body(.chunked(decoder))
-            } catch {
-                refuse(UpstreamFailure(error.sentence))
+            } else {
+                deliver(bytes.extracting(..<used))
+            }
+            guard !rest.isComplete else {
+                // What comes after the end belongs to no request.
+                complete(isReusable: isReusable && used == bytes.count)
                 return
             }
-        case .untilClose: deliver(bytes)
+            phase = .body(rest)
+        } catch {
+            refuse(error)
+            return
         }
         client.flush()
         watch()

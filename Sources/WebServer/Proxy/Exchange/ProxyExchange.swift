@@ -10,15 +10,9 @@ final class ProxyExchange: ExchangeStreamHandler {
         case connecting
         /// The request is on its way; no final head has come.
         case head
+        /// With what of the answer's body is still to come.
         case body(BodyRest)
         case over
-    }
-
-    /// What of the answer's body is still to come.
-    enum BodyRest {
-        case length(Int64)
-        case chunked(ChunkedDecoder)
-        case untilClose
     }
 
     let client: ExchangeStream
@@ -43,7 +37,7 @@ final class ProxyExchange: ExchangeStreamHandler {
 
     struct PendingHead {
         var head: ResponseHead
-        var framing: ExchangeStream.Framing
+        var framing: BodyFraming
         var hasDate: Bool
     }
 
@@ -72,19 +66,17 @@ final class ProxyExchange: ExchangeStreamHandler {
     }
 
     private func findAddresses() {
-        switch pool.upstream.addresses(for: client.loop) {
-        case .known(let addresses): begin(addresses)
-        case .pending: pool.waiting.append(self)
+        if let addresses = pool.upstream.addresses(for: client.loop) {
+            begin(addresses)
+        } else {
+            pool.waiting.append(self)
         }
     }
 
     /// The look-up is over, with or without addresses.
     func resolved() {
         guard case .connecting = phase, link == nil else { return }
-        switch pool.upstream.addresses(for: client.loop) {
-        case .known(let addresses): begin(addresses)
-        case .pending: pool.waiting.append(self)
-        }
+        findAddresses()
     }
 
     private func begin(_ addresses: [SocketAddress]) {
@@ -150,7 +142,7 @@ final class ProxyExchange: ExchangeStreamHandler {
         switch phase {
         case .connecting:
             hasTimedOut = true
-            if link?.isShaking == true {
+            if link?.stream?.isInHandshake == true {
                 let origin = pool.upstream.origin
                 pool.upstream.resolve()
                 fail(504, "The server \(origin) did not complete the TLS handshake in time.")
@@ -189,9 +181,10 @@ final class ProxyExchange: ExchangeStreamHandler {
     /// The connection was there, but no TLS came of it: another address has the same certificate.
     ///
     /// But who is there now may be another than whom the name means.
-    func shakingFailed(_ trouble: TLSFailure) {
+    func handshakeFailed(_ trouble: TLSFailure) {
+        let origin = pool.upstream.origin
         pool.upstream.resolve()
-        fail(502, trouble.sentence(pool.upstream.origin))
+        fail(502, trouble.sentence(origin.description, host: origin.host))
     }
 
     private func endedWithoutHead() {

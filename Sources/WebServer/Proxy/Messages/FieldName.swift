@@ -37,7 +37,7 @@ enum FieldName {
         guard name.count == text.utf8CodeUnitCount else { return false }
         for offset in 0..<name.count {
             let byte = bytes[name.lowerBound + offset]
-            let plain = byte == 95 ? 45 : ByteClass.lowercase(byte)
+            let plain = byte == 95 ? 45 : FieldText.lowercased(byte)
             if plain != text.utf8Start[offset] { return false }
         }
         return true
@@ -45,48 +45,6 @@ enum FieldName {
 
     /// Whether one of `names` is this one, whatever the case.
     static func isNamed(_ bytes: Span<UInt8>, _ name: Range<Int>, in names: [Range<Int>]) -> Bool {
-        for other in names where other.count == name.count {
-            var isSame = true
-            for offset in 0..<name.count {
-                let left = ByteClass.lowercase(bytes[name.lowerBound + offset])
-                if left != ByteClass.lowercase(bytes[other.lowerBound + offset]) { isSame = false }
-            }
-            if isSame { return true }
-        }
-        return false
-    }
-
-    /// Adds the elements of a list (RFC 9110, section 5.6.1) that have no quotes; empty ones are left
-    /// out.
-    static func addElements(
-        of value: Range<Int>, in bytes: Span<UInt8>, to elements: inout [Range<Int>]
-    ) {
-        var position = value.lowerBound
-        while position < value.upperBound {
-            var end = position
-            while end < value.upperBound, bytes[end] != 44 { end += 1 }
-            var (first, last) = (position, end)
-            while first < last, bytes[first] == 32 || bytes[first] == 9 { first += 1 }
-            while last > first, bytes[last - 1] == 32 || bytes[last - 1] == 9 { last -= 1 }
-            if first < last { elements.append(first..<last) }
-            position = end + 1
-        }
-    }
-}
-
-extension [UInt8] {
-    mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) {
-        bytes.withUnsafeBufferPointer {
-            append(contentsOf: UnsafeBufferPointer(rebasing: $0[range]))
-        }
-    }
-
-    mutating func append(_ text: StaticString) {
-        append(
-            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
-
-    mutating func append(decimal number: Int64) {
-        append(contentsOf: String(number).utf8)
+        names.contains { bytes.areSame($0, name) }
     }
 }

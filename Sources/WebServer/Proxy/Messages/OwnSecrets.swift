@@ -7,13 +7,11 @@ package enum OwnSecrets {
 
     /// Whether a value may hold one; nearly none does.
     static func mayStand(in value: ArraySlice<UInt8>) -> Bool {
-        guard var position = value.firstIndex(of: prefix[0]) else { return false }
-        while position + prefix.count <= value.endIndex {
-            if value[position...].starts(with: prefix) { return true }
-            guard let next = value[(position + 1)...].firstIndex(of: prefix[0]) else {
-                return false
-            }
-            position = next
+        var rest = value
+        while let position = rest.firstIndex(of: prefix[0]) {
+            rest = rest[position...]
+            if rest.starts(with: prefix) { return true }
+            rest = rest.dropFirst()
         }
         return false
     }

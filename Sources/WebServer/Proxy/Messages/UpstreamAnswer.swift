@@ -15,20 +15,14 @@ enum UpstreamAnswer {
         written.append(32)
         written.append(bytes, head.reason)
         written.append("\r\n")
-        let named = named(head, bytes)
         for field in head.fields where !FieldName.isHopByHop(bytes, field.name) {
-            if !named.isEmpty, FieldName.isNamed(bytes, field.name, in: named) { continue }
+            if FieldName.isNamed(bytes, field.name, in: head.connection.named) { continue }
             if dropsDate, RequestHead.matches(bytes, field.name, "date") { continue }
-            written.append(bytes, field.name)
-            written.append(": ")
-            written.append(bytes, field.value)
-            written.append("\r\n")
+            written.append(bytes, field)
         }
         // RFC 9110, section 8.6: 1xx and 204 have none. To HEAD and with 304 it tells of GET.
         if let length = head.length, head.status >= 200, head.status != 204 {
-            written.append("Content-Length: ")
-            written.append(decimal: length)
-            written.append("\r\n")
+            written.append("Content-Length", length)
         }
         if head.status == 101, let upgrade = head.upgrade {
             written.append("Upgrade: ")
@@ -36,18 +30,5 @@ enum UpstreamAnswer {
             written.append("\r\n")
         }
         return ResponseHead(head.status, written: written)
-    }
-
-    /// The fields that Connection names, without the words that are no fields.
-    private static func named(_ head: UpstreamHead, _ bytes: Span<UInt8>) -> [Range<Int>] {
-        guard !head.options.isEmpty else { return [] }
-        var named: [Range<Int>] = []
-        for option in head.options
-        where !RequestHead.matches(bytes, option, "keep-alive")
-            && !RequestHead.matches(bytes, option, "close")
-        {
-            named.append(option)
-        }
-        return named
     }
 }

@@ -7,41 +7,30 @@ struct UpstreamHead {
     var fields: [RequestHead.Field] = []
     /// The Content-Length.
     var length: Int64?
-    var codings = TransferCodings()
-    /// The elements of all Connection fields.
-    var options: [Range<Int>] = []
+    /// How the body's end is told where there is a body; `nil` where no field says.
+    var framing: BodyFraming?
+    var connection = ConnectionField()
     var hasDate = false
     /// The value of the Upgrade field.
     var upgrade: Range<Int>?
-    /// Whether the upstream wants another request on this connection.
-    var isKeepAlive = false
-    /// Whether Connection names Upgrade.
-    var isUpgrade = false
 
-    /// How the end of the body is found.
-    enum Framing {
-        case none
-        case length(Int64)
-        case chunked
-        case untilClose
+    /// Whether the upstream wants another request on this connection.
+    var isKeepAlive: Bool {
+        !connection.closes && (minorVersion == 1 || connection.keepsAlive)
     }
 
-    /// RFC 9112, section 6.3.
-    func framing(toHead: Bool) -> Framing {
+    /// How the end of the body is found (RFC 9112, section 6.3).
+    func framing(toHead: Bool) -> BodyFraming {
         if toHead || status < 200 || status == 204 || status == 304 { return .none }
-        if codings.isPresent { return .chunked }
-        if let length { return .length(length) }
-        return .untilClose
+        return framing ?? .untilClose
     }
 
     mutating func clear() {
         fields.removeAll(keepingCapacity: true)
-        options.removeAll(keepingCapacity: true)
         length = nil
-        codings = TransferCodings()
+        framing = nil
+        connection.clear()
         hasDate = false
         upgrade = nil
-        isKeepAlive = false
-        isUpgrade = false
     }
 }

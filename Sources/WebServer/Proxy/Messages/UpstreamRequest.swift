@@ -43,9 +43,8 @@ struct UpstreamRequest {
         if expectsContinue { bytes.append("Expect: 100-continue\r\n") }
         Self.appendFraming(head, framing, to: &bytes)
         if !upgrade.isEmpty {
-            bytes.append("Connection: Upgrade\r\nUpgrade: ")
-            bytes.append(contentsOf: upgrade)
-            bytes.append("\r\n")
+            bytes.append("Connection: Upgrade\r\n")
+            bytes.append("Upgrade", upgrade)
         }
         bytes.append("\r\n")
         self.bytes = bytes
@@ -78,7 +77,7 @@ struct UpstreamRequest {
         let values = head.values(of: "upgrade")
         guard values.count == 1, !first.isEmpty else { return [] }
         for element in head.bytes[first].listElements() {
-            let lower = element.map { ByteClass.lowercase($0) }
+            let lower = element.map { FieldText.lowercased($0) }
             if lower.starts(with: "h2".utf8) || lower.starts(with: "http".utf8) { return [] }
         }
         return Array(head.bytes[first])
@@ -87,29 +86,28 @@ struct UpstreamRequest {
     private static func appendFields(
         of head: RequestHead, _ source: Span<UInt8>, isTrusted: Bool, to bytes: inout [UInt8]
     ) {
-        var named: [Range<Int>] = []
+        var connection = ConnectionField()
         for field in head.fields where head.matches(field.name, "connection") {
-            FieldName.addElements(of: field.value, in: source, to: &named)
+            connection.note(source, field.value)
         }
-        named.removeAll { head.matches($0, "keep-alive") || head.matches($0, "close") }
         for field in head.fields {
             let name = field.name
             if FieldName.isHopByHop(source, name) { continue }
             if name.count == 4, FieldName.matches(source, name, "host") { continue }
             if name.count == 6, FieldName.matches(source, name, "expect") { continue }
-            if FieldName.isForwarded(source, name), !isTrusted || isReplaced(source, name) {
+            // X-Forwarded-For grows: it is written again with the peer at its end.
+            if FieldName.isForwarded(source, name),
+                !isTrusted || FieldName.matches(source, name, "x-forwarded-for")
+            {
                 continue
             }
-            if !named.isEmpty, FieldName.isNamed(source, name, in: named) { continue }
+            if FieldName.isNamed(source, name, in: connection.named) { continue }
             let value = head.bytes[field.value]
             if OwnSecrets.mayStand(in: value) {
                 appendWithoutSecrets(source, name, value, to: &bytes)
                 continue
             }
-            bytes.append(source, name)
-            bytes.append(": ")
-            bytes.append(source, field.value)
-            bytes.append("\r\n")
+            bytes.append(source, field)
         }
     }
 
@@ -130,11 +128,6 @@ struct UpstreamRequest {
         bytes.append("\r\n")
     }
 
-    /// The one forwarded field that grows: it is written again with the peer at its end.
-    private static func isReplaced(_ source: Span<UInt8>, _ name: Range<Int>) -> Bool {
-        FieldName.matches(source, name, "x-forwarded-for")
-    }
-
     private static func appendForwarded(
         _ head: RequestHead, _ source: Span<UInt8>, _ peer: SocketAddress?, isTrusted: Bool,
         _ options: ProxyOptions, to bytes: inout [UInt8]
@@ -149,16 +142,12 @@ struct UpstreamRequest {
         peer?.appendHost(to: &bytes)
         bytes.append("\r\n")
         if !isTrusted || head.value(of: "x-forwarded-proto") == nil {
-            bytes.append("X-Forwarded-Proto: ")
-            bytes.append(contentsOf: options.scheme.utf8)
-            bytes.append("\r\n")
+            bytes.append("X-Forwarded-Proto", options.scheme.utf8)
         }
         if !isTrusted || head.value(of: "x-forwarded-host") == nil,
             let host = head.authority ?? head.value(of: "host")
         {
-            bytes.append("X-Forwarded-Host: ")
-            bytes.append(source, host)
-            bytes.append("\r\n")
+            bytes.append("X-Forwarded-Host", head.bytes[host])
         }
     }
 
@@ -167,12 +156,9 @@ struct UpstreamRequest {
         _ head: RequestHead, _ framing: BodyFraming, to bytes: inout [UInt8]
     ) {
         switch framing {
-        case .length(let count):
-            bytes.append("Content-Length: ")
-            bytes.append(decimal: count)
-            bytes.append("\r\n")
+        case .length(let count): bytes.append("Content-Length", count)
         case .chunked: bytes.append("Transfer-Encoding: chunked\r\n")
-        case .none:
+        case .none, .untilClose:
             // RFC 9110, section 8.6: methods that expect a body say that there is none.
             switch head.method {
             case .post, .put, .patch: bytes.append("Content-Length: 0\r\n")

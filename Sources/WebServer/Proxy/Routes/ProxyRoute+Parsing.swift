@@ -73,7 +73,7 @@ extension ProxyRoute {
         guard let colon = rest.firstIndex(of: 58), colon > rest.startIndex,
             rest[colon...].starts(with: "://".utf8)
         else { return nil }
-        let scheme = rest[..<colon].map { ByteClass.lowercase($0) }
+        let scheme = rest[..<colon].map { FieldText.lowercased($0) }
         for byte in scheme {
             let isLetter = byte >= 97 && byte <= 122
             guard isLetter || byte >= 48 && byte <= 57 || byte == 43 || byte == 45 || byte == 46
@@ -98,42 +98,20 @@ extension ProxyRoute {
         guard !authority.contains(64) else {
             throw malformed(text, "leave out user name and password; clients send their own")
         }
-        var host = authority
-        let usual: UInt16 = isSecure ? 443 : 80
-        var port = usual
-        let bracket = authority.lastIndex(of: 93)
-        if let colon = authority.lastIndex(of: 58), bracket.map({ $0 < colon }) ?? true {
-            host = authority[..<colon]
-            let digits = authority[(colon + 1)...]
-            guard !digits.isEmpty, digits.allSatisfy({ $0 >= 48 && $0 <= 57 }),
-                let number = UInt16(String(decoding: digits, as: UTF8.self)), number > 0
-            else { throw malformed(text, "the port must be a number from 1 to 65535") }
-            port = number
-        }
-        let isBracketed = host.first == 91
-        if isBracketed {
-            guard host.last == 93 else { throw malformed(text, "a bracket is not closed") }
-            host = host.dropFirst().dropLast()
-        }
-        let name = String(decoding: host.map { ByteClass.lowercase($0) }, as: UTF8.self)
-        let isSound =
-            isBracketed
-            ? SocketAddress(literal: name, port: port)?.is6 == true : isName(host)
-        guard isSound else { throw malformed(text, "the URL names no host") }
-        let written = isBracketed ? "[\(name)]" : name
-        return UpstreamOrigin(
-            host: name, port: port, authority: port == usual ? written : "\(written):\(port)",
-            isSecure: isSecure)
-    }
-
-    private static func isName(_ host: ArraySlice<UInt8>) -> Bool {
-        guard !host.isEmpty, host.count <= 253 else { return false }
-        for byte in host {
-            switch byte {
-            case 48...57, 65...90, 97...122, 45, 46, 95: continue
-            default: return false
+        do throws(URLHost.Mistake) {
+            let host = try URLHost(authority)
+            let usual: UInt16 = isSecure ? 443 : 80
+            let port = host.port ?? usual
+            return UpstreamOrigin(
+                host: host.host, port: port,
+                authority: port == usual ? host.written : "\(host.written):\(port)",
+                isSecure: isSecure)
+        } catch {
+            switch error {
+            case .port: throw malformed(text, "the port must be a number from 1 to 65535")
+            case .bracket: throw malformed(text, "a bracket is not closed")
+            case .name: throw malformed(text, "the URL names no host")
             }
         }
-        return true
     }
 }

@@ -48,16 +48,10 @@ public struct ProxyRoute: Sendable, Hashable {
 
     /// Whether a request of that path belongs here.
     func takes(_ head: RequestHead) -> Bool {
-        let path = head.path
-        if let pattern { return pattern.matches(head.bytes[path]) }
-        guard path.count >= prefix.count, !path.isEmpty, head.bytes[path.lowerBound] == 47 else {
-            return false
-        }
-        for offset in 0..<prefix.count
-        where head.bytes[path.lowerBound + offset] != prefix[offset] {
-            return false
-        }
-        return path.count == prefix.count || head.bytes[path.lowerBound + prefix.count] == 47
+        let path = head.bytes[head.path]
+        if let pattern { return pattern.matches(path) }
+        guard path.first == 47, path.starts(with: prefix) else { return false }
+        return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
     }
 
     /// Writes the target that the upstream gets: path and query, nothing decoded.

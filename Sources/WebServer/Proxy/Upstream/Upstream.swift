@@ -5,7 +5,7 @@ import Synchronization
 final class Upstream: Sendable {
     let origin: UpstreamOrigin
     /// How it is spoken to; `nil` for plain http.
-    let secure: (TLSContext, UpstreamOrigin)?
+    let secure: (context: TLSContext, host: String)?
     private let isFixed: Bool
     private let lookUp: NameLookUp.Function
     private let state: Mutex<State>
@@ -22,19 +22,13 @@ final class Upstream: Sendable {
         var waiting: [EventLoop] = []
     }
 
-    enum Addresses {
-        case known([SocketAddress])
-        /// The loop's pool will be told.
-        case pending
-    }
-
     init(
         _ origin: UpstreamOrigin, tls: TLSContext?,
         lookUp: @escaping NameLookUp.Function = NameLookUp.addresses
     ) {
         self.origin = origin
         self.lookUp = lookUp
-        secure = origin.isSecure ? tls.map { ($0, origin) } : nil
+        secure = origin.isSecure ? tls.map { ($0, origin.host) } : nil
         var addresses: [SocketAddress] = []
         if let literal = SocketAddress(literal: origin.host, port: origin.port) {
             addresses = [literal]
@@ -46,16 +40,17 @@ final class Upstream: Sendable {
         state = Mutex(State(addresses: addresses))
     }
 
-    /// The addresses in the order to try; while a first look-up is under way, `pending`.
+    /// The addresses in the order to try; `nil` while a first look-up is under way: then the loop's pool
+    /// will be told.
     ///
     /// Old ones are given, and looked up again meanwhile.
-    func addresses(for loop: EventLoop) -> Addresses {
-        let (addresses, isOld) = state.withLock { state -> (Addresses, Bool) in
+    func addresses(for loop: EventLoop) -> [SocketAddress]? {
+        let (addresses, isOld) = state.withLock { state -> ([SocketAddress]?, Bool) in
             guard state.addresses.isEmpty, state.isResolving else {
-                return (.known(state.addresses), loop.now - state.resolvedAt >= Self.freshFor)
+                return (state.addresses, loop.now - state.resolvedAt >= Self.freshFor)
             }
             state.waiting.append(loop)
-            return (.pending, false)
+            return (nil, false)
         }
         if isOld { resolve() }
         return addresses

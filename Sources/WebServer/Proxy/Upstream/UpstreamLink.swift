@@ -14,8 +14,6 @@ final class UpstreamLink: StreamHandler {
     var hasAnswered = false
     /// Whether it has served before, so that the upstream may have had enough of it.
     private(set) var isUsed = false
-    /// Whether the connection is there, and its TLS is being made.
-    private(set) var isShaking = false
     private(set) var idleSince: Int64 = 0
     private(set) var stream: Stream?
     private let address: SocketAddress
@@ -49,13 +47,11 @@ final class UpstreamLink: StreamHandler {
 
     // MARK: What the stream tells
 
-    func shaking(_ stream: Stream) {
-        isShaking = true
+    func handshakeBegins(_ stream: Stream) {
         stream.setDeadline(pool.options.handshake)
     }
 
     func connected(_ stream: Stream) {
-        isShaking = false
         pool.upstream.prefer(address)
         exchange?.connected()
     }
@@ -100,8 +96,8 @@ final class UpstreamLink: StreamHandler {
             return
         }
         self.exchange = nil
-        if isShaking, let trouble = stream.tls?.failure {
-            exchange.shakingFailed(trouble)
+        if stream.isInHandshake, let trouble = stream.channel.session?.failure {
+            exchange.handshakeFailed(trouble)
         } else {
             exchange.upstreamEnded(failure: failure)
         }

@@ -25,20 +25,16 @@ extension ExchangeStreamHandler {
 /// Belongs to the loop's thread. Back-pressure: stop making bytes when ``hasRoom`` is false, until
 /// `drained`; hold the client back with ``pauseBody()``.
 package final class ExchangeStream {
-    /// How the response's end is told.
-    package enum Framing { case none, length, chunked, untilClose }
-
     /// The request.
     package let head: RequestHead
     package let framing: BodyFraming
     private let connection: HTTPConnection
     private var handler: (any ExchangeStreamHandler)?
-    private var remaining: Int64
-    private var chunks: ChunkedDecoder?
+    private var body: BodyRest
     private var scratch: [UInt8] = []
     private var isPaused = false
-    private var hasBody = true
-    private var responseFraming = Framing.none
+    private var hasBody: Bool
+    private var responseFraming = BodyFraming.none
     private var hasHead = false
     private var isOver = false
 
@@ -47,12 +43,8 @@ package final class ExchangeStream {
         loop = connection.loop
         self.head = head
         self.framing = framing
-        remaining = 0
-        switch framing {
-        case .none: hasBody = false
-        case .length(let count): remaining = count
-        case .chunked: chunks = ChunkedDecoder()
-        }
+        body = BodyRest(framing)
+        hasBody = framing != .none
     }
 
     package let loop: EventLoop
@@ -85,19 +77,13 @@ package final class ExchangeStream {
         connection.stream.send(HTTPConnection.continueHead)
     }
 
-    /// Sends the response's head, without Date, Connection and Transfer-Encoding.
+    /// Puts the response's head, without Date, Connection and Transfer-Encoding: it goes out together with
+    /// the next pieces, at ``flush()``.
     ///
     /// For `.length` the head holds Content-Length. `.chunked` becomes `.untilClose` for HTTP/1.0.
-    package func send(_ response: ResponseHead, _ framing: Framing) {
-        put(response, framing)
-        flush()
-    }
-
-    /// As `send`, but what is put goes out together with the next pieces, at ``flush()``.
-    ///
     /// Call ``flush()`` or ``finish()`` before returning to the loop.
     /// - Parameter hasDate: the head has a Date field already.
-    package func put(_ response: ResponseHead, _ framing: Framing, hasDate: Bool = false) {
+    package func put(_ response: ResponseHead, _ framing: BodyFraming, hasDate: Bool = false) {
         guard !isOver, !hasHead else { return }
         hasHead = true
         responseFraming = framing == .chunked && connection.isHTTP10 ? .untilClose : framing
@@ -106,12 +92,6 @@ package final class ExchangeStream {
         if responseFraming == .chunked { response.add("Transfer-Encoding", "chunked") }
         connection.writeHead(response, hasDate: hasDate)
         connection.log?.status = response.status
-    }
-
-    /// Sends a piece of the response's body.
-    package func send(_ bytes: [UInt8]) {
-        put(bytes.span)
-        flush()
     }
 
     /// Puts a piece of the response's body behind what was put before.
@@ -202,27 +182,24 @@ package final class ExchangeStream {
 
     func read(_ bytes: Span<UInt8>) -> Int {
         guard hasBody, !isPaused, !isOver else { return 0 }
-        if chunks != nil {
-            do throws(RequestFailure) {
-                scratch.removeAll(keepingCapacity: true)
-                let used = try chunks?.decode(bytes, into: &scratch, limit: Int.max) ?? 0
-                if !scratch.isEmpty { handler?.received(scratch.span) }
-                if chunks?.isDone == true { endBody() }
-                return used
-            } catch {
-                let told = handler
-                let answered = hasHead
-                over()
-                told?.gone()
-                if answered { connection.stream.close() } else { connection.refuse(error) }
-                return bytes.count
+        do throws(MessageFailure) {
+            scratch.removeAll(keepingCapacity: true)
+            let used = try body.read(bytes, decoded: &scratch)
+            if !body.isChunked {
+                handler?.received(bytes.extracting(..<used))
+            } else if !scratch.isEmpty {
+                handler?.received(scratch.span)
             }
+            if body.isComplete { endBody() }
+            return used
+        } catch {
+            let told = handler
+            let answered = hasHead
+            over()
+            told?.gone()
+            if answered { connection.stream.close() } else { connection.refuse(error) }
+            return bytes.count
         }
-        let count = Int(min(remaining, Int64(bytes.count)))
-        remaining -= Int64(count)
-        handler?.received(bytes.extracting(..<count))
-        if remaining == 0 { endBody() }
-        return count
     }
 
     private func endBody() {
@@ -257,8 +234,6 @@ package final class ExchangeStream {
     }
 
     func deadlineReached() { connection.stream.close() }
-
-    func stopping() {}
 
     /// Reads on, or only notices the end, as the body asks.
     func settleReading() {

@@ -48,7 +48,7 @@ extension HTTPConnection {
         } catch {
             loop.reportDamage(error)
             refuse(
-                RequestFailure(500, "the content is not sound in the store; it is not served"),
+                MessageFailure(500, "the content is not sound in the store; it is not served"),
                 isHead: isHead)
             return nil
         }
@@ -95,7 +95,7 @@ extension HTTPConnection {
     }
 
     /// Answers with an error of the transport's own, and ends the connection.
-    func refuse(_ failure: RequestFailure, isHead: Bool = false) {
+    func refuse(_ failure: MessageFailure, isHead: Bool = false) {
         keepsAlive = false
         if log == nil, context.log != nil { log = PendingRecord() }
         var head = ResponseHead(failure.status)

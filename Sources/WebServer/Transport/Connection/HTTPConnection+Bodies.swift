@@ -16,9 +16,7 @@ extension HTTPConnection {
             stream.setDeadline(within)
         case .soon(let within, let otherwise):
             phase = .waiting(
-                Waiting(
-                    head: head, framing: framing, otherwise: otherwise, gone: nil,
-                    isUnderWay: true))
+                Waiting(head: head, framing: framing, otherwise: otherwise, isUnderWay: true))
             stream.setDeadline(within)
         case .upgrade(let response, let make):
             append(response.bytes)
@@ -71,7 +69,7 @@ extension HTTPConnection {
         }
         guard keepsAlive else { return }
         if let dropping {
-            phase = .dropping(Intake(dropping))
+            phase = .dropping(dropping)
             beginProgress()
         } else {
             phase = .head
@@ -83,15 +81,12 @@ extension HTTPConnection {
         for verify: ObjectContent.Verification, _ response: Response, _ head: RequestHead,
         _ framing: BodyFraming
     ) {
-        phase = .waiting(
-            Waiting(
-                head: head, framing: framing,
-                otherwise: {
-                    PlainAnswer.response(
-                        503, "The content is still being read from a slow disk.",
-                        method: head.method, fields: [("Retry-After", "30")])
-                }, gone: nil, isUnderWay: true))
-        stream.setDeadline(options.verifyingDeadline)
+        let late = Answer.soon(within: options.verifyingDeadline) {
+            PlainAnswer.response(
+                503, "The content is still being read from a slow disk.", method: head.method,
+                fields: [("Retry-After", "30")])
+        }
+        perform(late, head, framing)
         let exchange = exchange
         verify { exchange.answer(response) }
     }
@@ -101,8 +96,8 @@ extension HTTPConnection {
             perform(collecting.then(collecting.head, [], exchange), collecting.head, .none)
             return
         }
-        do throws(RequestFailure) {
-            phase = .collecting(Intake(try BodyReader(framing, limit: limit)), collecting)
+        do throws(MessageFailure) {
+            phase = .collecting(try BodyReader(framing, limit: limit), collecting)
             beginProgress()
             if collecting.head.expectsContinue {
                 append(Self.continueHead)
@@ -121,20 +116,20 @@ extension HTTPConnection {
     /// - Returns: how many bytes belong to the body.
     func readBody(_ bytes: Span<UInt8>) -> Int {
         var isUnwanted = false
-        do throws(RequestFailure) {
+        do throws(MessageFailure) {
             switch phase {
-            case .collecting(let intake, let collecting):
-                let used = try intake.reader.read(bytes)
-                guard intake.reader.isComplete else { return used }
+            case .collecting(let reader, let collecting):
+                let used = try reader.read(bytes)
+                guard reader.isComplete else { return used }
                 phase = .ending
                 perform(
-                    collecting.then(collecting.head, intake.reader.content, exchange),
+                    collecting.then(collecting.head, reader.content, exchange),
                     collecting.head, .none)
                 return used
-            case .dropping(let intake):
+            case .dropping(let reader):
                 isUnwanted = true
-                let used = try intake.reader.read(bytes)
-                if intake.reader.isComplete { phase = .head }
+                let used = try reader.read(bytes)
+                if reader.isComplete { phase = .head }
                 return used
             default: return 0
             }

@@ -6,21 +6,15 @@ final class HTTPConnection: StreamHandler {
         /// Between requests, or within a head.
         case head
         /// The body is collected for a handler.
-        case collecting(Intake, Collecting)
+        case collecting(BodyReader, Collecting)
         /// A body that nobody wants is read and dropped.
-        case dropping(Intake)
+        case dropping(BodyReader)
         /// The handler has not answered.
         indirect case waiting(Waiting)
         /// Bodies flow through.
         case streaming(ExchangeStream)
         /// The last answer is on its way.
         case ending
-    }
-
-    /// A body on its way in.
-    final class Intake {
-        @exclusivity(unchecked) var reader: BodyReader
-        init(_ reader: BodyReader) { self.reader = reader }
     }
 
     /// Whom a body is collected for.
@@ -236,7 +230,7 @@ final class HTTPConnection: StreamHandler {
         case _ where stream.hasQueued: goOn(stream.hasProgressed())
         case .head:
             if partial != nil {
-                refuse(RequestFailure(408, "the request took too long"))
+                refuse(MessageFailure(408, "the request took too long"))
                 flush()
             } else {
                 stream.finish()
@@ -298,9 +292,6 @@ final class HTTPConnection: StreamHandler {
     func stopping(_ stream: Stream) {
         switch phase {
         case .head where partial == nil && input.isEmpty && !stream.hasQueued: stream.finish()
-        case .streaming(let exchange):
-            keepsAlive = false
-            exchange.stopping()
         default: keepsAlive = false
         }
     }

@@ -136,7 +136,7 @@ extension EventLoop {
             case nil: return
             case .success(let socket):
                 guard let stream = adopt(socket) else { continue }
-                guard acceptors[index].tls == nil || seal(stream, acceptors[index].tls) else {
+                guard stream.encrypt(by: acceptors[index].tls) else {
                     stream.close()
                     continue
                 }

@@ -16,8 +16,8 @@ package final class EventLoop: @unchecked Sendable {
     var dateSecond: Int64 = -1
     let receiveBuffer: UnsafeMutableRawBufferPointer
     @exclusivity(unchecked) var sendBuffer = SendBuffer(capacity: 128 << 10)
-    /// Where pieces are gathered that are sealed together; empty without TLS.
-    @exclusivity(unchecked) var sealBuffer: [UInt8] = []
+    /// Where pieces are gathered that are encrypted together; empty without TLS.
+    @exclusivity(unchecked) var gatherBuffer: [UInt8] = []
 
     let poller: Poller
     @exclusivity(unchecked) var streams: [Stream?] = []
@@ -133,27 +133,20 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Begins a connection to `address`; the handler hears `connected` or `closed`.
+    ///
+    /// - Parameter secure: what it is encrypted by, and the host that the peer must prove to be.
     /// - Throws: `.io` when the system refuses at once.
     package func connect(
-        to address: SocketAddress, handler: any StreamHandler
-    ) throws(StoreError) -> Stream {
-        try connect(to: address, handler: handler, secure: nil)
-    }
-
-    /// As `connect(to:handler:)`, by TLS with the host that is named beside its context.
-    func connect(
-        to address: SocketAddress, handler: any StreamHandler, secure: (TLSContext, UpstreamOrigin)?
+        to address: SocketAddress, handler: any StreamHandler,
+        secure: (context: TLSContext, host: String)? = nil
     ) throws(StoreError) -> Stream {
         let socket = try Socket.connect(address)
         guard let stream = adopt(socket, isConnecting: true) else {
             throw StoreError(.io, "unable to watch a connection to \(address)")
         }
-        if let (context, peer) = secure {
-            guard let tls = TLSSession(context, socket, peer: peer) else {
-                stream.close()
-                throw StoreError(.io, "unable to set up TLS for a connection to \(address)")
-            }
-            stream.tls = tls
+        guard stream.encrypt(by: secure?.context, peer: secure?.host) else {
+            stream.close()
+            throw StoreError(.io, "unable to set up TLS for a connection to \(address)")
         }
         stream.handler = handler
         return stream
@@ -168,7 +161,7 @@ package final class EventLoop: @unchecked Sendable {
         streamCount -= 1
         // close(2) takes the socket out of the poller.
         Socket.close(stream.socket)
-        stream.socket = -1
+        stream.channel.socket = -1
         acceptAgainIfPossible()
     }
 

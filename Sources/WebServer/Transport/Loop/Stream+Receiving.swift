@@ -15,15 +15,15 @@ extension Stream {
     }
 
     private func finishConnecting(_ event: Poller.Event) -> Bool {
-        guard event.isWritable || event.isClosing || isShaking else { return false }
-        if !isShaking {
+        guard event.isWritable || event.isClosing || isInHandshake else { return false }
+        if !isInHandshake {
             let number = Socket.connectResult(socket)
             guard number == 0 else {
                 end(failure: number)
                 return false
             }
         }
-        guard tls == nil || shake() else { return false }
+        guard handshake() else { return false }
         isConnecting = false
         handler?.connected(self)
         return !isClosed
@@ -53,27 +53,27 @@ extension Stream {
     private func unblock() {
         isBlocked = false
         // Reading may have had to write (a change of keys).
-        if tls != nil { mayRead = true }
+        if channel.session != nil { mayRead = true }
     }
 
     private func read() {
-        guard tls == nil else {
-            readSealed()
-            return
-        }
         var rounds = 0
-        while mayRead, !isClosed, !isReadPaused, !hasEnded {
-            guard rounds < 4 else {
+        while mayRead, !isClosed, !isReadPaused, !hasEnded, !isConnecting {
+            let isPlain = channel.session == nil
+            // A record is a quarter of the buffer.
+            guard rounds < (isPlain ? 4 : 16) else {
                 loop.queueTurn(self)
                 return
             }
             rounds += 1
             let buffer = loop.receiveBuffer
-            switch Socket.receive(socket, buffer) {
+            switch channel.receive(buffer) {
             case .bytes(let count):
                 // A short read has emptied the socket (epoll(7), question 9); an end that was
                 // announced is still to be fetched.
-                if count < buffer.count, !endIsComing, sendFailure == nil { mayRead = false }
+                if isPlain, count < buffer.count, !endIsComing, sendFailure == nil {
+                    mayRead = false
+                }
                 let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 if finishing != .no {
                     drop(count)
@@ -98,7 +98,7 @@ extension Stream {
     }
 
     /// While it lingers: so much is read for the sake of the last answer, and no more.
-    func drop(_ count: Int) {
+    private func drop(_ count: Int) {
         lingered += count
         if lingered > loop.options.lingerByteCount { close() }
     }

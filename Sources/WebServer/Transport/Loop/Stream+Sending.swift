@@ -26,13 +26,13 @@ extension Stream {
         queue(.bytes(Array(bytes[sent...]), from: 0), more: more)
     }
 
-    /// Puts a piece behind what waits; seals and sends it where that is to be done.
+    /// Puts a piece behind what waits; encrypts and sends it where that is to be done.
     private func queue(_ segment: OutputQueue.Segment, more: Bool = false) {
         let owed = owesDrained
         output.append(segment)
         owesDrained = true
-        guard tls != nil, !more, !isBlocked, !isConnecting else { return }
-        flushSealed()
+        guard channel.session != nil, !more, !isBlocked, !isConnecting else { return }
+        flush()
         // Nobody has seen it wait.
         if output.isEmpty { owesDrained = owed }
     }
@@ -42,18 +42,11 @@ extension Stream {
         guard takesBytes else { return }
         var sent = 0
         if output.isEmpty, isDirect, !isBlocked {
-            switch Socket.send(socket, first, second) {
-            case .bytes(let count):
-                sent = count
-                sentByteCount += Int64(count)
-            case .blocked, .end: isBlocked = true
-            case .failed(let number):
-                loop.failLater(self, number)
-                isBlocked = true
-            }
+            sent = taken(Socket.send(socket, first, second))
         }
         if sent < first.count {
-            send(UnsafeRawBufferPointer(rebasing: first[sent...]), more: tls != nil)
+            send(
+                UnsafeRawBufferPointer(rebasing: first[sent...]), more: channel.session != nil)
             send(second, more: false)
         } else if sent < first.count + second.count {
             send(UnsafeRawBufferPointer(rebasing: second[(sent - first.count)...]), more: false)
@@ -64,7 +57,7 @@ extension Stream {
     ///
     /// When the file has become shorter meanwhile, the stream is cut: nothing is made up.
     package func send(_ object: any ContentFile, _ range: Range<Int64>) {
-        guard takesBytes, !range.isEmpty || tls != nil else { return }
+        guard takesBytes, !range.isEmpty || channel.session != nil else { return }
         var start = range.lowerBound
         // Most often the system takes all of it, and nothing is queued.
         if output.isEmpty, !isBlocked, isDirect {
@@ -77,7 +70,7 @@ extension Stream {
                 isBlocked = true
             }
         }
-        guard start < range.upperBound || tls != nil else { return }
+        guard start < range.upperBound || channel.session != nil else { return }
         queue(.file(object, range: start..<range.upperBound))
         if !isBlocked, isDirect { flush() }
     }
@@ -85,67 +78,87 @@ extension Stream {
     /// - Returns: how many bytes the system took.
     private func push(_ bytes: UnsafeRawBufferPointer, more: Bool) -> Int {
         var sent = 0
-        while sent < bytes.count {
+        while sent < bytes.count, !isBlocked {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[sent...])
-            switch Socket.send(socket, rest, more: more) {
-            case .bytes(let count):
-                sent += count
-                sentByteCount += Int64(count)
-            case .blocked, .end:
-                isBlocked = true
-                return sent
-            case .failed(let number):
-                loop.failLater(self, number)
-                isBlocked = true
-                return sent
-            }
+            sent += taken(channel.send(rest, more: more))
         }
         return sent
+    }
+
+    /// Takes in what became of a call within a handler's.
+    /// - Returns: how many bytes the system took; 0 if it would have to wait or has failed.
+    private func taken(_ transfer: Socket.Transfer) -> Int {
+        switch transfer {
+        case .bytes(let count):
+            sentByteCount += Int64(count)
+            return count
+        case .blocked, .end: break
+        case .failed(let number): loop.failLater(self, number)
+        }
+        isBlocked = true
+        return 0
     }
 
     /// Sends what is queued until it is empty, the system would have to wait, or others should have
     /// their turn.
     func flush() {
-        guard tls == nil else {
-            flushSealed()
-            return
-        }
-        var budget = loop.options.turnByteCount
-        while let segment = output.head {
+        var budget = Int64(loop.options.turnByteCount)
+        while !output.isEmpty, !isBlocked, !isClosed, !isConnecting {
             guard budget > 0 else {
                 loop.queueTurn(self)
                 return
             }
-            let transfer: Socket.Transfer
-            switch segment {
-            case .bytes(let bytes, let from):
-                let more = output.hasMore
-                transfer = bytes.withUnsafeBytes {
-                    Socket.send(socket, UnsafeRawBufferPointer(rebasing: $0[from...]), more: more)
-                }
-            case .file(let object, let range):
-                let count = min(Int64(loop.options.sliceByteCount), Int64(range.count))
-                transfer = Socket.sendFile(
-                    socket, object.raw, at: range.lowerBound, count: Int(count))
-                if case .end = transfer {
-                    loop.reportDamage(object.shortened())
-                    end(failure: nil)
-                    return
-                }
+            let before = sentByteCount
+            if isDirect { sendFirst() } else { sendGathered() }
+            budget -= sentByteCount - before
+        }
+    }
+
+    /// Gives the system the first segment, as much of it as goes with one call.
+    private func sendFirst() {
+        let transfer: Socket.Transfer
+        switch output.head {
+        case nil: return
+        case .bytes(let bytes, let from):
+            let more = output.hasMore
+            transfer = bytes.withUnsafeBytes {
+                Socket.send(socket, UnsafeRawBufferPointer(rebasing: $0[from...]), more: more)
             }
-            switch transfer {
-            case .bytes(let count):
-                sentByteCount += Int64(count)
-                budget -= count
-                output.advance(count)
-            case .blocked, .end:
-                isBlocked = true
-                return
-            case .failed(let number):
-                sendFailed(number)
+        case .file(let object, let range):
+            let count = min(Int64(loop.options.sliceByteCount), Int64(range.count))
+            transfer = Socket.sendFile(
+                socket, object.raw, at: range.lowerBound, count: Int(count))
+            if case .end = transfer {
+                cut(object)
                 return
             }
         }
+        switch transfer {
+        case .bytes(let count):
+            sentByteCount += Int64(count)
+            output.advance(count)
+        case .blocked, .end: isBlocked = true
+        case .failed(let number): sendFailed(number)
+        }
+    }
+
+    /// Encrypts and sends the first segments, as many as fill four records of the largest size.
+    private func sendGathered() {
+        if loop.gatherBuffer.isEmpty { loop.gatherBuffer = [UInt8](repeating: 0, count: 64 << 10) }
+        switch loop.gatherBuffer.withUnsafeMutableBytes({ output.gather(into: $0) }) {
+        case .shortened(let object): cut(object)
+        case .bytes(let count):
+            let sent = loop.gatherBuffer.withUnsafeBytes {
+                push(UnsafeRawBufferPointer(rebasing: $0[..<count]), more: false)
+            }
+            output.advance(across: sent)
+        }
+    }
+
+    /// An object's file has become shorter: the stream is cut.
+    private func cut(_ object: any ContentFile) {
+        loop.reportDamage(object.shortened())
+        end(failure: nil)
     }
 
     /// After a flush: tells the handler that there is room, or goes on ending.

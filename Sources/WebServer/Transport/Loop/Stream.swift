@@ -1,7 +1,7 @@
 /// What happens to a stream; every call comes on its loop's thread.
 package protocol StreamHandler: AnyObject {
     /// An outbound connection has been made, and begins its TLS handshake.
-    func shaking(_ stream: Stream)
+    func handshakeBegins(_ stream: Stream)
     /// An outbound connection has been made, with TLS where it is wanted, and takes bytes.
     func connected(_ stream: Stream)
     /// Bytes have come; they are gone after the call.
@@ -23,7 +23,7 @@ package protocol StreamHandler: AnyObject {
 }
 
 extension StreamHandler {
-    package func shaking(_ stream: Stream) {}
+    package func handshakeBegins(_ stream: Stream) {}
     package func connected(_ stream: Stream) {}
     package func endNoticed(on stream: Stream) {}
     package func drained(_ stream: Stream) {}
@@ -59,16 +59,13 @@ package final class Stream {
     /// Who is at the other end.
     package private(set) lazy var peer = Socket.peer(of: socket)
 
-    var socket: Int32
+    /// How bytes come and go.
+    @exclusivity(unchecked) var channel: ByteChannel { didSet { setDirect() } }
     @exclusivity(unchecked) var output = OutputQueue()
     /// No bytes may leave yet: the connection or its TLS is still being made.
-    var isConnecting: Bool { didSet { isDirect = !isConnecting && tls == nil } }
+    var isConnecting: Bool { didSet { setDirect() } }
     /// Whether an outbound connection is there and its TLS handshake has begun.
-    var hasBegunShaking = false
-    /// What seals the bytes; `nil` for a plain connection.
-    @exclusivity(unchecked) var tls: TLSSession? {
-        didSet { isDirect = !isConnecting && tls == nil }
-    }
+    var hasBegunHandshake = false
     /// Whether bytes go to the socket as they are, now.
     private(set) var isDirect: Bool
     /// The system said that it would have to wait; it will tell when there is room.
@@ -97,13 +94,16 @@ package final class Stream {
     enum HalfClosing { case no, afterOutput, done }
 
     init(_ socket: Int32, _ token: Token, _ loop: EventLoop, isConnecting: Bool) {
-        self.socket = socket
+        channel = ByteChannel(socket: socket)
         self.token = token
         self.loop = loop
         self.isConnecting = isConnecting
         isDirect = !isConnecting
     }
 
+    private func setDirect() { isDirect = !isConnecting && channel.session == nil }
+
+    var socket: Int32 { channel.socket }
     /// Bytes in memory that wait to be sent.
     package var queuedByteCount: Int { output.byteCount }
     /// Whether anything waits to be sent.
@@ -157,7 +157,7 @@ package final class Stream {
     }
 
     func halfClose() {
-        guard tls == nil || saidClosing() else { return }
+        guard saidClosing() else { return }
         halfClosing = .done
         Socket.finishSending(socket)
     }
@@ -178,7 +178,9 @@ package final class Stream {
     func end(failure: Int32?) {
         guard !isClosed else { return }
         isClosed = true
-        if let tls { end(tls, failure) }
+        // Only an asking side may say that it ends in order: what it asked had a length, while an
+        // answer that is cut must look cut.
+        if failure == nil, channel.session?.isClient == true { _ = channel.sayClosing() }
         output.removeAll()
         loop.remove(self)
         let told = handler
@@ -204,7 +206,7 @@ package final class Stream {
 
     func finishIfSent() {
         guard finishing == .afterOutput, output.isEmpty else { return }
-        guard tls == nil || unsealed() else { return }
+        guard endEncryption() else { return }
         finishing = .lingering
         if hasEnded {
             close()

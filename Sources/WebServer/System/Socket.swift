@@ -174,6 +174,4 @@ enum Socket {
 /// An errno.
 struct SystemFailure: Error {
     var number: Int32
-    /// Whether too many files are open: a reason to wait, not to give up.
-    var isTooManyOpenFiles: Bool { number == EMFILE || number == ENFILE || number == ENOMEM }
 }

@@ -1,0 +1,43 @@
+// How heads are written.
+extension [UInt8] {
+    mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+        bytes.withUnsafeBufferPointer {
+            append(contentsOf: UnsafeBufferPointer(rebasing: $0[range]))
+        }
+    }
+
+    mutating func append(_ text: StaticString) {
+        append(
+            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Appends a field whose value is a number, not negative.
+    mutating func append(_ name: StaticString, _ number: Int64) {
+        append(name)
+        append(": ")
+        let start = count
+        var rest = UInt64(number)
+        repeat {
+            append(48 + UInt8(rest % 10))
+            rest /= 10
+        } while rest > 0
+        self[start...].reverse()
+        append("\r\n")
+    }
+
+    /// Appends a field.
+    mutating func append(_ name: StaticString, _ value: some Collection<UInt8>) {
+        append(name)
+        append(": ")
+        append(contentsOf: value)
+        append("\r\n")
+    }
+
+    /// Appends a field as it stands in `bytes`.
+    mutating func append(_ bytes: Span<UInt8>, _ field: RequestHead.Field) {
+        append(bytes, field.name)
+        append(": ")
+        append(bytes, field.value)
+        append("\r\n")
+    }
+}

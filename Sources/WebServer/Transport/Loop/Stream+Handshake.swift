@@ -1,0 +1,83 @@
+// How a stream's encryption begins and ends.
+extension Stream {
+    /// What a client gets that speaks HTTP without TLS.
+    private static let plainRefusal = Array(
+        ("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            + "Content-Length: 43\r\nConnection: close\r\n\r\n"
+            + "400 this port speaks https only, not http.\n").utf8)
+
+    /// Has the bytes encrypted, if there is a context; the handshake begins with the connection, on the
+    /// serving side with the first bytes.
+    ///
+    /// - Parameter peer: the host that the peer must prove to be; `nil` on the serving side.
+    /// - Returns: `false` without memory.
+    func encrypt(by context: TLSContext?, peer: String? = nil) -> Bool {
+        guard let context else { return true }
+        guard let session = TLSSession(context, socket, peer: peer) else { return false }
+        channel.session = session
+        isConnecting = true
+        return true
+    }
+
+    /// Whether the connection is there, and its handshake under way.
+    var isInHandshake: Bool {
+        isConnecting && (hasBegunHandshake || channel.session?.isClient == false)
+    }
+
+    /// Goes on with the handshake.
+    /// - Returns: whether it is done, or none is wanted.
+    func handshake() -> Bool {
+        guard let session = channel.session else { return true }
+        if session.isClient, !hasBegunHandshake {
+            hasBegunHandshake = true
+            handler?.handshakeBegins(self)
+            guard !isClosed else { return false }
+        }
+        switch session.handshake() {
+        case .done:
+            // What came behind the handshake may have been read with it.
+            mayRead = true
+            return true
+        case .blocked: return false
+        case .failed:
+            if session.failure?.cause == .plainRequest, !session.isClient {
+                refusePlainRequest()
+            } else {
+                end(failure: Socket.protocolFailure)
+            }
+            return false
+        }
+    }
+
+    private func refusePlainRequest() {
+        channel.session = nil
+        isConnecting = false
+        send(Self.plainRefusal)
+        finish()
+    }
+
+    /// Tells the peer that nothing more comes, so that it can tell an end from a cut.
+    /// - Returns: `false` if the system would have to wait; then it is tried again when there is room.
+    func saidClosing() -> Bool {
+        guard !channel.sayClosing() else { return true }
+        isBlocked = true
+        owesDrained = true
+        return false
+    }
+
+    /// After the last bytes: says the end, and leaves the socket to the plain way of lingering.
+    /// - Returns: whether that is done, or nothing is encrypted.
+    func endEncryption() -> Bool {
+        guard channel.session != nil else { return true }
+        guard !isConnecting else {
+            close()
+            return false
+        }
+        guard saidClosing() else {
+            loop.setDeadline(of: self, loop.now + loop.options.linger)
+            return false
+        }
+        channel.session = nil
+        return true
+    }
+}
