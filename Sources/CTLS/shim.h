@@ -1,4 +1,4 @@
-// libssl, what ServeFromCAS/TLS needs of it: macros as functions, and results that need no second
+// libssl, what WebServer/TLS needs of it: macros as functions, and results that need no second
 // question. No policy but the least version and the modes of non-blocking use.
 #pragma once
 #include <errno.h>

@@ -77,7 +77,7 @@ extension Option {
     fileprivate var defaults: String {
         let sources = [
             environment.map { "$\($0)" }, fallback.map { "\($0)" },
-        ].compactMap { $0 }
+        ].compactMap { $0 }.filter { !$0.isEmpty }
         let range: String =
             if case .integer(_, let range) = shape, range.upperBound < Int.max {
                 " (\(range.lowerBound) to \(range.upperBound))"

@@ -93,7 +93,9 @@ extension Invocation {
             }
         } text: { output in
             if let retention {
-                if retired.isEmpty, outcome.stuck.isEmpty { output.print("No version may go.") }
+                if retired.isEmpty, outcome.stuck.isEmpty {
+                    output.print("No version may go; with --dry-run each one's reason is shown.")
+                }
                 for verdict in retention.retired where retired.contains(verdict.version) {
                     output.print("Retired version \(verdict.version): \(verdict.reason).")
                 }

@@ -75,8 +75,8 @@ private enum Subject {
         case .object(let address): Self.absence("there is no object \(address) in the store")
         case .file(let version, let path):
             Self.absence(
-                "the content of \"\(path)\" is not in the store; "
-                    + "castree missing \(version) lists what version \(version) lacks",
+                "the content of \"\(path)\" of version \(version) is not in the store; castree fsck --repair "
+                    + "makes it again from a copy, if one is left; else add or pull the version again",
                 .missingObject)
         }
     }
