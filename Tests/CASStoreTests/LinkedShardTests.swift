@@ -89,7 +89,8 @@ import VersionTree
     func `a store opens whose stamp is`(_ stamp: String) throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["page": "needed"])
-        try #require(Self.stamps[stamp])(temporary.path + "/stamp")
+        let damage = try #require(Self.stamps[stamp])
+        try damage(temporary.path + "/stamp")
         for _ in 0..<2 {
             let versions = try temporary.reopened()
             #expect(try versions.versions().map(\.version) == ["1"])
