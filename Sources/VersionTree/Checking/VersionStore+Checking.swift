@@ -214,7 +214,7 @@ extension VersionStore {
     /// A manifest, or `nil` for one that is named by a finding of its own: it cannot be read, or is not the
     /// one that was registered.
     func readable(_ name: String) throws(StoreError) -> Manifest? {
-        let registered = try isName(name) ? store.versionRow(name)?.manifest : nil
+        let registered = try VersionName.isName(name) ? store.versionRow(name)?.manifest : nil
         do throws(StoreError) {
             let (manifest, address) = try addressedManifest(of: name)
             return registered == nil || registered == address ? manifest : nil

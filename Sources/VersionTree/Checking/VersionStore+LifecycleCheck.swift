@@ -172,7 +172,7 @@ extension VersionStore {
         let target = try fileSystem.symbolicLink(directories.root.raw, StoreLayout.current)
         guard let target, target.hasPrefix(prefix) else { return lifecycle }
         let name = String(target.dropFirst(prefix.count))
-        if isName(name), try !isUnknown(name) { lifecycle.current = name }
+        if VersionName.isName(name), try !isUnknown(name) { lifecycle.current = name }
         return lifecycle
     }
 

@@ -12,7 +12,7 @@ extension VersionStore {
     /// - Returns: `.none` if there is nothing to make it from, or something stands in its place that only a person may
     ///   delete.
     package func recoverManifest(of name: String) throws(StoreError) -> Recovery {
-        guard isName(name) else { return .none }
+        guard VersionName.isName(name) else { return .none }
         let standing = try manifestStatus(name)
         let row = try store.versionRow(name)
         let files = try TreeReading(versions: self).files(of: name)
@@ -57,7 +57,7 @@ extension VersionStore {
 
     /// What the tree of a version shows, for who must show it although its manifest cannot be used; nothing is changed.
     package func manifestShown(by name: String) throws(StoreError) -> Manifest? {
-        guard isName(name), try isMaterialized(name) else { return nil }
+        guard VersionName.isName(name), try isMaterialized(name) else { return nil }
         let files = try TreeReading(versions: self).files(of: name)
         return files.isEmpty ? nil : try recoveredManifest(name, files, store.versionRow(name))
     }
@@ -157,7 +157,9 @@ extension VersionStore {
         let versions = directories.versions.raw
         try fileSystem.list(versions) { (entry, kind) throws(StoreError) in
             let name = String(cString: entry)
-            if kind == .directory || kind == .unknown, isName(name) { suspects.append(name) }
+            if kind == .directory || kind == .unknown, VersionName.isName(name) {
+                suspects.append(name)
+            }
             return true
         }
         let manifests = Set(try store.manifestNames())

@@ -1,0 +1,51 @@
+public import CASStore
+
+extension VersionStore {
+    /// Registers a version whose content may still be missing.
+    ///
+    /// From here on the store keeps what the version names, and ``missing(of:)`` says what must
+    /// come.
+    ///
+    /// - Returns: whether the version is complete.
+    /// - Throws: `.versionExists` if the name is taken by other content; `.mismatch` if it promises
+    ///   another size than an object of the store has; `.outOfSpace`.
+    @discardableResult
+    public func register(_ manifest: Manifest) throws(StoreError) -> Bool {
+        try recoverUnknownTree(manifest.version.description)
+        let lease = try store.makeLease()
+        var manifest = manifest
+        if manifest.ordinal == 0 { manifest.ordinal = try store.nextOrdinal() }
+        if manifest.createdAt == 0 { manifest.createdAt = secondsNow() }
+        let file = ManifestFile(self, manifest, lease: lease.name)
+        let registration = try file.registration()
+        _ = try store.claim(registration, lease: lease)
+        while try !record(registration, in: file) {}
+        return try row(of: manifest.version.description).isComplete
+    }
+
+    /// - Returns: `false` if the version was retired meanwhile, and all must be repeated.
+    private func record(
+        _ registration: Registration, in file: ManifestFile
+    ) throws(StoreError) -> Bool {
+        let written = try file.write()
+        var isNew = false
+        do throws(StoreError) {
+            let outcome = try store.settle(
+                registration, allowsMissing: true, stored: { _ in nil }, cached: EmptyCollection()
+            ) { () throws(StoreError) in
+                let published = try file.publish(registration, written)
+                isNew = published.isNew
+                return published.registration
+            } takingBack: { () throws(StoreError) in
+                // Not recorded, so not acknowledged.
+                if isNew { try file.unpublish() }
+            }
+            if case .settled = outcome { return true }
+            return false
+        } catch {
+            // The error to report is the first; a leftover is hidden and swept with the lease.
+            try? file.discard()
+            throw error
+        }
+    }
+}
