@@ -15,7 +15,7 @@ extension Lifecycle {
     }
 
     /// The start of the current version that is neither confirmed nor judged.
-    package var unsettled: Boot? {
+    package var unconfirmed: Boot? {
         guard let boot, boot.version == current, isOnTrial(boot.version) else { return nil }
         return boot
     }
@@ -38,8 +38,8 @@ extension Lifecycle {
         _ request: StartRequest, _ versions: some StartableVersions
     ) throws(StoreError) -> Begun {
         var left: LeftVersion?
-        if let boot = unsettled {
-            if boot.isWatched, request.isClaimed {
+        if let boot = unconfirmed {
+            if boot.isWatched, request.isLockTaken {
                 return Begun(kind: .joined, version: boot.version, token: boot.token)
             }
             if Self.isOfAnotherSystem(boot, request) {
@@ -148,7 +148,7 @@ extension Lifecycle {
         return left
     }
 
-    /// Leaves a version whose start has been neither confirmed nor left; what somebody else has settled is
+    /// Leaves a version whose start has been neither confirmed nor left; what somebody else has done with it is
     /// left alone.
     package mutating func leave(
         unconfirmed version: String, token: String, _ reason: String, _ request: StartRequest,
@@ -170,12 +170,14 @@ extension Lifecycle {
         return left
     }
 
-    /// Takes a start back that nobody has settled.
+    /// Takes a start back that nobody has confirmed or left.
     package mutating func takeBack(
         start version: String, token: String, _ request: StartRequest,
         _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
-        guard let boot = unsettled, boot.version == version, boot.token == token else { return nil }
+        guard let boot = unconfirmed, boot.version == version, boot.token == token else {
+            return nil
+        }
         return try takeBack(boot, request, versions)
     }
 

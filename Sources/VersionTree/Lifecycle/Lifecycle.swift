@@ -33,7 +33,7 @@ public struct Lifecycle: Sendable, Hashable {
         package var content: ObjectID?
         /// What names the time since the system started, as far as the system tells.
         package var system: String?
-        /// Whether a process watches the start; while it lives it has the claim (``StartClaim``).
+        /// Whether a process watches the start; while it lives it has the lock (``StartLock``).
         package var isWatched = false
     }
 

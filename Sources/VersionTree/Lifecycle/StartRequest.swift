@@ -27,28 +27,21 @@ package struct StartRequest: Sendable {
     package var system: String?
     /// How many starts of one content may fail.
     package var strikes: Int
-    /// Whether this process has the claim, and watches what it starts.
-    package var isWatching: Bool
-    /// Whether another process has the claim, and so lives.
-    package var isClaimed: Bool
+    /// Whether this process has the lock of starts, and watches what it starts.
+    package var isWatching = false
+    /// Whether another process has the lock, and so lives.
+    package var isLockTaken = false
     /// Whether a version that waits after a strike may be started.
-    package var mayRetry: Bool
+    package var mayRetry = true
     /// Who an unconfirmed start belongs to.
-    package var heir: Heir
+    package var heir = Heir.judges
 
-    /// Makes a request.
-    package init(
-        token: String, time: Int64, system: String?, strikes: Int, isWatching: Bool,
-        isClaimed: Bool, mayRetry: Bool, heir: Heir
-    ) {
+    /// Makes a request of a process that ends, or that judges.
+    package init(token: String, time: Int64, system: String?, strikes: Int) {
         self.token = token
         self.time = time
         self.system = system
         self.strikes = strikes
-        self.isWatching = isWatching
-        self.isClaimed = isClaimed
-        self.mayRetry = mayRetry
-        self.heir = heir
     }
 }
 
