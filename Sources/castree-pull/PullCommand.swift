@@ -2,6 +2,7 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import StrictJSON
 import VersionTree
 
 extension Invocation {

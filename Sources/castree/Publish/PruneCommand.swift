@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import StrictJSON
 
 extension Command {
     /// `prune`: collects an origin.

@@ -1,5 +1,6 @@
 import CASStore
 import Console
+import StrictJSON
 import VersionTree
 
 extension Command {

@@ -1,4 +1,5 @@
 import Console
+import StrictJSON
 import VersionTree
 
 extension Command {
