@@ -12,7 +12,9 @@ extension VersionStore {
         let version = try VersionName(name).description
         // Under the lock of the lifecycle: nobody retires it meanwhile.
         return try changeLifecycle { (lifecycle) throws(StoreError) in
-            guard try self.store.versionRow(version) != nil else { throw Self.noVersion(version) }
+            guard try self.store.versionRow(version) != nil else {
+                throw StoreError.noVersion(version)
+            }
             guard !lifecycle.protected.contains(version) else { return false }
             lifecycle.protect(version)
             return true

@@ -130,7 +130,7 @@ struct DirectoryWalk {
         var links: [[UInt8]] = []
         let length = path.count
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
-            let name = Self.bytes(entry)
+            let name = withBytes(of: entry) { Array($0) }
             if kind == .directory {
                 names.append(name)
             } else if kind == .regular {
@@ -221,9 +221,8 @@ struct DirectoryWalk {
         guard isASCII || String(validating: path, as: UTF8.self) != nil else {
             throw refuse("its name is not UTF-8; rename it")
         }
-        if let problem = path.withUnsafeBufferPointer({ TreePath.problem($0) }) {
-            let text = String(decoding: path, as: UTF8.self)
-            throw StoreError(.badPath, "\"\(printable(text))\" cannot be a path: \(problem)")
+        if let objection = path.withUnsafeBufferPointer({ TreePath.objection(to: $0) }) {
+            throw StoreError(.badPath, objection)
         }
     }
 
@@ -246,14 +245,6 @@ struct DirectoryWalk {
         }
         if isInside {
             throw refuse("the directory is inside the store; check a version out instead")
-        }
-    }
-
-    private static func bytes(_ entry: UnsafePointer<CChar>) -> [UInt8] {
-        var count = 0
-        while entry[count] != 0 { count += 1 }
-        return entry.withMemoryRebound(to: UInt8.self, capacity: count) {
-            Array(UnsafeBufferPointer(start: $0, count: count))
         }
     }
 

@@ -12,26 +12,12 @@ public struct AddOptions: Sendable {
     /// Fields that the manifest keeps besides castree's own.
     package var foreign: [JSONValue.Member] = []
     /// What the manifest says of files besides their content; paths that are not there are ignored.
-    package var details: [TreePath: EntryDetails] = [:]
+    package var extras: [TreePath: Manifest.Extras] = [:]
     /// Called now and then, from any thread.
     public var progress: @Sendable (AddProgress) -> Void = { _ in }
 
     /// Links refused, cache believed, silent.
     public init() {}
-}
-
-/// What a publisher says of a file besides its content.
-package struct EntryDetails: Sendable, Hashable {
-    /// URL paths besides "/" and the path.
-    package var routes: [String]
-    /// Fields that castree does not know.
-    package var foreign: [JSONValue.Member]
-
-    /// Makes details.
-    package init(routes: [String] = [], foreign: [JSONValue.Member] = []) {
-        self.routes = routes
-        self.foreign = foreign
-    }
 }
 
 /// How far an add is.

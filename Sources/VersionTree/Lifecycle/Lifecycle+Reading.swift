@@ -69,7 +69,8 @@ extension Lifecycle {
             try Self.trial(value)
         }
         let unknown = (document.asObject ?? []).filter { !Self.knownKeys.contains($0.key) }
-        others = unknown.inOrder
+        // In the order in which they are written: two files that say the same are the same.
+        others = unknown.withSortedKeys
         staleDigest = try Self.staleDigest(of: document)
     }
 
@@ -154,23 +155,5 @@ extension Lifecycle {
             .badLifecycle,
             "lifecycle.json cannot be read: \(problem.hasSuffix(".") ? String(problem.dropLast()) : problem)"
                 + "; castree fsck --repair sets it aside and begins a new one")
-    }
-}
-
-extension [JSONValue.Member] {
-    /// In the order in which they are written: two files that say the same are the same.
-    fileprivate var inOrder: Self {
-        map { JSONValue.Member(key: $0.key, value: $0.value.inOrder) }
-            .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-    }
-}
-
-extension JSONValue {
-    fileprivate var inOrder: JSONValue {
-        switch self {
-        case .array(let elements): .array(elements.map(\.inOrder))
-        case .object(let members): .object(members.inOrder)
-        default: self
-        }
     }
 }

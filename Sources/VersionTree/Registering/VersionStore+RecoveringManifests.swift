@@ -29,7 +29,7 @@ extension VersionStore {
             try store.syncAll()
             // Under the lock of the lifecycle: nobody retires it meanwhile.
             let isRecorded = try withLifecycleLocked { () throws(StoreError) -> Bool in
-                guard try isMaterialized(name) else { throw Self.noVersion(name) }
+                guard try isMaterialized(name) else { throw StoreError.noVersion(name) }
                 return try self.store.recordRecovered(registration, inPlaceOf: row?.manifest) {
                     () throws(StoreError) in
                     guard try self.manifestStatus(name) == standing else {
@@ -90,9 +90,7 @@ extension VersionStore {
         if isSame, rest.count <= 1 {
             // The one object that is in no tree.
             manifest.received = rest.first.map {
-                .init(
-                    format: Manifest.Received.unknownFormat, address: $0.address,
-                    byteCount: $0.byteCount)
+                .init(format: Manifest.Received.unknownFormat, $0)
             }
         } else {
             manifest.recovered = rest

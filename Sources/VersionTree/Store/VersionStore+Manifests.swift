@@ -85,7 +85,7 @@ extension VersionStore {
                 directories.manifests.raw, StoreLayout.manifest(version.description),
                 limit: Manifest.byteCountMax)
         } catch {
-            if error.code == .notFound { throw Self.noVersion(name) }
+            if error.code == .notFound { throw StoreError.noVersion(name) }
             guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }
             throw StoreError(.badManifest, "version \(name): its manifest is not a regular file")
         }
@@ -93,7 +93,7 @@ extension VersionStore {
 
     private func noManifest(_ name: String) -> StoreError {
         // Where the index cannot be asked, the version is as good as unknown.
-        guard (try? store.versionRow(name)) != nil else { return Self.noVersion(name) }
+        guard (try? store.versionRow(name)) != nil else { return StoreError.noVersion(name) }
         return StoreError(
             .noVersion,
             "the manifest of version \(name) is not there; castree fsck --repair makes it again")

@@ -73,7 +73,7 @@ struct TreeCheck: Sendable {
         let files = plan.directories[index].files
         var isThere = [Bool](repeating: false, count: files.count)
         try fileSystem.listInodes(opened.raw) { (entry, _, inode) throws(StoreError) in
-            if let file = Self.withBytes(of: entry, { expected.file($0, in: index) }),
+            if let file = withBytes(of: entry, { expected.file($0, in: index) }),
                 !isThere[file - files.lowerBound]
             {
                 isThere[file - files.lowerBound] = true
@@ -85,7 +85,7 @@ struct TreeCheck: Sendable {
                 if let found = try compareFile(position, opened.raw, entry, &checker) {
                     findings.append(found)
                 }
-            } else if !Self.withBytes(of: entry, { expected.hasDirectory($0, in: index) }) {
+            } else if !withBytes(of: entry, { expected.hasDirectory($0, in: index) }) {
                 findings.append(
                     finding(
                         .strayInTree, prefix + String(cString: entry),
@@ -98,16 +98,6 @@ struct TreeCheck: Sendable {
             findings.append(finding(.missingInTree, path, "the file is not there"))
         }
         return findings
-    }
-
-    private static func withBytes<R>(
-        of name: UnsafePointer<CChar>, _ body: (UnsafeBufferPointer<UInt8>) -> R
-    ) -> R {
-        var count = 0
-        while name[count] != 0 { count += 1 }
-        return name.withMemoryRebound(to: UInt8.self, capacity: count) {
-            body(UnsafeBufferPointer(start: $0, count: count))
-        }
     }
 
     private func openDirectory(

@@ -127,7 +127,7 @@ extension VersionStore {
         for (place, row) in table.versions.enumerated() { places[Array(row.name.utf8)] = place }
         var result: Set<Int> = []
         for name in names {
-            guard let place = places[Array(name.utf8)] else { throw noVersion(name) }
+            guard let place = places[Array(name.utf8)] else { throw StoreError.noVersion(name) }
             result.insert(place)
         }
         return result.sorted()

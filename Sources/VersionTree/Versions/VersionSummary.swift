@@ -85,7 +85,9 @@ extension VersionStore {
     /// What a version lacks: what is still to be downloaded.
     /// - Throws: `.noVersion`.
     public func missing(of name: String) throws(StoreError) -> [MissingEntry] {
-        guard var objects = try store.missingObjects(of: name) else { throw Self.noVersion(name) }
+        guard var objects = try store.missingObjects(of: name) else {
+            throw StoreError.noVersion(name)
+        }
         if objects.isEmpty, try !row(of: name).isComplete { objects = try wrongSizes(of: name) }
         guard !objects.isEmpty else { return [] }
         var entries: [ObjectID: MissingEntry] = [:]
