@@ -21,13 +21,13 @@ public struct Lifecycle: Sendable, Hashable {
     }
 
     /// A start that nobody has vouched for yet.
-    public struct Boot: Sendable, Hashable {
+    package struct Boot: Sendable, Hashable {
         /// What started.
-        public var version: String
+        package var version: String
         /// What a confirmation must present.
-        public var token: String
+        package var token: String
         /// When, in seconds since 1970.
-        public var startedAt: Int64
+        package var startedAt: Int64
         /// The content that the start is counted against; `nil` if it needs no confirmation, or an older
         /// castree has written it.
         package var content: ObjectID?
@@ -69,7 +69,7 @@ public struct Lifecycle: Sendable, Hashable {
     /// What is banned, the newest ban first.
     public var bad: [Ban] = []
     /// The start that waits for its confirmation.
-    public var boot: Boot?
+    package var boot: Boot?
     /// The last confirmation.
     package var confirmed: Confirmation?
     /// Versions that nobody and nothing may retire.

@@ -202,7 +202,7 @@ public struct Manifest: Sendable {
     public var count: Int { records.count }
 
     /// The sum of their sizes.
-    public var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }
+    package var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }
 
     /// The addresses that some path shows as executable; empty files are made, not linked.
     var executables: some Sequence<ObjectID> {
@@ -226,7 +226,7 @@ public struct Manifest: Sendable {
     }
 
     /// The entry of a path; `nil` if the version has no such file.
-    public subscript(path: TreePath) -> Entry? {
+    package subscript(path: TreePath) -> Entry? {
         position(of: path.description).map { self[$0] }
     }
 

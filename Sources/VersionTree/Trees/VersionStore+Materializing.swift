@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 
 /// A tree that is built and not yet seen.
 struct HiddenTree {
@@ -22,7 +22,7 @@ extension VersionStore {
     ///
     /// In one step it is visible.
     /// - Throws: `.noVersion`; `.incompleteVersion` if objects are missing; `.outOfSpace`.
-    public func materialize(_ name: String) throws(StoreError) {
+    package func materialize(_ name: String) throws(StoreError) {
         if try materializeIfAbsent(name) { return }
         // Whoever built it may have been killed before its name was durable.
         try store.sync(directories.versions.raw)

@@ -51,7 +51,7 @@ public struct MissingEntry: Sendable, Hashable {
     /// Its size.
     public var bytes: Int64
     /// Where the version shows it.
-    public var paths: [String]
+    package var paths: [String]
 }
 
 extension VersionStore {
