@@ -156,7 +156,8 @@ extension VersionStore {
     private func resetLifecycle() throws(StoreError) {
         try store.withReserve { () throws(StoreError) in
             try self.withLifecycleLocked { () throws(StoreError) in
-                guard try self.isLifecycleDamaged() else { return }  // another repair was quicker
+                // Else another repair was quicker.
+                guard try self.lifecycleIfReadable() == nil else { return }
                 let lifecycle = try self.lifecycleOfLink()
                 try self.setLifecycleAside()
                 try self.write(lifecycle)
@@ -190,10 +191,6 @@ extension VersionStore {
             guard error.code == .badLifecycle || error.code == .tooLarge else { throw error }
             return nil
         }
-    }
-
-    private func isLifecycleDamaged() throws(StoreError) -> Bool {
-        try lifecycleIfReadable() == nil
     }
 
     /// Keeps the damaged file in quarantine.

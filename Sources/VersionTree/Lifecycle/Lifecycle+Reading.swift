@@ -47,12 +47,8 @@ extension Lifecycle {
         current = try Self.name(document["current"], "current")
         pending = try Self.name(document["pending"], "pending")
         embedded = try Self.name(document["embedded"], "embedded")
-        knownGood = try Self.list(document["knownGood"], "knownGood") {
-            (value) throws(StoreError) in try Self.name(value, "knownGood")
-        }
-        bad = try Self.list(document["bad"], "bad") { (value) throws(StoreError) in
-            try Self.ban(value)
-        }
+        knownGood = try Self.names(document["knownGood"], "knownGood")
+        bad = try Self.list(document["bad"], "bad", Self.ban)
         boot = try Self.boot(document["boot"])
         if let value = document["confirmed"], !value.isNull {
             guard let version = try Self.name(value["version"], "confirmed"),
@@ -61,13 +57,8 @@ extension Lifecycle {
             confirmed = Confirmation(version: version, token: token)
         }
         before = try Self.name(document["before"], "before")
-        let marked = try Self.list(document["protected"], "protected") {
-            (value) throws(StoreError) in try Self.name(value, "protected")
-        }
-        protected = Set(marked)
-        trials = try Self.list(document["trials"], "trials") { (value) throws(StoreError) in
-            try Self.trial(value)
-        }
+        protected = Set(try Self.names(document["protected"], "protected"))
+        trials = try Self.list(document["trials"], "trials", Self.trial)
         let unknown = (document.asObject ?? []).filter { !Self.knownKeys.contains($0.key) }
         // In the order in which they are written: two files that say the same are the same.
         others = unknown.withSortedKeys
@@ -100,15 +91,9 @@ extension Lifecycle {
     }
 
     private static func trial(_ value: JSONValue) throws(StoreError) -> Trial {
-        func count(_ key: String) -> Int? {
-            guard let count = value[key]?.asInt64, (0..<Int64(Int32.max)).contains(count) else {
-                return nil
-            }
-            return Int(count)
-        }
         guard let version = try name(value["version"], "trials"),
             let content = value["content"]?.asString.flatMap({ ObjectID($0) }),
-            let strikes = count("strikes"), let takenBack = count("takenBack")
+            let strikes = count(value["strikes"]), let takenBack = count(value["takenBack"])
         else { throw refuse("a trial lacks a field") }
         return Trial(version: version, content: content, strikes: strikes, takenBack: takenBack)
     }
@@ -116,11 +101,14 @@ extension Lifecycle {
     private static func ban(_ value: JSONValue) throws(StoreError) -> Ban {
         guard let version = try name(value["version"], "bad"),
             let content = value["content"]?.asString.flatMap({ ObjectID($0) }),
-            let reason = value["reason"]?.asString, let count = value["count"]?.asInt64,
-            count > 0, count < Int32.max, let at = value["at"]?.asInt64
+            let reason = value["reason"]?.asString, let count = count(value["count"]),
+            count > 0, let at = value["at"]?.asInt64
         else { throw refuse("a ban lacks a field") }
-        return Ban(
-            version: version, content: content, reason: reason, count: Int(count), at: at)
+        return Ban(version: version, content: content, reason: reason, count: count, at: at)
+    }
+
+    private static func count(_ value: JSONValue?) -> Int? {
+        value?.asInt64.flatMap { (0..<Int64(Int32.max)).contains($0) ? Int($0) : nil }
     }
 
     // Names become paths: each is held to the rules, whoever wrote the file.
@@ -132,6 +120,12 @@ extension Lifecycle {
         } catch {
             throw refuse("\"\(field)\": \(error.message)")
         }
+    }
+
+    private static func names(
+        _ value: JSONValue?, _ field: String
+    ) throws(StoreError) -> [String] {
+        try list(value, field) { (value) throws(StoreError) in try name(value, field) }
     }
 
     private static func list<Element>(

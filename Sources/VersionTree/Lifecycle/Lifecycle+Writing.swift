@@ -14,24 +14,15 @@ extension Lifecycle {
     /// A reason that the file can hold: of a longer one the beginning, marked by "…"; without NUL, which
     /// no JSON of ours holds.
     static func bounded(_ reason: String) -> String {
-        var kept = String.UnicodeScalarView()
-        var byteCount = 0
-        var isWhole = true
+        // One scalar more than fits is enough to see that it does not.
+        var kept = String.UnicodeScalarView(
+            reason.unicodeScalars.prefix(reasonByteCountMax + 1).map {
+                $0.value == 0 ? "\u{fffd}" : $0
+            })
+        var byteCount = kept.reduce(0) { $0 + UTF8.width($1) }
+        guard byteCount > reasonByteCountMax else { return String(kept) }
         let mark: Unicode.Scalar = "\u{2026}"
-        let room =
-            reason.utf8.count > reasonByteCountMax ? reasonByteCountMax - 3 : reasonByteCountMax
-        for scalar in reason.unicodeScalars {
-            let scalar = scalar.value == 0 ? "\u{fffd}" : scalar
-            let width = UTF8.width(scalar)
-            guard byteCount + width <= room else {
-                isWhole = false
-                break
-            }
-            byteCount += width
-            kept.append(scalar)
-        }
-        if isWhole { return String(kept) }
-        while byteCount > reasonByteCountMax - 3, let last = kept.popLast() {
+        while byteCount > reasonByteCountMax - UTF8.width(mark), let last = kept.popLast() {
             byteCount -= UTF8.width(last)
         }
         kept.append(mark)
@@ -59,8 +50,7 @@ extension Lifecycle {
             add("protected", .array(protected.sorted().map { .string($0) }))
         }
         if !trials.isEmpty { add("trials", .array(trials.map { Self.value(of: $0) })) }
-        let digest: String
-        if let staleDigest { digest = staleDigest } else { digest = try Self.digest(of: members) }
+        let digest = if let staleDigest { staleDigest } else { try Self.digest(of: members) }
         let document = JSONValue.object(
             members + [.init(key: Self.digestKey, value: .string(digest))])
         return JSONWriter.serialize(document, sortedKeys: true) + [10]
@@ -114,8 +104,7 @@ extension Lifecycle {
     ///
     /// Of all members, also those that this castree does not know.
     static func digest(of members: [JSONValue.Member]) throws(StoreError) -> String {
-        var others: [JSONValue.Member] = []
-        for member in members where member.key != digestKey { others.append(member) }
+        let others = members.filter { $0.key != digestKey }
         var digester = try Digester(.sha256)
         JSONWriter.serialize(.object(others), sortedKeys: true).withUnsafeBytes {
             digester.update($0)

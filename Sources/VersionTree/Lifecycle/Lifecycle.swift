@@ -128,6 +128,7 @@ public struct Lifecycle: Sendable, Hashable {
 
     mutating func ban(_ version: String, content: ObjectID, reason: String, at time: Int64) {
         let count = (ban(of: content)?.count ?? 0) + 1
+        // The ban says from here on what the trials said.
         forgive(content)
         bad.insert(
             Ban(
@@ -137,8 +138,6 @@ public struct Lifecycle: Sendable, Hashable {
         knownGood.removeAll { $0 == version }
         if pending == version { pending = nil }
         if before == version { before = nil }
-        // The ban says it from here on.
-        trials.removeAll { $0.content == content }
     }
 
     /// Vouches for a version.
@@ -174,12 +173,6 @@ public struct Lifecycle: Sendable, Hashable {
 
     /// What was current before, while a version that was started has neither been confirmed nor banned.
     package var wayBack: String? { trials.isEmpty ? nil : before }
-
-    /// Marks a version that nobody may retire.
-    mutating func protect(_ version: String) { protected.insert(version) }
-
-    /// Takes the mark away.
-    mutating func unprotect(_ version: String) { protected.remove(version) }
 
     /// The versions that something is to be served from, or gone back to, or that are protected.
     package var needed: Set<String> {

@@ -26,11 +26,21 @@ final class RunningAddress: Sendable {
         }
     }
 
-    /// The address; `nil` if the pieces were not all of a text that is so long.
-    func finish(byteCount: Int) -> ObjectID? {
-        state.withLock { state in
-            guard state.count == byteCount else { return nil }
+    /// The address of a file's bytes; reads them again if the pieces were not all of them.
+    func finish(
+        _ file: borrowing RegularFile, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> ObjectID {
+        let known: ObjectID? = state.withLock { state in
+            guard state.count == file.byteCount else { return nil }
             return state.digester.finish { ObjectID(unchecked: $0) }
         }
+        if let known { return known }
+        var digester = try Digester(.sha256)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+        defer { buffer.deallocate() }
+        try fileSystem.forEachPiece(of: file.descriptor.raw, buffer: buffer) {
+            (piece) throws(StoreError) in digester.update(piece)
+        }
+        return digester.finish { ObjectID(unchecked: $0) }
     }
 }

@@ -109,14 +109,10 @@ extension VersionStore {
         return try store.objectsOfNobody().filter { !shown.contains($0.address) }
     }
 
-    private func manifestStatus(_ name: String) throws(StoreError) -> FileStatus? {
-        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name))
-    }
-
     /// Makes a version of a tree that nobody knows, before somebody takes its name for something else.
     func recoverUnknownTree(_ name: String) throws(StoreError) {
         guard try isMaterialized(name), try store.versionRow(name) == nil,
-            try manifestStatus(name) == nil
+            try !hasManifest(name)
         else { return }
         _ = try recoverManifest(of: name)
     }
@@ -129,9 +125,7 @@ extension VersionStore {
     /// Keeps a damaged manifest in quarantine: it may tell a person what is lost.
     private func setDamagedManifestAside(_ name: String, unless isSame: Bool) throws(StoreError) {
         let manifest = StoreLayout.manifest(name)
-        guard !isSame,
-            try fileSystem.status(directories.manifests.raw, manifest)?.kind == .regular
-        else { return }
+        guard !isSame, try manifestStatus(name)?.kind == .regular else { return }
         let aside = try StoreLayout.aside("manifest-\(name)", suffix: StoreLayout.manifestSuffix)
         try fileSystem.link(
             directories.manifests.raw, manifest, to: directories.quarantine.raw, aside)
@@ -168,8 +162,7 @@ extension VersionStore {
         var result: [String] = []
         for name in suspects {
             guard try store.versionRow(name) == nil, try isMaterialized(name),
-                try fileSystem.status(
-                    directories.manifests.raw, StoreLayout.manifest(name)) == nil
+                try !hasManifest(name)
             else { continue }
             result.append(name)
         }

@@ -23,9 +23,14 @@ extension VersionStore {
         }
     }
 
+    /// What stands in the place of a manifest; `nil` if nothing does.
+    func manifestStatus(_ name: String) throws(StoreError) -> FileStatus? {
+        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name))
+    }
+
     /// Whether the file of a manifest is there, whatever stands in it.
     package func hasManifest(_ name: String) throws(StoreError) -> Bool {
-        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name)) != nil
+        try manifestStatus(name) != nil
     }
 
     static func saysManifestIsBad(_ error: StoreError) -> Bool {
@@ -44,7 +49,7 @@ extension VersionStore {
         while true {
             let now = if let row { row } else { try self.row(of: name) }
             row = nil
-            let (manifest, address) = try addressedManifest(of: name)
+            let (manifest, address, _) = try addressedManifest(of: name)
             if address == now.manifest { return manifest }
             guard waits else { throw StoreError(.badManifest, StoreError.editedManifest(name)) }
             // Somebody may be revising the version, or adding one of that name again.
@@ -53,29 +58,15 @@ extension VersionStore {
         }
     }
 
-    /// A manifest, and the address of its file's bytes.
+    /// A manifest, the address of its file's bytes, and the file.
     func addressedManifest(
-        of name: String
-    ) throws(StoreError) -> (manifest: Manifest, address: ObjectID) {
-        let file = try openManifest(name)
-        return try addressed(file, name)
-    }
-
-    /// As above, with the file.
-    func heldManifest(
         of name: String
     ) throws(StoreError) -> (manifest: Manifest, address: ObjectID, file: HeldFile) {
         let file = try openManifest(name)
-        let (manifest, address) = try addressed(file, name)
+        let running = try RunningAddress()
+        let manifest = try parse(file, name, running)
+        let address = try running.finish(file, fileSystem)
         return (manifest, address, file.held())
-    }
-
-    private func addressed(
-        _ file: borrowing RegularFile, _ name: String
-    ) throws(StoreError) -> (manifest: Manifest, address: ObjectID) {
-        let address = try RunningAddress()
-        let manifest = try parse(file, name, address)
-        return (manifest, try StoredManifests.address(address, of: file, fileSystem))
     }
 
     func openManifest(_ name: String) throws(StoreError) -> RegularFile {

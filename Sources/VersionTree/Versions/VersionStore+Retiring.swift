@@ -116,7 +116,6 @@ extension VersionStore {
     // A manifest that cannot be read still names a version that can be retired.
     private func isRegistered(_ name: String) throws(StoreError) -> Bool {
         if try store.versionRow(name) != nil { return true }
-        return try fileSystem.status(
-            directories.manifests.raw, StoreLayout.manifest(name)) != nil
+        return try hasManifest(name)
     }
 }
