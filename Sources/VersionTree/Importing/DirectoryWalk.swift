@@ -137,7 +137,8 @@ struct DirectoryWalk {
                 guard let status = try self.fileSystem.status(directory, entry) else {
                     return true
                 }
-                try self.take(name, status, directory)
+                try self.push(name)
+                try self.take(status)
                 self.path.removeLast(self.path.count - length)
             } else {
                 links.append(name)
@@ -155,33 +156,20 @@ struct DirectoryWalk {
         let length = path.count
         // Refuses a name that is not UTF-8, before its repaired spelling is looked for.
         try push(name)
-        path.removeLast(path.count - length)
+        defer { path.removeLast(path.count - length) }
         let text = String(decoding: name, as: UTF8.self)
         guard let status = try fileSystem.status(directory, text) else { return }
         switch status.kind {
-        case .regular:
-            try take(name, status, directory)
-            path.removeLast(path.count - length)
         case .directory: directories.append(name)
         case .symbolicLink where followsLinks:
-            try push(name)
             let file = try openTarget(directory, text)
             let target = try fileSystem.status(file.raw)
-            path.removeLast(path.count - length)
-            if target.kind == .directory {
-                directories.append(name)
-            } else {
-                try take(name, target, directory)
-                path.removeLast(path.count - length)
-            }
+            if target.kind == .directory { directories.append(name) } else { try take(target) }
         case .symbolicLink:
-            try push(name)
             throw refuse(
                 "it is a symbolic link; versions hold regular files: "
                     + "give --follow to take what it points to, or remove it")
-        default:
-            try push(name)
-            throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
+        default: try take(status)
         }
     }
 
@@ -200,10 +188,8 @@ struct DirectoryWalk {
         }
     }
 
-    private mutating func take(
-        _ name: [UInt8], _ status: FileStatus, _ directory: Int32
-    ) throws(StoreError) {
-        try push(name)
+    /// Takes the file at the path.
+    private mutating func take(_ status: FileStatus) throws(StoreError) {
         guard status.kind == .regular else {
             throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
         }

@@ -104,9 +104,7 @@ struct TreeCheck: Sendable {
         _ root: Int32, _ path: String
     ) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
-            return path.isEmpty
-                ? try fileSystem.open(root, ".", .directory, mode: 0)
-                : try fileSystem.openBeneath(root, path, .directory)
+            return try fileSystem.openDirectory(path, below: root)
         } catch {
             guard error.isNotDirectory || error.code == .notFound else { throw error }
             return nil

@@ -279,17 +279,14 @@ extension VersionStore {
                 try materialize(name)
                 restored.append(name)
             } catch {
-                guard Self.isOfTheVersion(error.code) else { throw error }
+                // `.busy`: it was replaced in between; `.missingObject`: retired and collected in between.
+                let codes: [StoreError.Code] = [
+                    .noVersion, .incompleteVersion, .badManifest, .busy, .missingObject,
+                ]
+                guard codes.contains(error.code) else { throw error }
             }
         }
         return restored
-    }
-
-    /// Whether a tree cannot be built for what its version has become.
-    ///
-    /// `.busy`: it was replaced in between; `.missingObject`: retired and collected in between.
-    private static func isOfTheVersion(_ code: StoreError.Code) -> Bool {
-        [.noVersion, .incompleteVersion, .badManifest, .busy, .missingObject].contains(code)
     }
 
     /// Makes the executable copies that a tree will link to, then calls `body`, which builds it; both again if a
