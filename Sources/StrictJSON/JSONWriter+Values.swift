@@ -11,7 +11,7 @@ extension JSONWriter {
     /// - Returns: The UTF-8 text, without white space.
     public static func serialize(_ value: JSONValue, sortedKeys: Bool) -> [UInt8] {
         var writer = JSONWriter()
-        writer.write(value, sortedKeys: sortedKeys)
+        writer.value(sortedKeys ? value.withSortedKeys : value)
         return writer.drain()
     }
 
@@ -20,10 +20,6 @@ extension JSONWriter {
     /// A number whose spelling is not JSON stops the program. Goes as deep on the stack as the tree
     /// is nested.
     public mutating func value(_ value: JSONValue) {
-        write(value, sortedKeys: false)
-    }
-
-    private mutating func write(_ value: JSONValue, sortedKeys: Bool) {
         switch value {
         case .null: null()
         case .bool(let value): bool(value)
@@ -31,13 +27,13 @@ extension JSONWriter {
         case .string(let text): string(text)
         case .array(let elements):
             beginArray()
-            for element in elements { write(element, sortedKeys: sortedKeys) }
+            for element in elements { self.value(element) }
             endArray()
         case .object(let members):
             beginObject()
-            for member in sortedKeys ? Self.sorted(members) : members {
+            for member in members {
                 key(member.key)
-                write(member.value, sortedKeys: sortedKeys)
+                self.value(member.value)
             }
             endObject()
         }
@@ -48,10 +44,6 @@ extension JSONWriter {
         let token = try? NumberToken(in: spelling, at: 0)  // Refused in the next line.
         precondition(token?.end == spelling.count, "JSONWriter: the number is not valid JSON")
         literal(text)
-    }
-
-    private static func sorted(_ members: [JSONValue.Member]) -> [JSONValue.Member] {
-        members.sorted { keyPrecedes($0.key, $1.key) }
     }
 
     /// Returns whether RFC 8785 §3.2.3 puts one key before the other: by their UTF-16 code units.
@@ -69,5 +61,24 @@ extension JSONWriter {
     /// or 0xEF, come after the surrogates that spell what begins with 0xF0…0xF4.
     private static func utf16Rank(_ byte: UInt8) -> UInt8 {
         byte == 0xEE || byte == 0xEF ? byte + 0x10 : byte
+    }
+}
+
+extension JSONValue {
+    /// The same with the members of every object in the order of their keys.
+    package var withSortedKeys: JSONValue {
+        switch self {
+        case .array(let elements): .array(elements.map(\.withSortedKeys))
+        case .object(let members): .object(members.withSortedKeys)
+        default: self
+        }
+    }
+}
+
+extension [JSONValue.Member] {
+    /// The same, and all that is in them, in the order of their keys.
+    package var withSortedKeys: Self {
+        map { JSONValue.Member(key: $0.key, value: $0.value.withSortedKeys) }
+            .sorted { JSONWriter.keyPrecedes($0.key, $1.key) }
     }
 }

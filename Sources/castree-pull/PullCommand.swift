@@ -3,6 +3,7 @@ import Console
 import CurlTransport
 import HotPush
 import StoreCommands
+import StrictJSON
 import VersionTree
 
 extension Invocation {

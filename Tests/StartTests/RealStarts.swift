@@ -29,8 +29,8 @@ struct StartPicture: Hashable {
     var bans: [String]
     var boot: Boot?
     var trials: [Trial]
-    /// The server that has the claim.
-    var claim: Int?
+    /// The server that has the lock.
+    var lock: Int?
     /// The version that each server has shown last.
     var pages: [String?]
 
@@ -38,7 +38,7 @@ struct StartPicture: Hashable {
     ///   - content: the version that has a content.
     ///   - system: what names the time since the system started.
     init(
-        _ lifecycle: Lifecycle, claim: Int?, pages: [String?], system: String,
+        _ lifecycle: Lifecycle, lock: Int?, pages: [String?], system: String,
         _ content: (ObjectID) -> String
     ) {
         current = lifecycle.current
@@ -56,13 +56,13 @@ struct StartPicture: Hashable {
                 version: $0.version, content: content($0.content), strikes: $0.strikes,
                 takenBack: $0.takenBack)
         }
-        self.claim = claim
+        self.lock = lock
         self.pages = pages
     }
 
     init(_ world: StartWorld) {
         self.init(
-            world.lifecycle, claim: world.claim, pages: world.processes.map { $0?.page },
+            world.lifecycle, lock: world.lock, pages: world.processes.map { $0?.page },
             system: world.isOddBoot ? "odd" : "even"
         ) { String($0.description.prefix(1)) }
     }
@@ -122,13 +122,13 @@ final class RealStarts {
     /// What is so now.
     func picture() throws -> StartPicture {
         try StartPicture(
-            versions.lifecycle(), claim: claim(), pages: processes.map { $0?.page?.version },
+            versions.lifecycle(), lock: lock(), pages: processes.map { $0?.page?.version },
             system: system
         ) { names[$0] ?? "?" }
     }
 
-    /// The server that has the claim, as the kernel tells; who asks by trying would have it for a moment.
-    private func claim() throws -> Int? {
+    /// The server that has the lock, as the kernel tells; who asks by trying would have it for a moment.
+    private func lock() throws -> Int? {
         var status = stat()
         let lock = place.directory.appending(
             path: ".castree/\(StoreLayout.leasePath(StoreLayout.startLock))"

@@ -167,7 +167,7 @@ struct StartModel {
         let ledger = StartModelLedger(world, number, bug)
         switch (event, process.isFrozen) {
         case (.kill, _):
-            ledger.releaseClaim()
+            ledger.releaseLock()
             ledger.world.processes[number] = nil
             return ledger.world
         case (.visit(let visit, _), false):
@@ -216,7 +216,7 @@ struct StartModel {
         switch event {
         case .reboot:
             ledger.world.processes = [nil, nil]
-            ledger.world.claim = nil
+            ledger.world.lock = nil
             ledger.world.isOddBoot.toggle()
         case .boot:
             let begun = try ledger.boot()

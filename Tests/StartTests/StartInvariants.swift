@@ -64,7 +64,7 @@ enum StartInvariants {
     private static func ofWatched(
         _ before: StartWorld, _ event: StartEvent, _ after: StartWorld
     ) -> String? {
-        guard let boot = before.lifecycle.unsettled, boot.isWatched else { return nil }
+        guard let boot = before.lifecycle.unconfirmed, boot.isWatched else { return nil }
         let watcher = before.processes.firstIndex { $0?.judge.watchedToken == boot.token }
         guard let watcher, before.processes[watcher]?.judge.watched?.isOverdue == false else {
             return nil
@@ -85,7 +85,7 @@ enum StartInvariants {
 
     /// Who watches a version that never works leaves it when the time is over, if there is a way back.
     private static func ofTime(_ world: StartWorld, _ model: StartModel) throws -> String? {
-        guard let boot = world.lifecycle.unsettled,
+        guard let boot = world.lifecycle.unconfirmed,
             let watcher = world.processes.firstIndex(where: {
                 $0?.judge.watched?.token == boot.token && $0?.judge.watched?.isOverdue == false
             }), world.processes[watcher]?.isFrozen == false,

@@ -90,7 +90,7 @@ struct StartModelTests {
     @Test(
         "finds each planted bug",
         arguments: [
-            PlantedBug.headStarts, .stopCountsAsFailure, .claimIsNotAsked,
+            PlantedBug.headStarts, .stopCountsAsFailure, .lockIsNotAsked,
         ])
     func planted(_ bug: PlantedBug) throws {
         var enumeration = Enumeration(try StartModel(bug: bug), versions: ["1", "2"])

@@ -95,13 +95,13 @@ private struct EdgeKind: Hashable {
         note(
             "boot to \(now.boot.map { "\($0.isWatched) \($0.isCounted)" } ?? "none")",
             then.boot != now.boot)
-        note("claim to \(now.claim == nil)", then.claim != now.claim)
+        note("lock to \(now.lock == nil)", then.lock != now.lock)
         note("pages", then.pages != now.pages)
         note("strikes", then.trials.map(\.strikes) != now.trials.map(\.strikes))
         note("taken back", then.trials.map(\.takenBack) != now.trials.map(\.takenBack))
         self.changes = changes
         isKnown = [
-            then.boot != nil, then.boot?.isWatched == true, then.pending != nil, then.claim != nil,
+            then.boot != nil, then.boot?.isWatched == true, then.pending != nil, then.lock != nil,
         ]
     }
 }
@@ -166,7 +166,7 @@ struct StartReplayTests {
             (PlantedBug.headStarts, [.begin(0), .activate("2"), .visit(.head, 0)]),
             (.stopCountsAsFailure, [.activate("2"), .begin(0), .visit(.navigation, 0), .stop(0)]),
             (
-                .claimIsNotAsked,
+                .lockIsNotAsked,
                 [.activate("2"), .begin(0), .visit(.navigation, 0), .boot]
             ),
         ] as [(PlantedBug, [StartEvent])])

@@ -17,8 +17,8 @@ struct StartProcess: Hashable {
 /// Everything that decides about starts, and what the invariants remember.
 struct StartWorld: Hashable {
     var lifecycle = Lifecycle()
-    /// The process that has the claim.
-    var claim: Int?
+    /// The process that has the lock.
+    var lock: Int?
     /// Which boot of the system this is.
     var isOddBoot = false
     var processes: [StartProcess?] = [nil, nil]
@@ -35,7 +35,7 @@ struct StartWorld: Hashable {
     var mirrored: StartWorld {
         var world = self
         world.processes.reverse()
-        world.claim = claim.map { 1 - $0 }
+        world.lock = lock.map { 1 - $0 }
         return world
     }
 
@@ -83,10 +83,10 @@ struct StartVersions: StartableVersions {
 enum PlantedBug: Hashable {
     case headStarts
     case stopCountsAsFailure
-    case claimIsNotAsked
+    case lockIsNotAsked
 }
 
-/// The store and the claim, as one process of the model sees them.
+/// The store and the lock, as one process of the model sees them.
 ///
 /// `@unchecked Sendable`: the model is one thread.
 final class StartModelLedger: StartLedger, @unchecked Sendable {
@@ -101,35 +101,33 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
         self.bug = bug
     }
 
-    func request(
-        strikes: Int = 2, isWatching: Bool = false, isClaimed: Bool = false, mayRetry: Bool = true,
-        heir: StartRequest.Heir = .judges
-    ) -> StartRequest {
+    func request(strikes: Int = 2) -> StartRequest {
         StartRequest(
             token: world.freshToken, time: 0, system: world.isOddBoot ? "odd" : "even",
-            strikes: strikes, isWatching: isWatching,
-            isClaimed: isClaimed, mayRetry: mayRetry, heir: heir)
+            strikes: strikes)
     }
 
     func lifecycle() throws(StoreError) -> Lifecycle { world.lifecycle }
 
-    func takeClaim() throws(StoreError) -> Bool {
-        guard world.claim == nil || world.claim == process || bug == .claimIsNotAsked else {
+    func takeLock() throws(StoreError) -> Bool {
+        guard world.lock == nil || world.lock == process || bug == .lockIsNotAsked else {
             return false
         }
-        world.claim = process
+        world.lock = process
         return true
     }
 
-    func releaseClaim() { if world.claim == process { world.claim = nil } }
+    func releaseLock() { if world.lock == process { world.lock = nil } }
 
     func begin(
-        strikes: Int, isWatching: Bool, isClaimed: Bool, mayRetry: Bool, heir: StartRequest.Heir
+        strikes: Int, isWatching: Bool, mayRetry: Bool, heir: StartRequest.Heir
     ) throws(StoreError) -> Begun {
-        try world.lifecycle.begin(
-            request(
-                strikes: strikes, isWatching: isWatching, isClaimed: isClaimed, mayRetry: mayRetry,
-                heir: heir), versions)
+        var request = request(strikes: strikes)
+        request.isWatching = isWatching
+        request.isLockTaken = !isWatching
+        request.mayRetry = mayRetry
+        request.heir = heir
+        return try world.lifecycle.begin(request, versions)
     }
 
     func leave(
@@ -154,8 +152,9 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
 
     /// `castree boot`.
     func boot() throws(StoreError) -> Begun {
-        try world.lifecycle.begin(
-            request(isClaimed: world.claim != nil && bug != .claimIsNotAsked), versions)
+        var request = request()
+        request.isLockTaken = world.lock != nil && bug != .lockIsNotAsked
+        return try world.lifecycle.begin(request, versions)
     }
 
     /// `castree rollback`.

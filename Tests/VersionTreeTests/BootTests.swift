@@ -134,7 +134,7 @@ import Testing
         for rolledBackFrom in ["C", nil, "C"] {
             #expect(try versions.boot().rolledBackFrom == rolledBackFrom)
         }
-        #expect(try versions.lifecycle().current == "A" && versions.lifecycle().unsettled == nil)
+        #expect(try versions.lifecycle().current == "A" && versions.lifecycle().unconfirmed == nil)
         #expect(try versions.lifecycle().bad.map(\.version) == ["C"])
         // It is not on trial: boots do not leave it.
         for _ in 0..<3 { #expect(try versions.boot().version == "A") }

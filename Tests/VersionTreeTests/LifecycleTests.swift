@@ -94,8 +94,8 @@ import Testing
         lifecycle.boot?.system = "a boot"
         lifecycle.boot?.isWatched = true
         lifecycle.before = "1"
-        lifecycle.protect("www")
-        lifecycle.protect("1")
+        lifecycle.protected.insert("www")
+        lifecycle.protected.insert("1")
         lifecycle.trials = [
             .init(version: "2.0", content: try content("y"), strikes: 1, takenBack: 2)
         ]
@@ -132,10 +132,10 @@ import Testing
 
     @Test func `keeps what is protected from being retired`() {
         var lifecycle = Lifecycle()
-        lifecycle.protect("www")
+        lifecycle.protected.insert("www")
         #expect(lifecycle.need(of: "www") == "it is protected")
         #expect(lifecycle.needed == ["www"])
-        lifecycle.unprotect("www")
+        lifecycle.protected.remove("www")
         #expect(lifecycle.need(of: "www") == nil)
     }
 

@@ -9,7 +9,7 @@ import VersionTree
 /// recognized in it.
 struct EmbeddedRelease {
     /// What it says of files, by path.
-    var details: [TreePath: EntryDetails] = [:]
+    var extras: [TreePath: Manifest.Extras] = [:]
     /// What an app must fulfil to run it.
     var requirements: [Requirement] = []
     /// What it says about the app.
@@ -62,7 +62,7 @@ struct EmbeddedRelease {
     ) {
         requirements = release.requirements
         for file in release.files {
-            details[file.path] = EntryDetails(routes: file.routes, foreign: file.foreign)
+            extras[file.path] = Manifest.Extras(routes: file.routes, foreign: file.foreign)
             guard file.needsInspection, let bytes = read(file.path.description) else { continue }
             // What is shipped is shown, whatever is wrong with its page.
             if let found = try? format.inspect(file, bytes, of: release, context) { app = found }

@@ -77,7 +77,7 @@ extension VersionStore {
         }
         if let member = terms.member { options.foreign.append(member) }
         if let identity = release?.app { options.foreign.append(identity.member) }
-        options.details = release?.details ?? [:]
+        options.extras = release?.extras ?? [:]
         do throws(StoreError) {
             return try add(
                 directory: embedded.directory, version: embedded.version, options: options)

@@ -45,7 +45,7 @@ extension UpdateManager {
         if running?.report.version == version, running?.report.token == token {
             running?.isSettled = true
             try starts.judge { (judge, ledger) throws(StoreError) in
-                judge.settle(token: token, ledger)
+                judge.stopWatching(token: token, ledger)
             }
             watchStart()
         }
@@ -97,7 +97,7 @@ extension UpdateManager {
         }
         let report = BootReport(begun)
         let lifecycle = try versions.lifecycle()
-        let isSettled = lifecycle.unsettled?.version != report.version
+        let isSettled = lifecycle.unconfirmed?.version != report.version
         running = Start(report: report, isSettled: isSettled)
         if let left = begun.left {
             tell(.rolledBack(version: report.version, from: left.from, reason: left.reason))
@@ -141,7 +141,7 @@ extension UpdateManager {
     /// it was made.
     private func isSettled(_ lifecycle: Lifecycle) -> Bool {
         if let running, running.report.version == lifecycle.current { return running.isSettled }
-        return lifecycle.unsettled == nil
+        return lifecycle.unconfirmed == nil
     }
 
     /// What a version that is ready waits for.

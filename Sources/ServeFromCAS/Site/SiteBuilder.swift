@@ -26,13 +26,13 @@ struct SiteBuilder {
 
     mutating func add(_ manifest: VersionTree.Manifest) {
         let first = resources.count
-        let hasExtras = manifest.hasExtras
+        let extras = manifest.extras
         for position in 0..<manifest.count {
-            addResource(manifest, position, hasExtras ? manifest.extras(at: position) : nil)
+            addResource(manifest, position, extras.isEmpty ? nil : extras[position])
         }
-        if hasExtras {
+        if !extras.isEmpty {
             for position in 0..<manifest.count {
-                guard let extras = manifest.extras(at: position) else { continue }
+                guard let extras = extras[position] else { continue }
                 for route in extras.routes { addRoute(route, Int32(first + position)) }
             }
         }
@@ -104,7 +104,7 @@ struct SiteBuilder {
         for position in 0..<manifest.count {
             path.removeAll(keepingCapacity: true)
             path.append(47)
-            manifest.withPathBytes(at: position) { path.append(contentsOf: $0) }
+            manifest.withPath(position) { path.append(contentsOf: $0) }
             let inserted = insert(path, Destination(resource: resource), isPath: true)
             // A route of another file may stand there; its key is spelled the same.
             resources[Int(resource)].path = Int32(inserted ?? table.find(path[...]) ?? -1)

@@ -111,7 +111,7 @@ extension VersionStore {
             (name) throws(StoreError) -> ManifestFacts? in
             guard known.contains(name) else { return nil }
             do throws(StoreError) {
-                let (manifest, address) = try self.addressedManifest(of: name)
+                let (manifest, address, _) = try self.addressedManifest(of: name)
                 if kept[name] == nil, manifest.count <= room {
                     room -= manifest.count
                     kept[name] = manifest
@@ -214,9 +214,9 @@ extension VersionStore {
     /// A manifest, or `nil` for one that is named by a finding of its own: it cannot be read, or is not the
     /// one that was registered.
     func readable(_ name: String) throws(StoreError) -> Manifest? {
-        let registered = try isName(name) ? store.versionRow(name)?.manifest : nil
+        let registered = try VersionName.isName(name) ? store.versionRow(name)?.manifest : nil
         do throws(StoreError) {
-            let (manifest, address) = try addressedManifest(of: name)
+            let (manifest, address, _) = try addressedManifest(of: name)
             return registered == nil || registered == address ? manifest : nil
         } catch {
             guard Self.saysManifestIsBad(error) else { throw error }

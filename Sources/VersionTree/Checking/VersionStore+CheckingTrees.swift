@@ -44,7 +44,7 @@ extension VersionStore {
         if kind != .directory {
             return Finding(.strayTree, path: path, "something stands there that is no tree")
         }
-        let row = isName(name) ? try store.versionRow(name) : nil
+        let row = VersionName.isName(name) ? try store.versionRow(name) : nil
         if let row, !row.isComplete, try shownVersion() != name {
             // An add shows the tree before it has committed that the version is complete.
             try store.waitForWriters()
@@ -64,11 +64,6 @@ extension VersionStore {
         return Finding(
             .strayTree, path: path,
             "the tree \(printable(name)) belongs to no registered version")
-    }
-
-    func isName(_ name: String) -> Bool {
-        // Only asked whether it is one; why not does not matter.
-        (try? VersionName(name)) != nil
     }
 
     /// - Returns: whether it is gone; a tree that a writer has taken for its own meanwhile stays.
@@ -99,7 +94,8 @@ extension VersionStore {
             hidden = name
         }
         try store.waitForWriters()
-        let isIncomplete = isName(name) ? try store.versionRow(name)?.isComplete == false : false
+        let isIncomplete =
+            VersionName.isName(name) ? try store.versionRow(name)?.isComplete == false : false
         if try hasManifest(name), !isIncomplete {
             if hidden == name { return false }
             do throws(StoreError) {

@@ -156,7 +156,8 @@ extension VersionStore {
     private func resetLifecycle() throws(StoreError) {
         try store.withReserve { () throws(StoreError) in
             try self.withLifecycleLocked { () throws(StoreError) in
-                guard try self.isLifecycleDamaged() else { return }  // another repair was quicker
+                // Else another repair was quicker.
+                guard try self.lifecycleIfReadable() == nil else { return }
                 let lifecycle = try self.lifecycleOfLink()
                 try self.setLifecycleAside()
                 try self.write(lifecycle)
@@ -172,7 +173,7 @@ extension VersionStore {
         let target = try fileSystem.symbolicLink(directories.root.raw, StoreLayout.current)
         guard let target, target.hasPrefix(prefix) else { return lifecycle }
         let name = String(target.dropFirst(prefix.count))
-        if isName(name), try !isUnknown(name) { lifecycle.current = name }
+        if VersionName.isName(name), try !isUnknown(name) { lifecycle.current = name }
         return lifecycle
     }
 
@@ -190,10 +191,6 @@ extension VersionStore {
             guard error.code == .badLifecycle || error.code == .tooLarge else { throw error }
             return nil
         }
-    }
-
-    private func isLifecycleDamaged() throws(StoreError) -> Bool {
-        try lifecycleIfReadable() == nil
     }
 
     /// Keeps the damaged file in quarantine.

@@ -59,7 +59,7 @@ extension VersionStore {
     private func lostManifests(_ findings: [Finding]) throws(StoreError) -> [LostManifest] {
         var result: [LostManifest] = []
         for finding in findings where LostManifest.kinds.contains(finding.kind) {
-            guard let name = finding.version, isName(name),
+            guard let name = finding.version, VersionName.isName(name),
                 !result.contains(where: { $0.version == name })
             else { continue }
             // A tree that nobody knows says more of its version than whoever uses its name.
@@ -115,7 +115,7 @@ extension VersionStore {
         // The manifests say who needs them, and how large they are: the index may be wrong.
         var sizes: [ObjectID: Int64] = [:]
         for name in try store.manifestNames() {
-            guard isName(name), let manifest = try readable(name) else { continue }
+            guard VersionName.isName(name), let manifest = try readable(name) else { continue }
             for record in manifest.records where lost.contains(record.address) {
                 sizes[record.address] = record.byteCount
             }

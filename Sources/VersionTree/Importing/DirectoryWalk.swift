@@ -137,14 +137,15 @@ struct DirectoryWalk {
         var links: [[UInt8]] = []
         let length = path.count
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
-            let name = Self.bytes(entry)
+            let name = withBytes(of: entry) { Array($0) }
             if kind == .directory {
                 names.append(name)
             } else if kind == .regular {
                 guard let status = try self.fileSystem.status(directory, entry) else {
                     return true
                 }
-                try self.take(name, status, directory)
+                try self.push(name)
+                try self.take(status)
                 self.path.removeLast(self.path.count - length)
             } else {
                 links.append(name)
@@ -162,33 +163,20 @@ struct DirectoryWalk {
         let length = path.count
         // Refuses a name that is not UTF-8, before its repaired spelling is looked for.
         try push(name)
-        path.removeLast(path.count - length)
+        defer { path.removeLast(path.count - length) }
         let text = String(decoding: name, as: UTF8.self)
         guard let status = try fileSystem.status(directory, text) else { return }
         switch status.kind {
-        case .regular:
-            try take(name, status, directory)
-            path.removeLast(path.count - length)
         case .directory: directories.append(name)
         case .symbolicLink where followsLinks:
-            try push(name)
             let file = try openTarget(directory, text)
             let target = try fileSystem.status(file.raw)
-            path.removeLast(path.count - length)
-            if target.kind == .directory {
-                directories.append(name)
-            } else {
-                try take(name, target, directory)
-                path.removeLast(path.count - length)
-            }
+            if target.kind == .directory { directories.append(name) } else { try take(target) }
         case .symbolicLink:
-            try push(name)
             throw refuse(
                 "it is a symbolic link; versions hold regular files: "
                     + "give --follow to take what it points to, or remove it")
-        default:
-            try push(name)
-            throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
+        default: try take(status)
         }
     }
 
@@ -207,10 +195,8 @@ struct DirectoryWalk {
         }
     }
 
-    private mutating func take(
-        _ name: [UInt8], _ status: FileStatus, _ directory: Int32
-    ) throws(StoreError) {
-        try push(name)
+    /// Takes the file at the path.
+    private mutating func take(_ status: FileStatus) throws(StoreError) {
         guard status.kind == .regular else {
             throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
         }
@@ -228,9 +214,8 @@ struct DirectoryWalk {
         guard isASCII || String(validating: path, as: UTF8.self) != nil else {
             throw refuse("its name is not UTF-8; rename it")
         }
-        if let problem = path.withUnsafeBufferPointer({ TreePath.problem($0) }) {
-            let text = String(decoding: path, as: UTF8.self)
-            throw StoreError(.badPath, "\"\(printable(text))\" cannot be a path: \(problem)")
+        if let objection = path.withUnsafeBufferPointer({ TreePath.objection(to: $0) }) {
+            throw StoreError(.badPath, objection)
         }
     }
 
@@ -253,14 +238,6 @@ struct DirectoryWalk {
         }
         if isInside {
             throw refuse("the directory is inside the store; check a version out instead")
-        }
-    }
-
-    private static func bytes(_ entry: UnsafePointer<CChar>) -> [UInt8] {
-        var count = 0
-        while entry[count] != 0 { count += 1 }
-        return entry.withMemoryRebound(to: UInt8.self, capacity: count) {
-            Array(UnsafeBufferPointer(start: $0, count: count))
         }
     }
 

@@ -37,7 +37,7 @@ struct Import {
 
         var manifest = try found.manifest(
             version: version, ordinal: ordinal, createdAt: options.createdAt ?? secondsNow(),
-            details: options.details)
+            extras: options.extras)
         manifest.foreign = options.foreign
         try manifest.validateForeign()
         let collisions = try versions.refuseCollisions(of: manifest)

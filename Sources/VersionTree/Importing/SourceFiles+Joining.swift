@@ -58,9 +58,7 @@ extension SourceFiles {
             records.withUnsafeBufferPointer { records in
                 func path(_ position: UInt32) -> UnsafeBufferPointer<UInt8> {
                     let record = records[Int(position)]
-                    let start = Int(record.pathStart)
-                    return UnsafeBufferPointer(
-                        rebasing: bytes[start..<start + Int(record.pathLength)])
+                    return bytes.path(at: record.pathStart, length: record.pathLength)
                 }
                 order.sort { path($0).precedes(path($1)) }
             }

@@ -90,11 +90,7 @@ struct SourceFiles: Sendable {
         return devices.count - 1
     }
 
-    func path(_ position: Int) -> String {
-        let start = Int(records[position].pathStart)
-        return String(
-            decoding: paths[start..<start + Int(records[position].pathLength)], as: UTF8.self)
-    }
+    func path(_ position: Int) -> String { records[position].path(in: paths) }
 
     /// What identifies the state of a file; `nil` where nothing does.
     func key(_ position: Int) -> StatKey? {
@@ -130,18 +126,19 @@ struct SourceFiles: Sendable {
     /// The manifest of these files, which shares their records and paths.
     func manifest(
         version: VersionName, ordinal: Int64, createdAt: Int64,
-        details: [TreePath: EntryDetails] = [:]
+        extras: [TreePath: Manifest.Extras]
     ) throws(StoreError) -> Manifest {
-        var found: [Int: Manifest.Details] = [:]
-        if !details.isEmpty {
+        var found: [Int: Manifest.Extras] = [:]
+        if !extras.isEmpty {
             for position in 0..<count {
-                guard let more = details[TreePath(validated: path(position))] else { continue }
-                let own = Manifest.Details(routes: more.routes, foreign: more.foreign)
-                if !own.isEmpty { found[position] = own }
+                guard let own = extras[TreePath(validated: path(position))], !own.isEmpty else {
+                    continue
+                }
+                found[position] = own
             }
         }
         return try Manifest(
             version: version, ordinal: ordinal, createdAt: createdAt, records: records,
-            paths: paths, details: found, foreign: [])
+            paths: paths, extras: found, foreign: [])
     }
 }

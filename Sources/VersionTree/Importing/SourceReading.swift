@@ -45,13 +45,6 @@ struct SourceReading: Sendable {
         let marks: UnsafeMutableBufferPointer<SourceFiles.Mark>
         let devices: [UInt64]
         let paths: [UInt8]
-
-        func path(_ position: Int) -> String {
-            let start = Int(records[position].pathStart)
-            return String(
-                decoding: paths[start..<start + Int(records[position].pathLength)],
-                as: UTF8.self)
-        }
     }
 
     private func read(
@@ -93,7 +86,7 @@ struct SourceReading: Sendable {
         _ position: Int, _ slots: Slots, name: String, checker: inout ObjectChecker, again: Bool
     ) throws(StoreError) {
         let fileSystem = store.fileSystem
-        let path = slots.path(position)
+        let path = slots.records[position].path(in: slots.paths)
         var isBeingWritten = false
         for _ in 0..<3 {
             let file = try Self.open(path, root, followingLinks: followsLinks, fileSystem)

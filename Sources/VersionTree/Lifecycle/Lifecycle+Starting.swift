@@ -1,89 +1,5 @@
 package import CASStore
 
-/// What has to be known of a store's versions to judge a start.
-package protocol StartableVersions {
-    /// The address of a version's content; `nil` if it is not registered.
-    func content(of version: String) throws(StoreError) -> ObjectID?
-    /// Whether a version can be shown: registered, complete, not banned.
-    func isUsable(_ version: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool
-}
-
-/// A start that is about to be made.
-package struct StartRequest: Sendable {
-    /// What becomes of an unconfirmed start that no living process watches.
-    package enum Heir: Sendable, Hashable {
-        /// It has failed: the app starts again.
-        case judges
-        /// Who asks goes on with it, as a page of it is served now; but one that is watched and has this
-        /// token has failed, since its process had died before this one began.
-        case adopts(besides: String?)
-    }
-
-    /// What the confirmation must present.
-    package var token: String
-    /// Seconds since 1970.
-    package var time: Int64
-    /// What names the time since the system started.
-    package var system: String?
-    /// How many starts of one content may fail.
-    package var strikes: Int
-    /// Whether this process has the claim, and watches what it starts.
-    package var isWatching: Bool
-    /// Whether another process has the claim, and so lives.
-    package var isClaimed: Bool
-    /// Whether a version that waits after a strike may be started.
-    package var mayRetry: Bool
-    /// Who an unconfirmed start belongs to.
-    package var heir: Heir
-
-    /// Makes a request.
-    package init(
-        token: String, time: Int64, system: String?, strikes: Int, isWatching: Bool,
-        isClaimed: Bool, mayRetry: Bool, heir: Heir
-    ) {
-        self.token = token
-        self.time = time
-        self.system = system
-        self.strikes = strikes
-        self.isWatching = isWatching
-        self.isClaimed = isClaimed
-        self.mayRetry = mayRetry
-        self.heir = heir
-    }
-}
-
-/// A version that was left for another one.
-package struct LeftVersion: Sendable, Hashable {
-    /// What is current now.
-    package var current: String
-    /// What was current.
-    package var from: String
-    /// Why.
-    package var reason: String
-    /// The ban, if it was not only left.
-    package var ban: Lifecycle.Ban?
-}
-
-/// What became of a request to start.
-package struct Begun: Sendable, Hashable {
-    package enum Kind: Sendable, Hashable {
-        /// A start of its own.
-        case started
-        /// Another process watches a start of the version.
-        case joined
-        /// An earlier start goes on under this process's watch.
-        case adopted
-    }
-
-    package var kind: Kind
-    package var version: String
-    package var token: String
-    /// What was left before.
-    package var left: LeftVersion?
-    /// What was current before, if the start has changed it.
-    package var switchedFrom: String?
-}
-
 // Pure transitions: what a start does to the lifecycle.
 extension Lifecycle {
     /// How many starts of one content may fail, unless the app says otherwise.
@@ -99,7 +15,7 @@ extension Lifecycle {
     }
 
     /// The start of the current version that is neither confirmed nor judged.
-    package var unsettled: Boot? {
+    package var unconfirmed: Boot? {
         guard let boot, boot.version == current, isOnTrial(boot.version) else { return nil }
         return boot
     }
@@ -122,8 +38,8 @@ extension Lifecycle {
         _ request: StartRequest, _ versions: some StartableVersions
     ) throws(StoreError) -> Begun {
         var left: LeftVersion?
-        if let boot = unsettled {
-            if boot.isWatched, request.isClaimed {
+        if let boot = unconfirmed {
+            if boot.isWatched, request.isLockTaken {
                 return Begun(kind: .joined, version: boot.version, token: boot.token)
             }
             if Self.isOfAnotherSystem(boot, request) {
@@ -232,7 +148,7 @@ extension Lifecycle {
         return left
     }
 
-    /// Leaves a version whose start has been neither confirmed nor left; what somebody else has settled is
+    /// Leaves a version whose start has been neither confirmed nor left; what somebody else has done with it is
     /// left alone.
     package mutating func leave(
         unconfirmed version: String, token: String, _ reason: String, _ request: StartRequest,
@@ -254,12 +170,14 @@ extension Lifecycle {
         return left
     }
 
-    /// Takes a start back that nobody has settled.
+    /// Takes a start back that nobody has confirmed or left.
     package mutating func takeBack(
         start version: String, token: String, _ request: StartRequest,
         _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
-        guard let boot = unsettled, boot.version == version, boot.token == token else { return nil }
+        guard let boot = unconfirmed, boot.version == version, boot.token == token else {
+            return nil
+        }
         return try takeBack(boot, request, versions)
     }
 

@@ -21,19 +21,19 @@ public struct Lifecycle: Sendable, Hashable {
     }
 
     /// A start that nobody has vouched for yet.
-    public struct Boot: Sendable, Hashable {
+    package struct Boot: Sendable, Hashable {
         /// What started.
-        public var version: String
+        package var version: String
         /// What a confirmation must present.
-        public var token: String
+        package var token: String
         /// When, in seconds since 1970.
-        public var startedAt: Int64
+        package var startedAt: Int64
         /// The content that the start is counted against; `nil` if it needs no confirmation, or an older
         /// castree has written it.
         package var content: ObjectID?
         /// What names the time since the system started, as far as the system tells.
         package var system: String?
-        /// Whether a process watches the start; while it lives it has the claim (``StartClaim``).
+        /// Whether a process watches the start; while it lives it has the lock (``StartLock``).
         package var isWatched = false
     }
 
@@ -69,7 +69,7 @@ public struct Lifecycle: Sendable, Hashable {
     /// What is banned, the newest ban first.
     public var bad: [Ban] = []
     /// The start that waits for its confirmation.
-    public var boot: Boot?
+    package var boot: Boot?
     /// The last confirmation.
     package var confirmed: Confirmation?
     /// Versions that nobody and nothing may retire.
@@ -128,6 +128,7 @@ public struct Lifecycle: Sendable, Hashable {
 
     mutating func ban(_ version: String, content: ObjectID, reason: String, at time: Int64) {
         let count = (ban(of: content)?.count ?? 0) + 1
+        // The ban says from here on what the trials said.
         forgive(content)
         bad.insert(
             Ban(
@@ -137,8 +138,6 @@ public struct Lifecycle: Sendable, Hashable {
         knownGood.removeAll { $0 == version }
         if pending == version { pending = nil }
         if before == version { before = nil }
-        // The ban says it from here on.
-        trials.removeAll { $0.content == content }
     }
 
     /// Vouches for a version.
@@ -174,12 +173,6 @@ public struct Lifecycle: Sendable, Hashable {
 
     /// What was current before, while a version that was started has neither been confirmed nor banned.
     package var wayBack: String? { trials.isEmpty ? nil : before }
-
-    /// Marks a version that nobody may retire.
-    mutating func protect(_ version: String) { protected.insert(version) }
-
-    /// Takes the mark away.
-    mutating func unprotect(_ version: String) { protected.remove(version) }
 
     /// The versions that something is to be served from, or gone back to, or that are protected.
     package var needed: Set<String> {

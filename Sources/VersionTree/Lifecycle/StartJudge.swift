@@ -1,14 +1,14 @@
 package import CASStore
 
-/// What a judge of starts needs of the store; of a process it is the one that has the claim or not.
+/// What a judge of starts needs of the store; of a process it is the one that has the lock or not.
 package protocol StartLedger: Sendable {
     func lifecycle() throws(StoreError) -> Lifecycle
-    /// Takes the claim; `false` while another process has it.
-    func takeClaim() throws(StoreError) -> Bool
-    func releaseClaim()
-    /// Makes a start; token, time and system are the ledger's.
+    /// Takes the lock; `false` while another process has it.
+    func takeLock() throws(StoreError) -> Bool
+    func releaseLock()
+    /// Makes a start; token, time and system are the ledger's. Who does not watch has found the lock taken.
     func begin(
-        strikes: Int, isWatching: Bool, isClaimed: Bool, mayRetry: Bool, heir: StartRequest.Heir
+        strikes: Int, isWatching: Bool, mayRetry: Bool, heir: StartRequest.Heir
     ) throws(StoreError) -> Begun
     func leave(
         _ version: String, token: String, reason: String, strikes: Int
@@ -20,7 +20,7 @@ package protocol StartLedger: Sendable {
 /// Judges the starts of one process: a value that knows no clock and no disk.
 ///
 /// It says when a page or the app starts a version, watches the start until somebody has confirmed it, and
-/// leaves the version when the time is over. Of several processes only the one that has the claim watches;
+/// leaves the version when the time is over. Of several processes only the one that has the lock watches;
 /// what a living process watches is nobody else's to judge.
 package struct StartJudge: Sendable, Hashable {
     /// By what starts are judged.
@@ -62,7 +62,7 @@ package struct StartJudge: Sendable, Hashable {
     var abandoned: String?
     /// The lifecycle under which a page began and did not start what is pending.
     ///
-    /// Another process has the claim, or it failed. Until it changes no page is told that it waits.
+    /// Another process has the lock, or it failed. Until it changes no page is told that it waits.
     var heldBack: Lifecycle?
     /// The lifecycle in which a start did not switch to what is pending: it waits, whatever its name is.
     private var refused: Lifecycle?
@@ -77,13 +77,13 @@ package struct StartJudge: Sendable, Hashable {
         self.rules = rules
         restLeft = rules.rest
         do throws(StoreError) {
-            guard let boot = try ledger.lifecycle().unsettled, boot.isWatched,
-                try ledger.takeClaim()
+            guard let boot = try ledger.lifecycle().unconfirmed, boot.isWatched,
+                try ledger.takeLock()
             else { return }
-            ledger.releaseClaim()
+            ledger.releaseLock()
             abandoned = boot.token
         } catch {
-            // Where there is no claim nothing is started; the first page tells why.
+            // Where there is no lock nothing is started; the first page tells why.
         }
     }
 
@@ -93,7 +93,7 @@ package struct StartJudge: Sendable, Hashable {
     package func isDue(_ lifecycle: Lifecycle) -> Bool {
         guard !hasEnded, lifecycle.current != nil || lifecycle.pending != nil else { return false }
         if isReload(lifecycle) { return true }
-        // A start that is being watched is settled first.
+        // A start that is being watched is confirmed or left first.
         if let watched, watched.version == lifecycle.current, !watched.isOverdue { return false }
         return booted == nil || waits(lifecycle) || isNew(lifecycle) || isUnwatched(lifecycle)
     }
@@ -105,7 +105,7 @@ package struct StartJudge: Sendable, Hashable {
 
     /// Whether the app has started what is current, nobody has vouched for it, and no process watches it.
     private func isUnwatched(_ lifecycle: Lifecycle) -> Bool {
-        guard let boot = lifecycle.unsettled else { return false }
+        guard let boot = lifecycle.unconfirmed else { return false }
         return !boot.isWatched && boot.version == lifecycle.current && boot.token != watched?.token
     }
 
@@ -156,14 +156,14 @@ package struct StartJudge: Sendable, Hashable {
         pass(now)
         let mayRetry = mayRetry
         hasStarted = true
-        let hasClaim = try ledger.takeClaim()
-        return try begin(ledger, hasClaim: hasClaim, mayRetry: mayRetry, heir: .judges)
+        let hasLock = try ledger.takeLock()
+        return try begin(ledger, hasLock: hasLock, mayRetry: mayRetry, heir: .judges)
     }
 
     /// A page is served by a GET that is answered 200 with the app's HTML: starts what waits for that.
     ///
     /// That is a pending version; and one that somebody made current and nobody has vouched for.
-    /// - Returns: what was started; `nil` if nothing was to be done, or another process has the claim.
+    /// - Returns: what was started; `nil` if nothing was to be done, or another process has the lock.
     package mutating func pageBegins(
         _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration
     ) throws(StoreError) -> Begun? {
@@ -181,40 +181,41 @@ package struct StartJudge: Sendable, Hashable {
         // One after the first retries nothing, whatever becomes of this one.
         let isFirst = !hasStarted
         hasStarted = true
-        guard try ledger.takeClaim() else { return nil }
-        defer { if watched == nil { ledger.releaseClaim() } }
-        // By what is on disk now: another process may have done it until we had the claim.
+        guard try ledger.takeLock() else { return nil }
+        defer { if watched == nil { ledger.releaseLock() } }
+        // By what is on disk now: another process may have done it until we had the lock.
         let lifecycle = try ledger.lifecycle()
         heldBack = lifecycle
         guard isDue(lifecycle) else { return nil }
         let heir: StartRequest.Heir =
             watched?.isOverdue == true ? .judges : .adopts(besides: abandoned)
         let begun = try begin(
-            ledger, hasClaim: true, mayRetry: isFirst || restLeft <= .zero, heir: heir)
+            ledger, hasLock: true, mayRetry: isFirst || restLeft <= .zero, heir: heir)
         heldBack = nil
         return begun
     }
 
     private mutating func begin(
-        _ ledger: some StartLedger, hasClaim: Bool, mayRetry: Bool, heir: StartRequest.Heir
+        _ ledger: some StartLedger, hasLock: Bool, mayRetry: Bool, heir: StartRequest.Heir
     ) throws(StoreError) -> Begun {
-        defer { if watched == nil, hasClaim { ledger.releaseClaim() } }
+        defer { if watched == nil, hasLock { ledger.releaseLock() } }
         let begun = try ledger.begin(
-            strikes: rules.strikes, isWatching: hasClaim, isClaimed: !hasClaim,
-            mayRetry: mayRetry, heir: heir)
+            strikes: rules.strikes, isWatching: hasLock, mayRetry: mayRetry, heir: heir)
         if mayRetry || begun.left != nil { restLeft = rules.rest }
         booted = begun.version
         watched = nil
         let lifecycle = try ledger.lifecycle()
         refused = lifecycle.pending == nil ? nil : lifecycle
-        guard begun.kind != .joined, lifecycle.unsettled?.token == begun.token else { return begun }
+        guard begun.kind != .joined, lifecycle.unconfirmed?.token == begun.token else {
+            return begun
+        }
         watched = Watched(version: begun.version, token: begun.token, left: rules.allowed)
         return begun
     }
 
     // MARK: Watching
 
-    /// Notes what other processes have done: lets go of a start that they have settled, and takes over
+    /// Notes what other processes have done: lets go of a start that they have confirmed or left, and takes over
     /// one whose process has died.
     package mutating func follow(
         _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration
@@ -224,16 +225,16 @@ package struct StartJudge: Sendable, Hashable {
         // What was read before may be older than a start of our own.
         let lifecycle = try ledger.lifecycle()
         guard !hasEnded, isNews(lifecycle) else { return }
-        settle(ledger)
-        guard let boot = lifecycle.unsettled, boot.isWatched, boot.token != abandoned,
-            try ledger.takeClaim()
+        stopWatching(ledger)
+        guard let boot = lifecycle.unconfirmed, boot.isWatched, boot.token != abandoned,
+            try ledger.takeLock()
         else { return }
         booted = boot.version
         watched = Watched(version: boot.version, token: boot.token, left: rules.allowed)
     }
 
     private func isNews(_ lifecycle: Lifecycle) -> Bool {
-        let boot = lifecycle.unsettled
+        let boot = lifecycle.unconfirmed
         if let watched { return watched.token != boot?.token }
         return boot?.isWatched == true && boot?.token != abandoned
     }
@@ -245,11 +246,11 @@ package struct StartJudge: Sendable, Hashable {
         _ version: String, _ ledger: some StartLedger
     ) throws(StoreError) -> Bool {
         let (isGood, token) = try Self.vouch(for: version, ledger)
-        if let token { settle(token: token, ledger) }
+        if let token { stopWatching(token: token, ledger) }
         return isGood
     }
 
-    /// Vouches for a version: whether it is known good now, and which start that has settled.
+    /// Vouches for a version: whether it is known good now, and which start that has ended.
     static func vouch(
         for version: String, _ ledger: some StartLedger
     ) throws(StoreError) -> (isGood: Bool, token: String?) {
@@ -267,15 +268,15 @@ package struct StartJudge: Sendable, Hashable {
         return (true, boot.token)
     }
 
-    /// Notes that a start was settled: with that token.
-    package mutating func settle(token: String, _ ledger: some StartLedger) {
-        if watched?.token == token { settle(ledger) }
+    /// Lets go of the start with that token, which was confirmed or left.
+    package mutating func stopWatching(token: String, _ ledger: some StartLedger) {
+        if watched?.token == token { stopWatching(ledger) }
     }
 
-    private mutating func settle(_ ledger: some StartLedger) {
+    private mutating func stopWatching(_ ledger: some StartLedger) {
         guard watched != nil else { return }
         watched = nil
-        ledger.releaseClaim()
+        ledger.releaseLock()
     }
 
     /// Lets time pass.
@@ -308,7 +309,7 @@ package struct StartJudge: Sendable, Hashable {
             let left = try ledger.leave(
                 late.version, token: late.token, reason: reason, strikes: rules.strikes)
             // Else confirmed or left by somebody else meanwhile.
-            settle(ledger)
+            stopWatching(ledger)
             guard let left else { return nil }
             booted = left.current
             hasStarted = true
@@ -323,7 +324,7 @@ package struct StartJudge: Sendable, Hashable {
                 watched?.isOverdue = true
                 // What is pending need not wait for it any more, here or elsewhere.
                 heldBack = nil
-                ledger.releaseClaim()
+                ledger.releaseLock()
             } else {
                 watched?.left = Self.retryPause
             }
@@ -371,14 +372,14 @@ package struct StartJudge: Sendable, Hashable {
     /// Judges nothing any more, and leaves the start to others.
     mutating func letGo(_ ledger: some StartLedger) {
         hasEnded = true
-        settle(ledger)
+        stopWatching(ledger)
     }
 
     /// The process ends in order: a start that nobody has confirmed yet is taken back.
     package mutating func end(_ ledger: some StartLedger) throws(StoreError) {
         hasEnded = true
         guard let watched else { return }
-        defer { settle(ledger) }
+        defer { stopWatching(ledger) }
         try ledger.takeBack(watched.version, token: watched.token, strikes: rules.strikes)
     }
 }

@@ -18,7 +18,7 @@ extension Manifest {
             buffer.append(0)
             buffer.append(records[position].isExecutable ? 120 : 45)
             records[position].address.withBytes { buffer.append(contentsOf: $0) }
-            if let routes = details[position]?.routes {
+            if let routes = extras[position]?.routes {
                 for route in routes.map({ Array($0.utf8) }).sorted(by: {
                     $0.lexicographicallyPrecedes($1)
                 }) {
@@ -49,9 +49,7 @@ extension Manifest {
     /// made again.
     package var references: References {
         // As if each had one more entry, behind the others; the same bytes may well be a file of the version.
-        let more =
-            (received.map { [Reference(address: $0.address, byteCount: $0.byteCount)] } ?? [])
-            + (recovered ?? [])
+        let more = (received.map { [$0.reference] } ?? []) + (recovered ?? [])
         let records =
             records
             + more.map {

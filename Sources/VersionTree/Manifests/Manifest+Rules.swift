@@ -35,8 +35,8 @@ extension Manifest {
         ]
         try validate(foreign, beside: own, of: "it", depth: 1)
         let entryOwn = ["address", "bytes", "executable", "labels", "path", "routes"]
-        for (position, details) in details where !details.foreign.isEmpty {
-            try validate(details.foreign, beside: entryOwn, of: shown(position), depth: 3)
+        for (position, extras) in extras where !extras.foreign.isEmpty {
+            try validate(extras.foreign, beside: entryOwn, of: shown(position), depth: 3)
         }
     }
 
@@ -134,8 +134,8 @@ extension Manifest {
 
     private func validateRoutes() throws(StoreError) {
         var seen: Set<[UInt8]> = []
-        for (position, details) in details {
-            for route in details.routes {
+        for (position, extras) in extras {
+            for route in extras.routes {
                 guard route.utf8.first == 47, !route.utf8.contains(0), route.utf8.count <= 8192
                 else {
                     throw refuse(
@@ -146,7 +146,7 @@ extension Manifest {
                     throw refuse("it has the route \"\(printable(route))\" twice")
                 }
             }
-            let algorithms = details.labels.map(\.algorithm)
+            let algorithms = extras.labels.map(\.algorithm)
             if Set(algorithms).count != algorithms.count {
                 throw refuse("\(shown(position)) has two labels of one algorithm")
             }

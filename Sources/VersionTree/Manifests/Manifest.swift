@@ -57,6 +57,12 @@ public struct Manifest: Sendable {
             self.address = address
             self.byteCount = byteCount
         }
+
+        init(format: String, _ object: Reference) {
+            self.init(format: format, address: object.address, byteCount: object.byteCount)
+        }
+
+        var reference: Reference { Reference(address: address, byteCount: byteCount) }
     }
 
     /// The most entries a manifest may have.
@@ -112,8 +118,8 @@ public struct Manifest: Sendable {
     // Parallel to each other, sorted by path.
     private(set) var records: [Record] = []
     private(set) var paths: [UInt8] = []
-    // What few entries have.
-    private(set) var details: [Int: Details] = [:]
+    /// What few entries have, by their positions.
+    package private(set) var extras: [Int: Extras] = [:]
 
     struct Record: Sendable {
         var pathStart: UInt32
@@ -121,13 +127,32 @@ public struct Manifest: Sendable {
         var isExecutable: Bool
         var byteCount: Int64
         var address: ObjectID
+
+        func path(in paths: [UInt8]) -> String {
+            paths.withUnsafeBufferPointer {
+                String(decoding: $0.path(at: pathStart, length: pathLength), as: UTF8.self)
+            }
+        }
     }
 
-    struct Details: Sendable {
-        var routes: [String] = []
-        var labels: [Label] = []
-        var foreign: [JSONValue.Member] = []
+    /// What few entries have.
+    package struct Extras: Sendable {
+        /// URL paths besides "/" and the path.
+        package var routes: [String] = []
+        /// Digests by which the publisher names or checks the bytes.
+        package var labels: [Label] = []
+        /// Fields that castree does not know.
+        package var foreign: [JSONValue.Member] = []
         var isEmpty: Bool { routes.isEmpty && labels.isEmpty && foreign.isEmpty }
+
+        /// Makes extras.
+        package init(
+            routes: [String] = [], labels: [Label] = [], foreign: [JSONValue.Member] = []
+        ) {
+            self.routes = routes
+            self.labels = labels
+            self.foreign = foreign
+        }
     }
 
     /// Makes a manifest of entries in any order.
@@ -140,7 +165,7 @@ public struct Manifest: Sendable {
     ) throws(StoreError) {
         var paths: [UInt8] = []
         var records: [Record] = []
-        var details: [Int: Details] = [:]
+        var extras: [Int: Extras] = [:]
         for (position, entry) in entries.sorted(by: { $0.path < $1.path }).enumerated() {
             let utf8 = entry.path.description.utf8
             records.append(
@@ -149,26 +174,26 @@ public struct Manifest: Sendable {
                     isExecutable: entry.isExecutable, byteCount: entry.byteCount,
                     address: entry.address))
             paths.append(contentsOf: utf8)
-            let more = Details(
+            let more = Extras(
                 routes: entry.routes, labels: entry.labels, foreign: entry.foreign)
-            if !more.isEmpty { details[position] = more }
+            if !more.isEmpty { extras[position] = more }
         }
         try self.init(
             version: version, ordinal: ordinal, createdAt: createdAt, records: records,
-            paths: paths, details: details, foreign: foreign)
+            paths: paths, extras: extras, foreign: foreign)
     }
 
     /// Makes a manifest of records that are sorted already.
     init(
         version: VersionName, ordinal: Int64, createdAt: Int64, records: [Record], paths: [UInt8],
-        details: [Int: Details], foreign: [JSONValue.Member]
+        extras: [Int: Extras], foreign: [JSONValue.Member]
     ) throws(StoreError) {
         self.version = version
         self.ordinal = ordinal
         self.createdAt = createdAt
         self.records = records
         self.paths = paths
-        self.details = details
+        self.extras = extras
         self.foreign = foreign
         try validate()
     }
@@ -177,7 +202,7 @@ public struct Manifest: Sendable {
     public var count: Int { records.count }
 
     /// The sum of their sizes.
-    public var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }
+    package var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }
 
     /// The addresses that some path shows as executable; empty files are made, not linked.
     var executables: some Sequence<ObjectID> {
@@ -187,7 +212,7 @@ public struct Manifest: Sendable {
     /// The entry at a position.
     package subscript(position: Int) -> Entry {
         let record = records[position]
-        let more = details[position]
+        let more = extras[position]
         return Entry(
             path: TreePath(validated: path(position)), address: record.address,
             byteCount: record.byteCount, isExecutable: record.isExecutable,
@@ -201,7 +226,7 @@ public struct Manifest: Sendable {
     }
 
     /// The entry of a path; `nil` if the version has no such file.
-    public subscript(path: TreePath) -> Entry? {
+    package subscript(path: TreePath) -> Entry? {
         position(of: path.description).map { self[$0] }
     }
 
@@ -232,13 +257,12 @@ public struct Manifest: Sendable {
         }
     }
 
+    /// Calls `body` with the path of the entry at a position; the bytes are gone after the call.
     @inline(__always)
-    func withPath<R>(_ position: Int, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
+    package func withPath<R>(_ position: Int, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
         let record = records[position]
-        return paths.withUnsafeBufferPointer { bytes in
-            let start = Int(record.pathStart)
-            return body(
-                UnsafeBufferPointer(rebasing: bytes[start..<start + Int(record.pathLength)]))
+        return paths.withUnsafeBufferPointer {
+            body($0.path(at: record.pathStart, length: record.pathLength))
         }
     }
 

@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 import StrictJSON
 import Synchronization
 
@@ -8,13 +8,7 @@ import Synchronization
 extension Manifest {
     /// Reads a manifest.
     /// - Throws: `.badManifest` with what is wrong and where.
-    public init(parsing bytes: [UInt8]) throws(StoreError) {
-        try self.init(parsing: bytes, limits: Limits())
-    }
-
-    /// Reads a manifest with limits of one's own.
-    /// - Throws: `.badManifest` with what is wrong and where.
-    package init(parsing bytes: [UInt8], limits: Limits) throws(StoreError) {
+    package init(parsing bytes: [UInt8], limits: Limits = Limits()) throws(StoreError) {
         do throws(JSONError) {
             let decoder = ManifestDecoder(
                 try JSONReader(bytes, limits: limits.text), byteCount: bytes.count,
@@ -55,11 +49,6 @@ extension Manifest {
             throw StoreError(.badManifest, "the manifest is refused: \(error.message)")
         }
     }
-
-    private init(decoding decoder: consuming ManifestDecoder) throws(JSONError) {
-        try decoder.decode()
-        try self.init(decoder)
-    }
 }
 
 extension Manifest.Limits {
@@ -74,40 +63,6 @@ private final class ReadFailure: Sendable {
 
     func note(_ failure: StoreError) { error.withLock { if $0 == nil { $0 = failure } } }
     var first: StoreError? { error.withLock { $0 } }
-}
-
-/// SHA-256 of a text that is read in pieces, which may overlap.
-final class RunningAddress: Sendable {
-    private struct State: ~Copyable {
-        var digester: Digester
-        var count = 0
-    }
-
-    private let state: Mutex<State>
-
-    init() throws(StoreError) {
-        let digester = try Digester(.sha256)
-        state = Mutex(State(digester: digester))
-    }
-
-    func add(_ bytes: [UInt8], at offset: Int) {
-        state.withLock { state in
-            let known = state.count - offset
-            guard known >= 0, known < bytes.count else { return }
-            bytes.withUnsafeBytes {
-                state.digester.update(UnsafeRawBufferPointer(rebasing: $0[known...]))
-            }
-            state.count = offset + bytes.count
-        }
-    }
-
-    /// The address; `nil` if the pieces were not all of a text that is so long.
-    func finish(byteCount: Int) -> ObjectID? {
-        state.withLock { state in
-            guard state.count == byteCount else { return nil }
-            return state.digester.finish { ObjectID(unchecked: $0) }
-        }
-    }
 }
 
 /// A manifest half read.
@@ -125,7 +80,7 @@ private struct ManifestDecoder: ~Copyable {
     var foreign: [JSONValue.Member] = []
     var records: [Manifest.Record] = []
     var paths: [UInt8] = []
-    var details: [Int: Manifest.Details] = [:]
+    var extras: [Int: Manifest.Extras] = [:]
 
     init(
         _ reader: consuming JSONReader, byteCount: Int, countMax: Int, isMetered: Bool = false
@@ -156,11 +111,15 @@ private struct ManifestDecoder: ~Copyable {
             case "version": version = try reader.readString()
             case "order": ordinal = try natural("order")
             case "createdAt": createdAt = try natural("createdAt")
-            case "received": received = try decodeReceived()
+            case "received":
+                let (reference, format) = try decodeReference("received", hasFormat: true)
+                received = .init(format: format ?? "", reference)
             case "recovered":
                 var references: [Reference] = []
                 try reader.enterArray()
-                while try reader.nextElement() { references.append(try decodeReference()) }
+                while try reader.nextElement() {
+                    references.append(try decodeReference("recovered").reference)
+                }
                 recovered = references
             case "entries":
                 hasEntries = true
@@ -188,7 +147,10 @@ private struct ManifestDecoder: ~Copyable {
         return value
     }
 
-    private mutating func decodeReceived() throws(JSONError) -> Manifest.Received {
+    /// Reads an address and a size, and where it belongs to them, a format.
+    private mutating func decodeReference(
+        _ field: String, hasFormat: Bool = false
+    ) throws(JSONError) -> (reference: Reference, format: String?) {
         var address: ObjectID?
         var byteCount: Int64?
         var format: String?
@@ -197,31 +159,17 @@ private struct ManifestDecoder: ~Copyable {
             switch key {
             case "address": address = try decodeAddress()
             case "bytes": byteCount = try natural("bytes")
-            case "format": format = try reader.readString()
-            default: throw reader.failure("\"received\" has no field \"\(printable(key))\"")
+            case "format" where hasFormat: format = try reader.readString()
+            default: throw reader.failure("\"\(field)\" has no field \"\(printable(key))\"")
             }
         }
-        guard let address, let byteCount, let format else {
-            throw reader.failure("\"received\" has the fields address, bytes and format")
+        guard let address, let byteCount, hasFormat == (format != nil) else {
+            throw reader.failure(
+                hasFormat
+                    ? "\"\(field)\" has the fields address, bytes and format"
+                    : "each of \"\(field)\" has the fields address and bytes")
         }
-        return Manifest.Received(format: format, address: address, byteCount: byteCount)
-    }
-
-    private mutating func decodeReference() throws(JSONError) -> Reference {
-        var address: ObjectID?
-        var byteCount: Int64?
-        try reader.enterObject()
-        while let key = try reader.nextKey() {
-            switch key {
-            case "address": address = try decodeAddress()
-            case "bytes": byteCount = try natural("bytes")
-            default: throw reader.failure("\"recovered\" has no field \"\(printable(key))\"")
-            }
-        }
-        guard let address, let byteCount else {
-            throw reader.failure("each of \"recovered\" has the fields address and bytes")
-        }
-        return Reference(address: address, byteCount: byteCount)
+        return (Reference(address: address, byteCount: byteCount), format)
     }
 
     private mutating func decodeEntry() throws(JSONError) {
@@ -232,7 +180,7 @@ private struct ManifestDecoder: ~Copyable {
         var address: ObjectID?
         var byteCount: Int64?
         var isExecutable = false
-        var more = Manifest.Details()
+        var more = Manifest.Extras()
         let start = paths.count
         try reader.enterObject()
         while let key = try reader.nextKey() {
@@ -258,7 +206,7 @@ private struct ManifestDecoder: ~Copyable {
         guard let address else { throw reader.failure("an entry has no \"address\"") }
         guard let byteCount else { throw reader.failure("an entry has no \"bytes\"") }
         guard paths.count <= Int(UInt32.max) else { throw reader.failure("too many paths") }
-        if !more.isEmpty { details[records.count] = more }
+        if !more.isEmpty { extras[records.count] = more }
         records.append(
             Manifest.Record(
                 pathStart: UInt32(start), pathLength: UInt16(paths.count - start),
@@ -267,13 +215,10 @@ private struct ManifestDecoder: ~Copyable {
 
     private mutating func decodePath(from start: Int) throws(JSONError) {
         try reader.readStringBytes(appendingTo: &paths)
-        let problem = paths.withUnsafeBufferPointer {
-            TreePath.problem(UnsafeBufferPointer(rebasing: $0[start...]))
+        let objection = paths.withUnsafeBufferPointer {
+            TreePath.objection(to: UnsafeBufferPointer(rebasing: $0[start...]))
         }
-        if let problem {
-            let text = String(decoding: paths[start...], as: UTF8.self)
-            throw reader.failure("\"\(printable(text))\" cannot be a path: \(problem)")
-        }
+        if let objection { throw reader.failure(objection) }
     }
 
     private mutating func decodeAddress() throws(JSONError) -> ObjectID {
@@ -311,16 +256,17 @@ private struct ManifestDecoder: ~Copyable {
 }
 
 extension Manifest {
-    fileprivate init(_ decoder: borrowing ManifestDecoder) throws(JSONError) {
+    fileprivate init(decoding decoder: consuming ManifestDecoder) throws(JSONError) {
+        try decoder.decode()
         guard let text = decoder.version else {
             throw decoder.reader.failure("the field \"version\" is missing")
         }
         do throws(StoreError) {
-            let (records, details) = Self.sorted(decoder)
+            let (records, extras) = Self.sorted(decoder)
             try self.init(
                 version: VersionName(text), ordinal: decoder.ordinal ?? 0,
                 createdAt: decoder.createdAt ?? 0, records: records, paths: decoder.paths,
-                details: details, foreign: decoder.foreign)
+                extras: extras, foreign: decoder.foreign)
             received = decoder.received
             recovered = decoder.recovered
         } catch {
@@ -331,13 +277,12 @@ extension Manifest {
     // Canonical bytes are sorted already; others are sorted here.
     private static func sorted(
         _ decoder: borrowing ManifestDecoder
-    ) -> ([Record], [Int: Details]) {
+    ) -> ([Record], [Int: Extras]) {
         let records = decoder.records
         let order: [Int]? = decoder.paths.withUnsafeBufferPointer { paths in
             func bytes(_ position: Int) -> UnsafeBufferPointer<UInt8> {
-                let start = Int(records[position].pathStart)
-                return UnsafeBufferPointer(
-                    rebasing: paths[start..<start + Int(records[position].pathLength)])
+                paths.path(
+                    at: records[position].pathStart, length: records[position].pathLength)
             }
             let isSorted = (1..<max(records.count, 1)).allSatisfy {
                 !bytes($0).precedes(bytes($0 - 1))
@@ -345,11 +290,11 @@ extension Manifest {
             return isSorted
                 ? nil : (0..<records.count).sorted { bytes($0).precedes(bytes($1)) }
         }
-        guard let order else { return (records, decoder.details) }
-        var details: [Int: Details] = [:]
+        guard let order else { return (records, decoder.extras) }
+        var extras: [Int: Extras] = [:]
         for (position, old) in order.enumerated() {
-            if let more = decoder.details[old] { details[position] = more }
+            if let more = decoder.extras[old] { extras[position] = more }
         }
-        return (order.map { records[$0] }, details)
+        return (order.map { records[$0] }, extras)
     }
 }

@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 import StrictJSON
 
 // Manifest → canonical bytes: JSON without white space, keys sorted (RFC 8785), entries sorted by
@@ -32,8 +32,12 @@ extension Manifest {
             case "castree": writer.integer(Self.formatVersion)
             case "createdAt": writer.integer(createdAt)
             case "order": writer.integer(ordinal)
-            case "received": write(received, &writer)
-            case "recovered": write(recovered ?? [], &writer)
+            case "received":
+                if let received {
+                    write(received.reference, format: received.format, &writer)
+                }
+            case "recovered":
+                writer.array((recovered ?? []).sorted()) { write($1, &$0) }
             case "version": writer.string(version.description)
             case "entries":
                 writer.beginArray()
@@ -58,41 +62,27 @@ extension Manifest {
 
     /// The canonical bytes.
     /// - Throws: `.tooLarge` above 1 GiB.
-    public func serialized() throws(StoreError) -> [UInt8] {
+    package func serialized() throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         try serialize { (piece) throws(StoreError) in bytes += piece }
         return bytes
     }
 
-    private func write(_ received: Received?, _ writer: inout JSONWriter) {
-        guard let received else { return writer.null() }
+    private func write(
+        _ reference: Reference, format: String? = nil, _ writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writer.key("address")
-        writeAddress(received.address, &writer)
-        writer.key("bytes")
-        writer.integer(received.byteCount)
-        writer.key("format")
-        writer.string(received.format)
+        writeAddress(reference.address, &writer)
+        writer.member("bytes", reference.byteCount)
+        if let format { writer.member("format", format) }
         writer.endObject()
-    }
-
-    private func write(_ recovered: [Reference], _ writer: inout JSONWriter) {
-        writer.beginArray()
-        for reference in recovered.sorted() {
-            writer.beginObject()
-            writer.key("address")
-            writeAddress(reference.address, &writer)
-            writer.key("bytes")
-            writer.integer(reference.byteCount)
-            writer.endObject()
-        }
-        writer.endArray()
     }
 
     private func write(_ position: Int, _ writer: inout JSONWriter) {
         let record = records[position]
         writer.beginObject()
-        guard let more = details[position] else {
+        guard let more = extras[position] else {
             // Nearly all entries; the keys are in order.
             writer.key("address")
             writeAddress(record.address, &writer)
@@ -118,18 +108,14 @@ extension Manifest {
             case "executable": writer.bool(true)
             case "path": withPath(position) { writer.string(utf8: $0) }
             case "labels":
-                writer.beginObject()
-                for label in more.labels.sorted(by: {
-                    $0.algorithm.rawValue < $1.algorithm.rawValue
-                }) {
-                    writer.key(label.algorithm.rawValue)
-                    writer.string(Hex.string(label.bytes))
+                writer.object { writer in
+                    for label in more.labels.sorted(by: {
+                        $0.algorithm.rawValue < $1.algorithm.rawValue
+                    }) {
+                        writer.member(label.algorithm.rawValue, Hex.string(label.bytes))
+                    }
                 }
-                writer.endObject()
-            case "routes":
-                writer.beginArray()
-                for route in more.routes { writer.string(route) }
-                writer.endArray()
+            case "routes": writer.array(more.routes) { $0.string($1) }
             default: Self.write(key, of: more.foreign, &writer)
             }
         }
@@ -146,9 +132,7 @@ extension Manifest {
 
     // RFC 8785 sorts keys by UTF-16 code units.
     private static func merged(_ known: [String], _ foreign: [JSONValue.Member]) -> [String] {
-        (known + foreign.map(\.key)).sorted {
-            $0.utf16.lexicographicallyPrecedes($1.utf16)
-        }
+        (known + foreign.map(\.key)).sorted(by: JSONWriter.keyPrecedes)
     }
 
     private static func write(
@@ -157,17 +141,6 @@ extension Manifest {
         // Foreign values are canonical inside, too.
         // By bytes: String holds two Unicode forms of one key equal.
         let value = members.first { $0.key.utf8.elementsEqual(key.utf8) }?.value ?? .null
-        writer.value(sorted(value))
-    }
-
-    private static func sorted(_ value: JSONValue) -> JSONValue {
-        switch value {
-        case .array(let elements): .array(elements.map { sorted($0) })
-        case .object(let members):
-            .object(
-                members.sorted { $0.key.utf16.lexicographicallyPrecedes($1.key.utf16) }
-                    .map { .init(key: $0.key, value: sorted($0.value)) })
-        default: value
-        }
+        writer.value(value.withSortedKeys)
     }
 }

@@ -37,7 +37,7 @@ extension VersionStore {
         let version = try VersionName(name).description
         // Under the lock of the lifecycle: whoever retires sees the pin, or we see the version gone.
         return try withLifecycleLocked { () throws(StoreError) -> VersionPin in
-            guard try hasManifest(version) else { throw Self.noVersion(name) }
+            guard try hasManifest(version) else { throw StoreError.noVersion(name) }
             let leases = directories.leases.raw
             while true {
                 let fileName = try StoreLayout.newPin(of: version)

@@ -19,7 +19,7 @@ public struct RetentionPolicy: Sendable, Hashable {
     public var byteCountMax: Int64?
     /// Whether what is newer than the current version stays, and everything while none is current: an
     /// app that updates itself is about to show it.
-    public var keepsNewer = false
+    package var keepsNewer = false
 
     /// Keeps what is needed, and nothing else.
     public init() {}

@@ -72,9 +72,8 @@ struct MapContents {
     }
 
     func withPath<R>(of leaf: Leaf, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
-        paths.withUnsafeBufferPointer { bytes in
-            let start = Int(leaf.pathStart)
-            return body(UnsafeBufferPointer(rebasing: bytes[start..<start + Int(leaf.pathLength)]))
+        paths.withUnsafeBufferPointer {
+            body($0.path(at: leaf.pathStart, length: leaf.pathLength))
         }
     }
 
@@ -125,16 +124,10 @@ struct MapContents {
     /// By path, and within a path the newest content first.
     private mutating func sortByPath() {
         paths.withUnsafeBufferPointer { bytes in
-            func path(_ leaf: Leaf) -> UnsafeBufferPointer<UInt8> {
-                let start = Int(leaf.pathStart)
-                return UnsafeBufferPointer(
-                    rebasing: bytes[start..<start + Int(leaf.pathLength)])
-            }
             leaves.sort { left, right in
-                let (first, second) = (path(left), path(right))
-                if first.precedes(second) { return true }
-                if second.precedes(first) { return false }
-                return left.last > right.last
+                let order = bytes.path(at: left.pathStart, length: left.pathLength).compare(
+                    bytes.path(at: right.pathStart, length: right.pathLength))
+                return order == 0 ? left.last > right.last : order < 0
             }
         }
     }

@@ -76,23 +76,17 @@ extension VersionStore {
                 left.retire(name)
             }
         }
-        var result: [Retirement.Refusal] = []
-        for name in names {
-            guard let reason = reasons[name] else { continue }
-            result.append(Retirement.Refusal(version: name, reason: reason))
+        return names.compactMap { name in
+            reasons[name].map { Retirement.Refusal(version: name, reason: $0) }
         }
-        return result
     }
 
     /// The versions that the lifecycle needs.
     func kept(_ lifecycle: Lifecycle) throws(StoreError) -> [Retirement.Refusal] {
-        var names: [String] = []
         let needed = [lifecycle.current, lifecycle.pending, lifecycle.embedded]
-        for name in needed.compactMap(\.self) + lifecycle.knownGood where !names.contains(name) {
-            names.append(name)
-        }
         var result: [Retirement.Refusal] = []
-        for name in names {
+        for name in needed.compactMap(\.self) + lifecycle.knownGood
+        where !result.contains(where: { $0.version == name }) {
             guard let reason = try need(of: name, lifecycle) else { continue }
             result.append(Retirement.Refusal(version: name, reason: reason))
         }

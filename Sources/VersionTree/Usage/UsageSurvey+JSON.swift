@@ -5,164 +5,109 @@ package import StrictJSON
 extension UsageSurvey {
     /// Writes the members of the document.
     package func writeMembers(to writer: inout JSONWriter) {
-        writer.key("store")
-        writer.beginObject()
-        store.writeMembers(to: &writer)
-        writer.endObject()
-        writer.key("versions")
-        writer.beginArray()
-        for version in versions {
-            writer.beginObject()
-            writer.text("version", version.version)
-            writer.number("files", version.files)
-            writer.number("apparentBytes", version.apparentBytes)
-            writer.number("uniqueBytes", version.uniqueBytes)
-            writer.number("sharedBytes", version.sharedBytes)
-            writer.number("missingBytes", version.missingBytes)
-            writer.number("createdAt", version.createdAt)
-            writer.endObject()
+        writer.member("store") { store.writeMembers(to: &$0) }
+        writer.member("versions", versions) { writer, version in
+            writer.object { writer in
+                writer.member("version", version.version)
+                writer.member("files", version.files)
+                writer.member("apparentBytes", version.apparentBytes)
+                writer.member("uniqueBytes", version.uniqueBytes)
+                writer.member("sharedBytes", version.sharedBytes)
+                writer.member("missingBytes", version.missingBytes)
+                writer.member("createdAt", version.createdAt)
+            }
         }
-        writer.endArray()
-        writeLargest(to: &writer)
-        writeGrowth(to: &writer)
-        writeSharing(to: &writer)
-        writer.number("takenAt", takenAt)
-        if let retirement { retirement.write(to: &writer) }
+        writer.member("largest", largest) { writer, entry in
+            writer.object { writer in
+                writer.member("address", entry.object.address.description)
+                writer.member("bytes", entry.object.byteCount)
+                writer.member("references", entry.object.references)
+                writer.member("paths", entry.paths)
+                writer.member("pathsComplete", entry.arePathsComplete)
+            }
+        }
+        writer.member("growth", growth) { writer, point in
+            writer.object { writer in
+                writer.member("version", point.version)
+                writer.member("createdAt", point.createdAt)
+                writer.member("newBytes", point.newBytes)
+                writer.member("uniqueBytes", point.uniqueBytes)
+                writer.member("apparentBytes", point.apparentBytes)
+                writer.member("objectBytes", point.objectBytes)
+            }
+        }
+        writer.member("sharing") { sharing.writeMembers(to: &$0) }
+        writer.member("takenAt", takenAt)
+        if let retirement { writer.member("retire") { retirement.writeMembers(to: &$0) } }
     }
+}
 
-    private func writeLargest(to writer: inout JSONWriter) {
-        writer.key("largest")
-        writer.beginArray()
-        for entry in largest {
-            writer.beginObject()
-            writer.text("address", entry.object.address.description)
-            writer.number("bytes", entry.object.byteCount)
-            writer.number("references", entry.object.references)
-            writer.key("paths")
-            writer.beginArray()
-            for path in entry.paths { writer.string(path) }
-            writer.endArray()
-            writer.key("pathsComplete")
-            writer.bool(entry.arePathsComplete)
-            writer.endObject()
+extension SharingMatrix {
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("versions", versions)
+        writer.member("omitted", omittedCount)
+        writer.member("bytes", versions.indices) { writer, row in
+            writer.array(versions.indices) { writer, column in writer.integer(self[row, column]) }
         }
-        writer.endArray()
-    }
-
-    private func writeGrowth(to writer: inout JSONWriter) {
-        writer.key("growth")
-        writer.beginArray()
-        for point in growth {
-            writer.beginObject()
-            writer.text("version", point.version)
-            writer.number("createdAt", point.createdAt)
-            writer.number("newBytes", point.newBytes)
-            writer.number("uniqueBytes", point.uniqueBytes)
-            writer.number("apparentBytes", point.apparentBytes)
-            writer.number("objectBytes", point.objectBytes)
-            writer.endObject()
-        }
-        writer.endArray()
-    }
-
-    private func writeSharing(to writer: inout JSONWriter) {
-        writer.key("sharing")
-        writer.beginObject()
-        writer.key("versions")
-        writer.beginArray()
-        for version in sharing.versions { writer.string(version) }
-        writer.endArray()
-        writer.number("omitted", sharing.omittedCount)
-        writer.key("bytes")
-        writer.beginArray()
-        for row in sharing.versions.indices {
-            writer.beginArray()
-            for column in sharing.versions.indices { writer.integer(sharing[row, column]) }
-            writer.endArray()
-        }
-        writer.endArray()
-        writer.endObject()
     }
 }
 
 extension StoreUsage {
     /// Writes the figures of the store.
     package func writeMembers(to writer: inout JSONWriter) {
-        writer.number("objects", objects)
-        writer.number("objectBytes", objectBytes)
-        writer.number("diskBytes", diskBytes)
-        writer.number("stagedBytes", stagedBytes)
-        writer.number("unreferencedBytes", unreferencedBytes)
-        writer.number("apparentBytes", apparentBytes)
+        writer.member("objects", objects)
+        writer.member("objectBytes", objectBytes)
+        writer.member("diskBytes", diskBytes)
+        writer.member("stagedBytes", stagedBytes)
+        writer.member("unreferencedBytes", unreferencedBytes)
+        writer.member("apparentBytes", apparentBytes)
         writer.key("ratio")
         writer.value(.number("\(ratio)"))
-        writer.key("disk")
-        writer.beginObject()
-        let total = disk.total
-        writer.number("files", total.files)
-        writer.number("apparentBytes", total.apparentBytes)
-        writer.number("diskBytes", total.diskBytes)
-        writer.key("parts")
-        writer.beginArray()
-        for part in DiskUsage.Part.allCases {
-            writer.beginObject()
-            writer.text("part", part.rawValue)
-            writer.number("files", disk[part].files)
-            writer.number("apparentBytes", disk[part].apparentBytes)
-            writer.number("diskBytes", disk[part].diskBytes)
-            writer.endObject()
+        writer.member("disk") { writer in
+            disk.total.writeMembers(to: &writer)
+            writer.member("parts", DiskUsage.Part.allCases) { writer, part in
+                writer.object { writer in
+                    writer.member("part", part.rawValue)
+                    disk[part].writeMembers(to: &writer)
+                }
+            }
         }
-        writer.endArray()
-        writer.endObject()
+    }
+}
+
+extension DiskUsage.Figures {
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("files", files)
+        writer.member("apparentBytes", apparentBytes)
+        writer.member("diskBytes", diskBytes)
     }
 }
 
 extension Retirement {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.key("retire")
-        writer.beginObject()
-        writer.key("versions")
-        writer.beginArray()
-        for version in versions { writer.string(version) }
-        writer.endArray()
-        writer.number("objects", objects)
-        writer.number("bytes", bytes)
-        writer.number("separateBytes", separateBytes)
-        writer.key("refused")
-        writer.beginArray()
-        for refusal in refused {
-            writer.beginObject()
-            writer.text("version", refusal.version)
-            writer.text("reason", refusal.reason)
-            writer.endObject()
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("versions", versions)
+        writer.member("objects", objects)
+        writer.member("bytes", bytes)
+        writer.member("separateBytes", separateBytes)
+        writer.member("refused", refused) { writer, refusal in
+            writer.object { writer in
+                writer.member("version", refusal.version)
+                writer.member("reason", refusal.reason)
+            }
         }
-        writer.endArray()
-        writer.endObject()
     }
 }
 
 extension PathUsage {
     /// Writes one group as an object.
     package func write(to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.text("name", name)
-        writer.number("files", files)
-        writer.number("apparentBytes", apparentBytes)
-        writer.number("uniqueBytes", uniqueBytes)
-        writer.number("sharedBytes", sharedBytes)
-        writer.number("missingBytes", missingBytes)
-        writer.endObject()
-    }
-}
-
-extension JSONWriter {
-    mutating func text(_ key: String, _ value: String) {
-        self.key(key)
-        string(value)
-    }
-
-    mutating func number(_ key: String, _ value: some BinaryInteger) {
-        self.key(key)
-        integer(value)
+        writer.object { writer in
+            writer.member("name", name)
+            writer.member("files", files)
+            writer.member("apparentBytes", apparentBytes)
+            writer.member("uniqueBytes", uniqueBytes)
+            writer.member("sharedBytes", sharedBytes)
+            writer.member("missingBytes", missingBytes)
+        }
     }
 }

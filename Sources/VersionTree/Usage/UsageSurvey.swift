@@ -46,8 +46,6 @@ package struct SurveyOptions: Sendable {
     package var sharingMax = 48
     /// How many files the map has at most; 0 for no map.
     package var mapFilesMax = 0
-    /// How many manifest entries are read at most for the map, newest versions first.
-    package var mapEntriesMax = 4_000_000
     /// Whether the disk is looked at; otherwise the store's figures are those of the index alone.
     package var looksAtDisk = true
 
@@ -91,8 +89,7 @@ extension VersionStore {
             for: table.largest, entriesReadMax: options.entriesReadMax)
         if options.mapFilesMax > 0 {
             survey.map = try map(
-                of: chosen.map { table.versions[$0].name }, filesMax: options.mapFilesMax,
-                entriesMax: options.mapEntriesMax)
+                of: chosen.map { table.versions[$0].name }, filesMax: options.mapFilesMax)
         }
         return survey
     }
@@ -127,7 +124,7 @@ extension VersionStore {
         for (place, row) in table.versions.enumerated() { places[Array(row.name.utf8)] = place }
         var result: Set<Int> = []
         for name in names {
-            guard let place = places[Array(name.utf8)] else { throw noVersion(name) }
+            guard let place = places[Array(name.utf8)] else { throw StoreError.noVersion(name) }
             result.insert(place)
         }
         return result.sorted()

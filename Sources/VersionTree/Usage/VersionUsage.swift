@@ -39,7 +39,7 @@ extension VersionStore {
         // Names of versions are ASCII.
         for name in names where !found.contains(where: { $0.row.name == name }) {
             guard let (row, present, missing) = try store.namedBytes(of: name) else {
-                throw Self.noVersion(name)
+                throw StoreError.noVersion(name)
             }
             found.append((row, VersionUsage(row, present: present, missing: missing)))
         }

@@ -76,12 +76,7 @@ public struct VersionDiff: Sendable, Hashable {
     private static func order(_ old: Manifest, _ left: Int, _ new: Manifest, _ right: Int) -> Int {
         guard left < old.count else { return 1 }
         guard right < new.count else { return -1 }
-        return old.withPath(left) { first in
-            new.withPath(right) { second in
-                if first.elementsEqual(second) { return 0 }
-                return first.lexicographicallyPrecedes(second) ? -1 : 1
-            }
-        }
+        return old.withPath(left) { first in new.withPath(right) { first.compare($0) } }
     }
 }
 

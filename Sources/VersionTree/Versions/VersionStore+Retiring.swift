@@ -62,7 +62,7 @@ extension VersionStore {
         // first: its name may come again with other content, which nobody has vouched for.
         try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> Retired in
-            guard try self.isRegistered(version) else { throw Self.noVersion(version) }
+            guard try self.isRegistered(version) else { throw StoreError.noVersion(version) }
             let isLast = try self.isLastKnownGood(version, lifecycle)
             let last = isLast ? "it is the last known good version" : nil
             if let need = lifecycle.need(of: version) ?? last {
@@ -116,7 +116,6 @@ extension VersionStore {
     // A manifest that cannot be read still names a version that can be retired.
     private func isRegistered(_ name: String) throws(StoreError) -> Bool {
         if try store.versionRow(name) != nil { return true }
-        return try fileSystem.status(
-            directories.manifests.raw, StoreLayout.manifest(name)) != nil
+        return try hasManifest(name)
     }
 }

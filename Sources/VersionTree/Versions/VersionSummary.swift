@@ -51,7 +51,7 @@ public struct MissingEntry: Sendable, Hashable {
     /// Its size.
     public var bytes: Int64
     /// Where the version shows it.
-    public var paths: [String]
+    package var paths: [String]
 }
 
 extension VersionStore {
@@ -85,7 +85,9 @@ extension VersionStore {
     /// What a version lacks: what is still to be downloaded.
     /// - Throws: `.noVersion`.
     public func missing(of name: String) throws(StoreError) -> [MissingEntry] {
-        guard var objects = try store.missingObjects(of: name) else { throw Self.noVersion(name) }
+        guard var objects = try store.missingObjects(of: name) else {
+            throw StoreError.noVersion(name)
+        }
         if objects.isEmpty, try !row(of: name).isComplete { objects = try wrongSizes(of: name) }
         guard !objects.isEmpty else { return [] }
         var entries: [ObjectID: MissingEntry] = [:]
@@ -124,73 +126,5 @@ extension VersionStore {
             result.append(MissingObject(address: address, byteCount: byteCount))
         }
         return result
-    }
-
-    /// Registers a version whose content may still be missing.
-    ///
-    /// From here on the store keeps what the version names, and ``missing(of:)`` says what must
-    /// come.
-    ///
-    /// - Returns: whether the version is complete.
-    /// - Throws: `.versionExists` if the name is taken by other content; `.mismatch` if it promises
-    ///   another size than an object of the store has; `.outOfSpace`.
-    @discardableResult
-    public func register(_ manifest: Manifest) throws(StoreError) -> Bool {
-        try recoverUnknownTree(manifest.version.description)
-        let lease = try store.makeLease()
-        var manifest = manifest
-        if manifest.ordinal == 0 { manifest.ordinal = try store.nextOrdinal() }
-        if manifest.createdAt == 0 { manifest.createdAt = secondsNow() }
-        let file = ManifestFile(self, manifest, lease: lease.name)
-        let registration = try file.registration()
-        _ = try store.claim(registration, lease: lease)
-        while try !record(registration, in: file) {}
-        return try row(of: manifest.version.description).isComplete
-    }
-
-    /// - Returns: `false` if the version was retired meanwhile, and all must be repeated.
-    private func record(
-        _ registration: Registration, in file: ManifestFile
-    ) throws(StoreError) -> Bool {
-        let promised = PromisedVersion(registration, file, try file.write())
-        do throws(StoreError) {
-            if case .settled = try store.settle(promised) { return true }
-            return false
-        } catch {
-            // The error to report is the first; a leftover is hidden and swept with the lease.
-            try? file.discard()
-            throw error
-        }
-    }
-}
-
-/// A version whose content may still be missing, on its way into the index.
-private final class PromisedVersion: UnrecordedVersion {
-    let registration: Registration
-    private let file: ManifestFile
-    private let written: HeldFile
-    private var isNew = false
-
-    init(_ registration: Registration, _ file: ManifestFile, _ written: HeldFile) {
-        self.registration = registration
-        self.file = file
-        self.written = written
-    }
-
-    var allowsMissing: Bool { true }
-    var makesRoom: Bool { false }
-    var sourceContents: EmptyCollection<(StatKey, ObjectID)> { EmptyCollection() }
-
-    func knowledge(ofObjectAt position: Int) -> WriterKnowledge? { nil }
-
-    func publish() throws(StoreError) -> Registration? {
-        let published = try file.publish(registration, written)
-        isNew = published.isNew
-        return published.registration
-    }
-
-    func takeBack() throws(StoreError) {
-        // Not recorded, so not acknowledged.
-        if isNew { try file.unpublish() }
     }
 }

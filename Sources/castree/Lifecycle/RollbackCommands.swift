@@ -1,5 +1,6 @@
 import Console
 import StoreCommands
+import StrictJSON
 import VersionTree
 
 extension Command {

@@ -2,6 +2,7 @@ import CASStore
 import Console
 import HotPush
 import StoreCommands
+import StrictJSON
 import VersionTree
 
 extension Command {

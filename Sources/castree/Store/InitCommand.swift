@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import StoreCommands
+import StrictJSON
 import VersionTree
 
 extension Command {

@@ -214,7 +214,7 @@ extension Scenario {
     private static func bootFollows(_ found: Facts, _ left: Facts) -> Bool {
         let before = found.lifecycle
         let after = left.lifecycle
-        let isUnconfirmed = before.unsettled != nil
+        let isUnconfirmed = before.unconfirmed != nil
         let isBanned = isUnconfirmed && (before.trials.first?.strikes ?? 0) >= 2
         let bans = (before.bad.map(\.version) + (isBanned ? ["1"] : [])).sorted()
         return left.versions == found.versions

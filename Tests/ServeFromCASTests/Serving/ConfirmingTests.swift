@@ -273,7 +273,7 @@ struct ConfirmingTests {
         let browser = try app.browser()
         #expect(try browser.navigate().text.contains("one"))
         // What it went back to is not on trial, and its page may vouch for it.
-        #expect(try store.reopened().lifecycle().unsettled == nil)
+        #expect(try store.reopened().lifecycle().unconfirmed == nil)
         #expect(try browser.confirm() == 204)
         #expect(try store.reopened().lifecycle().knownGood == ["1"])
     }

@@ -22,13 +22,13 @@ struct TwoWatchesTests {
         TestWatch(try store.reopened(), allowed: .seconds(20))
     }
 
-    /// Waits until the claim of a server that is gone is free: a process that another test starts has
+    /// Waits until the lock of a server that is gone is free: a process that another test starts has
     /// the lock, too, for the moment between fork and exec.
-    private func waitForClaim() throws {
-        while try !isClaimFree() {}
+    private func waitForLock() throws {
+        while try !isLockFree() {}
     }
 
-    private func isClaimFree() throws -> Bool {
+    private func isLockFree() throws -> Bool {
         let system = POSIXFileSystem()
         let file = try system.open(
             store.versions.directories.leases.raw, StoreLayout.startLock, .updating, mode: 0o600)
@@ -52,7 +52,7 @@ struct TwoWatchesTests {
         #expect(try lifecycle().bad.isEmpty)
         // The one that started it is the one that goes back.
         #expect(try first.look(now: .seconds(20))?.from == "2")
-        try waitForClaim()
+        try waitForLock()
         // A first failure: it waits, and no process that has shown a page tries it again.
         #expect(try second.pageBegins(lifecycle(), now: .seconds(21))?.version == "1")
         #expect(try lifecycle().current == "1" && lifecycle().pending == "2")
@@ -66,7 +66,7 @@ struct TwoWatchesTests {
         #expect(try second.confirm("2"))
         #expect(try lifecycle().knownGood == ["2", "1"])
         try first.follow(lifecycle(), now: .seconds(1))
-        try waitForClaim()
+        try waitForLock()
         #expect(try first.look(now: .seconds(3600)) == nil)
         #expect(try lifecycle().current == "2")
         // What comes next is started by either.
@@ -84,7 +84,7 @@ struct TwoWatchesTests {
             try second.follow(lifecycle(), now: .seconds(1))
         }
         // The first is gone as after a kill: nobody said anything.
-        try waitForClaim()
+        try waitForLock()
         try second.follow(lifecycle(), now: .seconds(15))
         #expect(try second.pageBegins(lifecycle(), now: .seconds(16)) == nil)
         #expect(try second.look(now: .seconds(34)) == nil)
@@ -101,7 +101,7 @@ struct TwoWatchesTests {
             _ = try first.pageBegins(lifecycle(), now: .zero)
             second = try watch()
         }
-        try waitForClaim()
+        try waitForLock()
         #expect(try second.pageBegins(lifecycle(), now: .seconds(5))?.kind == .adopted)
         #expect(try lifecycle().current == "2")
         #expect(try second.confirm("2"))
@@ -114,7 +114,7 @@ struct TwoWatchesTests {
             let first = try watch()
             _ = try first.pageBegins(lifecycle(), now: .zero)
         }
-        try waitForClaim()
+        try waitForLock()
         let second = try watch()
         try second.follow(lifecycle(), now: .seconds(1))
         #expect(try second.pageBegins(lifecycle(), now: .seconds(2))?.left?.from == "2")
@@ -153,7 +153,7 @@ struct TwoWatchesTests {
         try store.versions.activate("3")
         #expect(try second.pageBegins(lifecycle(), now: .seconds(1)) == nil)
         try first.follow(lifecycle(), now: .seconds(2))
-        try waitForClaim()
+        try waitForLock()
         #expect(try second.pageBegins(lifecycle(), now: .seconds(3))?.version == "3")
         #expect(try first.look(now: .seconds(3600)) == nil)
         #expect(try second.look(now: .seconds(23))?.from == "3")

@@ -68,13 +68,9 @@ public final class VersionStore: Sendable {
     package var fileSystem: any FileSystem { store.fileSystem }
     package var directories: StoreDirectories { store.directories }
 
-    static func noVersion(_ name: String) -> StoreError {
-        StoreError.noVersion(name)
-    }
-
     /// The row of a registered version.
     func row(of name: String) throws(StoreError) -> VersionRow {
-        guard let row = try store.versionRow(name) else { throw Self.noVersion(name) }
+        guard let row = try store.versionRow(name) else { throw StoreError.noVersion(name) }
         return row
     }
 

@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 
 /// A tree that is built and not yet seen.
 struct HiddenTree {
@@ -22,7 +22,7 @@ extension VersionStore {
     ///
     /// In one step it is visible.
     /// - Throws: `.noVersion`; `.incompleteVersion` if objects are missing; `.outOfSpace`.
-    public func materialize(_ name: String) throws(StoreError) {
+    package func materialize(_ name: String) throws(StoreError) {
         if try materializeIfAbsent(name) { return }
         // Whoever built it may have been killed before its name was durable.
         try store.sync(directories.versions.raw)
@@ -279,17 +279,14 @@ extension VersionStore {
                 try materialize(name)
                 restored.append(name)
             } catch {
-                guard Self.isOfTheVersion(error.code) else { throw error }
+                // `.busy`: it was replaced in between; `.missingObject`: retired and collected in between.
+                let codes: [StoreError.Code] = [
+                    .noVersion, .incompleteVersion, .badManifest, .busy, .missingObject,
+                ]
+                guard codes.contains(error.code) else { throw error }
             }
         }
         return restored
-    }
-
-    /// Whether a tree cannot be built for what its version has become.
-    ///
-    /// `.busy`: it was replaced in between; `.missingObject`: retired and collected in between.
-    private static func isOfTheVersion(_ code: StoreError.Code) -> Bool {
-        [.noVersion, .incompleteVersion, .badManifest, .busy, .missingObject].contains(code)
     }
 
     /// Makes the executable copies that a tree will link to, then calls `body`, which builds it; both again if a

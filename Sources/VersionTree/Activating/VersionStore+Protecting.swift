@@ -12,10 +12,10 @@ extension VersionStore {
         let version = try VersionName(name).description
         // Under the lock of the lifecycle: nobody retires it meanwhile.
         return try changeLifecycle { (lifecycle) throws(StoreError) in
-            guard try self.store.versionRow(version) != nil else { throw Self.noVersion(version) }
-            guard !lifecycle.protected.contains(version) else { return false }
-            lifecycle.protect(version)
-            return true
+            guard try self.store.versionRow(version) != nil else {
+                throw StoreError.noVersion(version)
+            }
+            return lifecycle.protected.insert(version).inserted
         }
     }
 
@@ -24,11 +24,10 @@ extension VersionStore {
     public func unprotect(_ name: String) throws(StoreError) {
         let version = try VersionName(name).description
         try changeLifecycle { (lifecycle) throws(StoreError) in
-            guard lifecycle.protected.contains(version) else {
+            guard lifecycle.protected.remove(version) != nil else {
                 throw StoreError(
                     .noVersion, "version \"\(printable(version))\" is not protected")
             }
-            lifecycle.unprotect(version)
         }
     }
 }

@@ -11,13 +11,13 @@ public enum LinkMode: String, Sendable, CaseIterable {
 /// What a materialization did, file by file.
 public struct TreeReport: Sendable, Hashable {
     /// Files in the tree.
-    public var files = 0
+    package var files = 0
     /// Hard links.
-    public var linked = 0
+    package var linked = 0
     /// Copies, and empty files, which are made and not linked.
-    public var copied = 0
+    package var copied = 0
     /// Copy-on-write clones.
-    public var reflinked = 0
+    package var reflinked = 0
 
     mutating func add(_ other: TreeReport) {
         files += other.files

@@ -21,6 +21,9 @@ public struct VersionName: Sendable, Hashable, Comparable, CustomStringConvertib
         description = text
     }
 
+    /// Whether a text can be the name of a version.
+    static func isName(_ text: String) -> Bool { problem(text) == nil }
+
     private static func problem(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         if bytes.isEmpty { return "it is empty" }

@@ -33,20 +33,19 @@ extension VersionStore {
     /// - Parameter strikes: how many starts of one content may fail.
     /// - Throws: `.noVersion` when there is nothing to start.
     public func boot(strikes: Int = Lifecycle.usualStrikes) throws(StoreError) -> BootReport {
-        let claim = try StartClaim.take(self)
+        let lock = try StartLock.take(self)
         var request = try startRequest(max(strikes, 1))
-        request.isClaimed = claim == nil
+        request.isLockTaken = lock == nil
         let begun = try begin(request)
-        withExtendedLifetime(claim) {}
+        withExtendedLifetime(lock) {}
         return BootReport(begun)
     }
 
     /// A request of a process that ends, or that judges.
-    private func startRequest(_ strikes: Int) throws(StoreError) -> StartRequest {
+    func startRequest(_ strikes: Int) throws(StoreError) -> StartRequest {
         StartRequest(
             token: try randomToken(), time: secondsNow(), system: try fileSystem.systemBoot(),
-            strikes: strikes, isWatching: false, isClaimed: false, mayRetry: true,
-            heir: .judges)
+            strikes: strikes)
     }
 
     /// Makes a start, and tells what became of it.
@@ -88,7 +87,7 @@ extension VersionStore {
     /// Leaves a version whose start has been neither confirmed nor left: it waits for another start, or is
     /// banned when its strikes are used up.
     ///
-    /// For whoever gives a start a deadline: what another process settles in the meantime is left alone.
+    /// For whoever gives a start a deadline: what another process decides in the meantime is left alone.
     /// - Parameters:
     ///   - version: what was started.
     ///   - token: what its ``boot(strikes:)`` gave out.

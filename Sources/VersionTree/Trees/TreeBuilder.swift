@@ -40,7 +40,7 @@ struct TreeBuilder: Sendable {
             let isDone = Self.isDone(jobs, plan)
             for index in plan.directories.indices.reversed() where !isDone[index] {
                 // Held by a name: a temporary would be closed before the call.
-                let opened = try open(plan.path(of: index), below: root)
+                let opened = try fileSystem.openDirectory(plan.path(of: index), below: root)
                 try fileSystem.setMode(opened.raw, directoryMode)
             }
         }
@@ -49,22 +49,16 @@ struct TreeBuilder: Sendable {
 
     /// Makes the directories from the top down; neighbours are mostly in one, which is opened once.
     private func makeDirectories(_ plan: TreePlan, _ root: Int32) throws(StoreError) {
-        var parent = try open("", below: root)
+        var parent = try fileSystem.openDirectory("", below: root)
         var parentIndex = 0
         for index in plan.directories.indices.dropFirst() {
             let wanted = plan.directories[index].parent
             if wanted != parentIndex {
-                parent = try open(plan.path(of: wanted), below: root)
+                parent = try fileSystem.openDirectory(plan.path(of: wanted), below: root)
                 parentIndex = wanted
             }
             try fileSystem.makeDirectory(parent.raw, plan.name(of: index), mode: 0o755)
         }
-    }
-
-    private func open(_ path: String, below root: Int32) throws(StoreError) -> Descriptor {
-        path.isEmpty
-            ? try fileSystem.open(root, ".", .directory, mode: 0)
-            : try fileSystem.openBeneath(root, path, .directory)
     }
 
     /// A part of a directory's files: small enough that a flat tree keeps all workers busy.
@@ -101,7 +95,7 @@ struct TreeBuilder: Sendable {
         _ job: Job, _ plan: TreePlan, _ root: Int32, _ spares: SpareCopies,
         _ report: inout TreeReport
     ) throws(StoreError) {
-        let directory = try open(plan.path(of: job.directory), below: root)
+        let directory = try fileSystem.openDirectory(plan.path(of: job.directory), below: root)
         let skipped = plan.skipped(in: job.directory)
         for index in job.files {
             let position = Int(plan.order[index])

@@ -1,6 +1,5 @@
-package import StrictJSON
+// Whole members of an object, key and value, as every document needs them.
 
-/// Whole members of an object, key and value, as every document of the command line needs them.
 extension JSONWriter {
     /// Writes a member with a string, or null.
     package mutating func member(_ key: String, _ value: String?) {

@@ -23,9 +23,14 @@ extension VersionStore {
         }
     }
 
+    /// What stands in the place of a manifest; `nil` if nothing does.
+    func manifestStatus(_ name: String) throws(StoreError) -> FileStatus? {
+        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name))
+    }
+
     /// Whether the file of a manifest is there, whatever stands in it.
     package func hasManifest(_ name: String) throws(StoreError) -> Bool {
-        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name)) != nil
+        try manifestStatus(name) != nil
     }
 
     static func saysManifestIsBad(_ error: StoreError) -> Bool {
@@ -44,7 +49,7 @@ extension VersionStore {
         while true {
             let now = if let row { row } else { try self.row(of: name) }
             row = nil
-            let (manifest, address) = try addressedManifest(of: name)
+            let (manifest, address, _) = try addressedManifest(of: name)
             if address == now.manifest { return manifest }
             guard waits else { throw StoreError(.badManifest, StoreError.editedManifest(name)) }
             // Somebody may be revising the version, or adding one of that name again.
@@ -53,29 +58,15 @@ extension VersionStore {
         }
     }
 
-    /// A manifest, and the address of its file's bytes.
+    /// A manifest, the address of its file's bytes, and the file.
     func addressedManifest(
-        of name: String
-    ) throws(StoreError) -> (manifest: Manifest, address: ObjectID) {
-        let file = try openManifest(name)
-        return try addressed(file, name)
-    }
-
-    /// As above, with the file.
-    func heldManifest(
         of name: String
     ) throws(StoreError) -> (manifest: Manifest, address: ObjectID, file: HeldFile) {
         let file = try openManifest(name)
-        let (manifest, address) = try addressed(file, name)
+        let running = try RunningAddress()
+        let manifest = try parse(file, name, running)
+        let address = try running.finish(file, fileSystem)
         return (manifest, address, file.held())
-    }
-
-    private func addressed(
-        _ file: borrowing RegularFile, _ name: String
-    ) throws(StoreError) -> (manifest: Manifest, address: ObjectID) {
-        let address = try RunningAddress()
-        let manifest = try parse(file, name, address)
-        return (manifest, try StoredManifests.address(address, of: file, fileSystem))
     }
 
     func openManifest(_ name: String) throws(StoreError) -> RegularFile {
@@ -85,7 +76,7 @@ extension VersionStore {
                 directories.manifests.raw, StoreLayout.manifest(version.description),
                 limit: Manifest.byteCountMax)
         } catch {
-            if error.code == .notFound { throw Self.noVersion(name) }
+            if error.code == .notFound { throw StoreError.noVersion(name) }
             guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }
             throw StoreError(.badManifest, "version \(name): its manifest is not a regular file")
         }
@@ -93,7 +84,7 @@ extension VersionStore {
 
     private func noManifest(_ name: String) -> StoreError {
         // Where the index cannot be asked, the version is as good as unknown.
-        guard (try? store.versionRow(name)) != nil else { return Self.noVersion(name) }
+        guard (try? store.versionRow(name)) != nil else { return StoreError.noVersion(name) }
         return StoreError(
             .noVersion,
             "the manifest of version \(name) is not there; castree fsck --repair makes it again")

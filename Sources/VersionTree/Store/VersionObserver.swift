@@ -1,4 +1,4 @@
-public import CASStore
+package import CASStore
 
 /// Something that a verb of ``VersionStore`` has done.
 package enum VersionEvent: Sendable, Hashable {
@@ -41,28 +41,6 @@ extension VersionStore {
     /// The same store, with somebody who is told what its verbs do.
     package func observed(by observer: any VersionObserver) -> VersionStore {
         VersionStore(store, observer: observer, limits: limits)
-    }
-
-    /// Deletes what nothing references, and the pins of dead processes; see ``CASStore/Store/collect(progress:)``.
-    ///
-    /// Nothing that a tree shows is garbage although its version has lost its manifest: such a tree is made a
-    /// version first.
-    @discardableResult
-    public func collect(
-        progress: (Collected) -> Void = { _ in }
-    ) throws(StoreError) -> Collected {
-        for name in try recoverBeforeCollecting() {
-            store.options.notice(
-                "version \(name) has lost its manifest; what it names is kept, and castree fsck --repair makes "
-                    + "the manifest again where its tree is there")
-        }
-        let collected = try store.collect(progress: progress)
-        // They hold nothing, and the next collection comes by again.
-        try? removeDeadPins()
-        if collected.objectCount > 0 {
-            note(.collected(objects: collected.objectCount, bytes: collected.byteCount))
-        }
-        return collected
     }
 
     func note(_ event: VersionEvent) { observer?.note(event) }

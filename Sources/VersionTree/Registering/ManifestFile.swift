@@ -57,7 +57,7 @@ struct ManifestFile {
     private func standing() throws(StoreError) -> Standing {
         let there: (manifest: Manifest, address: ObjectID, file: HeldFile)
         do throws(StoreError) {
-            there = try versions.heldManifest(of: manifest.version.description)
+            there = try versions.addressedManifest(of: manifest.version.description)
         } catch {
             if error.code == .noVersion { return .nothing }
             guard error.code == .badManifest || error.code == .tooLarge else { throw error }

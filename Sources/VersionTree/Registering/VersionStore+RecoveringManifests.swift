@@ -12,7 +12,7 @@ extension VersionStore {
     /// - Returns: `.none` if there is nothing to make it from, or something stands in its place that only a person may
     ///   delete.
     package func recoverManifest(of name: String) throws(StoreError) -> Recovery {
-        guard isName(name) else { return .none }
+        guard VersionName.isName(name) else { return .none }
         let standing = try manifestStatus(name)
         let row = try store.versionRow(name)
         let files = try TreeReading(versions: self).files(of: name)
@@ -29,7 +29,7 @@ extension VersionStore {
             try store.syncAll()
             // Under the lock of the lifecycle: nobody retires it meanwhile.
             let isRecorded = try withLifecycleLocked { () throws(StoreError) -> Bool in
-                guard try isMaterialized(name) else { throw Self.noVersion(name) }
+                guard try isMaterialized(name) else { throw StoreError.noVersion(name) }
                 return try self.store.recordRecovered(registration, inPlaceOf: row?.manifest) {
                     () throws(StoreError) in
                     guard try self.manifestStatus(name) == standing else {
@@ -57,7 +57,7 @@ extension VersionStore {
 
     /// What the tree of a version shows, for who must show it although its manifest cannot be used; nothing is changed.
     package func manifestShown(by name: String) throws(StoreError) -> Manifest? {
-        guard isName(name), try isMaterialized(name) else { return nil }
+        guard VersionName.isName(name), try isMaterialized(name) else { return nil }
         let files = try TreeReading(versions: self).files(of: name)
         return files.isEmpty ? nil : try recoveredManifest(name, files, store.versionRow(name))
     }
@@ -90,9 +90,7 @@ extension VersionStore {
         if isSame, rest.count <= 1 {
             // The one object that is in no tree.
             manifest.received = rest.first.map {
-                .init(
-                    format: Manifest.Received.unknownFormat, address: $0.address,
-                    byteCount: $0.byteCount)
+                .init(format: Manifest.Received.unknownFormat, $0)
             }
         } else {
             manifest.recovered = rest
@@ -111,14 +109,10 @@ extension VersionStore {
         return try store.objectsOfNobody().filter { !shown.contains($0.address) }
     }
 
-    private func manifestStatus(_ name: String) throws(StoreError) -> FileStatus? {
-        try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name))
-    }
-
     /// Makes a version of a tree that nobody knows, before somebody takes its name for something else.
     func recoverUnknownTree(_ name: String) throws(StoreError) {
         guard try isMaterialized(name), try store.versionRow(name) == nil,
-            try manifestStatus(name) == nil
+            try !hasManifest(name)
         else { return }
         _ = try recoverManifest(of: name)
     }
@@ -131,9 +125,7 @@ extension VersionStore {
     /// Keeps a damaged manifest in quarantine: it may tell a person what is lost.
     private func setDamagedManifestAside(_ name: String, unless isSame: Bool) throws(StoreError) {
         let manifest = StoreLayout.manifest(name)
-        guard !isSame,
-            try fileSystem.status(directories.manifests.raw, manifest)?.kind == .regular
-        else { return }
+        guard !isSame, try manifestStatus(name)?.kind == .regular else { return }
         let aside = try StoreLayout.aside("manifest-\(name)", suffix: StoreLayout.manifestSuffix)
         try fileSystem.link(
             directories.manifests.raw, manifest, to: directories.quarantine.raw, aside)
@@ -157,7 +149,9 @@ extension VersionStore {
         let versions = directories.versions.raw
         try fileSystem.list(versions) { (entry, kind) throws(StoreError) in
             let name = String(cString: entry)
-            if kind == .directory || kind == .unknown, isName(name) { suspects.append(name) }
+            if kind == .directory || kind == .unknown, VersionName.isName(name) {
+                suspects.append(name)
+            }
             return true
         }
         let manifests = Set(try store.manifestNames())
@@ -168,8 +162,7 @@ extension VersionStore {
         var result: [String] = []
         for name in suspects {
             guard try store.versionRow(name) == nil, try isMaterialized(name),
-                try fileSystem.status(
-                    directories.manifests.raw, StoreLayout.manifest(name)) == nil
+                try !hasManifest(name)
             else { continue }
             result.append(name)
         }

@@ -1,14 +1,6 @@
 public import CASStore
 
 extension VersionStore {
-    /// Where things stand.
-    ///
-    /// Needs neither index nor write.
-    /// - Throws: `.badLifecycle` if the file is damaged.
-    public func lifecycle() throws(StoreError) -> Lifecycle {
-        try Lifecycle.read(directories.root.raw, fileSystem)
-    }
-
     /// Makes a version current, in one step: its tree is complete and there before anyone is sent to
     /// it.
     /// - Returns: the version that was current before.

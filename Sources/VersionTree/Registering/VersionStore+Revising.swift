@@ -36,7 +36,7 @@ extension VersionStore {
                 switch revision {
                 case .revised(let isComplete): return isComplete
                 case .complete: throw Self.notRevisable(name, "it is complete")
-                case .unknown: throw Self.noVersion(name)
+                case .unknown: throw StoreError.noVersion(name)
                 }
             }
         } catch {

@@ -39,7 +39,7 @@ package final class StartWatch: Sendable {
     /// - Returns: whether that version is known good now.
     package func confirm(_ version: String) throws(StoreError) -> Bool {
         let (isGood, token) = try StartJudge.vouch(for: version, ledger)
-        if let token { state.withLock { $0.settle(token: token, ledger) } }
+        if let token { state.withLock { $0.stopWatching(token: token, ledger) } }
         return isGood
     }
 
@@ -52,32 +52,33 @@ package final class StartWatch: Sendable {
     }
 }
 
-/// Where starts are recorded: lifecycle.json and the claim of this process.
+/// Where starts are recorded: lifecycle.json and the lock of this process.
 private final class StoreLedger: StartLedger {
     private let versions: VersionStore
-    private let claim = Mutex<StartClaim?>(nil)
+    private let lock = Mutex<StartLock?>(nil)
 
     init(_ versions: VersionStore) { self.versions = versions }
 
     func lifecycle() throws(StoreError) -> Lifecycle { try versions.lifecycle() }
 
-    func takeClaim() throws(StoreError) -> Bool {
-        try claim.withLock { (claim) throws(StoreError) -> Bool in
-            if claim == nil { claim = try StartClaim.take(versions) }
-            return claim != nil
+    func takeLock() throws(StoreError) -> Bool {
+        try lock.withLock { (lock) throws(StoreError) -> Bool in
+            if lock == nil { lock = try StartLock.take(versions) }
+            return lock != nil
         }
     }
 
-    func releaseClaim() { claim.withLock { $0 = nil } }
+    func releaseLock() { lock.withLock { $0 = nil } }
 
     func begin(
-        strikes: Int, isWatching: Bool, isClaimed: Bool, mayRetry: Bool, heir: StartRequest.Heir
+        strikes: Int, isWatching: Bool, mayRetry: Bool, heir: StartRequest.Heir
     ) throws(StoreError) -> Begun {
-        try versions.begin(
-            StartRequest(
-                token: randomToken(), time: secondsNow(),
-                system: versions.fileSystem.systemBoot(), strikes: strikes,
-                isWatching: isWatching, isClaimed: isClaimed, mayRetry: mayRetry, heir: heir))
+        var request = try versions.startRequest(strikes)
+        request.isWatching = isWatching
+        request.isLockTaken = !isWatching
+        request.mayRetry = mayRetry
+        request.heir = heir
+        return try versions.begin(request)
     }
 
     func leave(

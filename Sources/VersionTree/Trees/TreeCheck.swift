@@ -73,7 +73,7 @@ struct TreeCheck: Sendable {
         let files = plan.directories[index].files
         var isThere = [Bool](repeating: false, count: files.count)
         try fileSystem.listInodes(opened.raw) { (entry, _, inode) throws(StoreError) in
-            if let file = Self.withBytes(of: entry, { expected.file($0, in: index) }),
+            if let file = withBytes(of: entry, { expected.file($0, in: index) }),
                 !isThere[file - files.lowerBound]
             {
                 isThere[file - files.lowerBound] = true
@@ -85,7 +85,7 @@ struct TreeCheck: Sendable {
                 if let found = try compareFile(position, opened.raw, entry, &checker) {
                     findings.append(found)
                 }
-            } else if !Self.withBytes(of: entry, { expected.hasDirectory($0, in: index) }) {
+            } else if !withBytes(of: entry, { expected.hasDirectory($0, in: index) }) {
                 findings.append(
                     finding(
                         .strayInTree, prefix + String(cString: entry),
@@ -100,23 +100,11 @@ struct TreeCheck: Sendable {
         return findings
     }
 
-    private static func withBytes<R>(
-        of name: UnsafePointer<CChar>, _ body: (UnsafeBufferPointer<UInt8>) -> R
-    ) -> R {
-        var count = 0
-        while name[count] != 0 { count += 1 }
-        return name.withMemoryRebound(to: UInt8.self, capacity: count) {
-            body(UnsafeBufferPointer(start: $0, count: count))
-        }
-    }
-
     private func openDirectory(
         _ root: Int32, _ path: String
     ) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
-            return path.isEmpty
-                ? try fileSystem.open(root, ".", .directory, mode: 0)
-                : try fileSystem.openBeneath(root, path, .directory)
+            return try fileSystem.openDirectory(path, below: root)
         } catch {
             guard error.isNotDirectory || error.code == .notFound else { throw error }
             return nil

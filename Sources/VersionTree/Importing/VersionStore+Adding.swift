@@ -6,44 +6,30 @@ public struct AddOptions: Sendable {
     /// Take what symbolic links point to; otherwise they are refused.
     public var followsLinks = false
     /// Believe the stat cache about files that have not changed since they were last read.
-    public var usesCache = true
+    package var usesCache = true
     /// Seconds since 1970 that the manifest records.
     public var createdAt: Int64?
     /// Fields that the manifest keeps besides castree's own.
     package var foreign: [JSONValue.Member] = []
     /// What the manifest says of files besides their content; paths that are not there are ignored.
-    package var details: [TreePath: EntryDetails] = [:]
+    package var extras: [TreePath: Manifest.Extras] = [:]
     /// Called now and then, from any thread.
-    public var progress: @Sendable (AddProgress) -> Void = { _ in }
+    package var progress: @Sendable (AddProgress) -> Void = { _ in }
 
     /// Links refused, cache believed, silent.
     public init() {}
 }
 
-/// What a publisher says of a file besides its content.
-package struct EntryDetails: Sendable, Hashable {
-    /// URL paths besides "/" and the path.
-    package var routes: [String]
-    /// Fields that castree does not know.
-    package var foreign: [JSONValue.Member]
-
-    /// Makes details.
-    package init(routes: [String] = [], foreign: [JSONValue.Member] = []) {
-        self.routes = routes
-        self.foreign = foreign
-    }
-}
-
 /// How far an add is.
-public struct AddProgress: Sendable, Hashable {
+package struct AddProgress: Sendable, Hashable {
     /// Files read, of those that must be.
-    public var files: Int
+    package var files: Int
     /// All files that must be read.
-    public var filesTotal: Int
+    package var filesTotal: Int
     /// Bytes read.
-    public var bytes: Int64
+    package var bytes: Int64
     /// All bytes that must be read.
-    public var bytesTotal: Int64
+    package var bytesTotal: Int64
 }
 
 /// What an add did.

@@ -1,8 +1,16 @@
-import CASStore
+public import CASStore
 
 // The file of the lifecycle and the link that follows it.
 
 extension VersionStore {
+    /// Where things stand.
+    ///
+    /// Needs neither index nor write.
+    /// - Throws: `.badLifecycle` if the file is damaged.
+    public func lifecycle() throws(StoreError) -> Lifecycle {
+        try Lifecycle.read(directories.root.raw, fileSystem)
+    }
+
     /// Changes the lifecycle: alone, durably, and as a whole.
     ///
     /// If `body` throws, nothing changes.
@@ -101,27 +109,5 @@ extension VersionStore {
                 "\(printable(store.path))/current is a directory with files instead of a link; "
                     + "move it away, then repeat the command", cause: error.cause)
         }
-    }
-}
-
-extension Lifecycle {
-    /// Where things stand; `root` is the directory of the store.
-    /// - Throws: `.badLifecycle` if the file is damaged, or gone while `current` shows something.
-    static func read(
-        _ root: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> Lifecycle {
-        guard let status = try fileSystem.status(root, StoreLayout.lifecycle) else {
-            // The link is made after the file: somebody has deleted the file, and everything that it kept would go.
-            guard let target = try fileSystem.symbolicLink(root, StoreLayout.current) else {
-                return Lifecycle()
-            }
-            throw refuse("it is gone, though the link current leads to \(printable(target))")
-        }
-        guard status.kind == .regular else {
-            throw refuse("something that is not a regular file stands in its place")
-        }
-        return try Lifecycle(
-            parsing: fileSystem.contents(
-                root, StoreLayout.lifecycle, limit: Lifecycle.byteCountMax))
     }
 }

@@ -106,3 +106,12 @@ private struct Directories {
         return above.last?.index ?? 0
     }
 }
+
+extension FileSystem {
+    /// Opens a directory of a tree by its path, which is empty for the tree itself.
+    func openDirectory(_ path: String, below root: Int32) throws(StoreError) -> Descriptor {
+        path.isEmpty
+            ? try open(root, ".", .directory, mode: 0)
+            : try openBeneath(root, path, .directory)
+    }
+}

@@ -19,9 +19,9 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
     /// Makes a path.
     /// - Throws: `.badPath` with the rule that `text` breaks.
     public init(_ text: String) throws(StoreError) {
-        let problem = text.utf8.withContiguousStorageIfAvailable { Self.problem($0) }
-        if let problem = problem ?? Self.slowProblem(text) {
-            throw StoreError(.badPath, "\"\(printable(text))\" cannot be a path: \(problem)")
+        var text = text
+        if let objection = text.withUTF8({ Self.objection(to: $0) }) {
+            throw StoreError(.badPath, objection)
         }
         description = text
     }
@@ -29,12 +29,14 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
     /// Makes a path of bytes that a manifest has validated already.
     init(validated text: String) { description = text }
 
-    private static func slowProblem(_ text: String) -> String? {
-        Array(text.utf8).withUnsafeBufferPointer { problem($0) }
+    /// A sentence that names the rule which UTF-8 `bytes` break; `nil` for a path.
+    static func objection(to bytes: UnsafeBufferPointer<UInt8>) -> String? {
+        guard let problem = problem(bytes) else { return nil }
+        let text = String(decoding: bytes, as: UTF8.self)
+        return "\"\(printable(text))\" cannot be a path: \(problem)"
     }
 
-    /// The rule that UTF-8 `bytes` break; `nil` for a path.
-    static func problem(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
+    private static func problem(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
         if bytes.isEmpty { return "it is empty" }
         if bytes.count > byteCountMax {
             return "it has \(bytes.count) bytes, more than \(byteCountMax)"

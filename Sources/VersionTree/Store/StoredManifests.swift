@@ -16,8 +16,7 @@ package struct StoredManifests: ManifestReading {
                 .badManifest,
                 "the manifest file of version \(printable(name)) is that of \(manifest.version)")
         }
-        return try manifest.registration(
-            manifest: Self.address(address, of: file, fileSystem))
+        return try manifest.registration(manifest: address.finish(file, fileSystem))
     }
 
     /// Whether a tree or the lifecycle speaks of a version; a lifecycle that cannot be read may speak of any.
@@ -33,19 +32,5 @@ package struct StoredManifests: ManifestReading {
             guard error.code == .badLifecycle || error.code == .tooLarge else { throw error }
             return true
         }
-    }
-
-    /// SHA-256 of a manifest file's bytes, as far as it is not known from reading it.
-    static func address(
-        _ known: RunningAddress, of file: borrowing RegularFile, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> ObjectID {
-        if let address = known.finish(byteCount: file.byteCount) { return address }
-        var digester = try Digester(.sha256)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
-        defer { buffer.deallocate() }
-        try fileSystem.forEachPiece(of: file.descriptor.raw, buffer: buffer) {
-            (piece) throws(StoreError) in digester.update(piece)
-        }
-        return digester.finish { ObjectID(unchecked: $0) }
     }
 }

@@ -1,0 +1,153 @@
+import CASStore
+import StrictJSON
+
+// lifecycle.json → value: every name is held to the rules, whoever wrote the file.
+
+extension Lifecycle {
+    /// Where things stand; `root` is the directory of the store.
+    /// - Throws: `.badLifecycle` if the file is damaged, or gone while `current` shows something.
+    static func read(
+        _ root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Lifecycle {
+        guard let status = try fileSystem.status(root, StoreLayout.lifecycle) else {
+            // The link is made after the file: somebody has deleted the file, and everything that it kept would go.
+            guard let target = try fileSystem.symbolicLink(root, StoreLayout.current) else {
+                return Lifecycle()
+            }
+            throw refuse("it is gone, though the link current leads to \(printable(target))")
+        }
+        guard status.kind == .regular else {
+            throw refuse("something that is not a regular file stands in its place")
+        }
+        return try Lifecycle(
+            parsing: fileSystem.contents(
+                root, StoreLayout.lifecycle, limit: Lifecycle.byteCountMax))
+    }
+}
+
+extension Lifecycle {
+    /// Reads the file.
+    /// - Throws: `.badLifecycle` with what is wrong; `.unsupportedFormat` if it is newer.
+    init(parsing bytes: [UInt8]) throws(StoreError) {
+        let document: JSONValue
+        do throws(JSONError) {
+            document = try JSONValue.parse(bytes, limits: JSONLimits(byteCount: Self.byteCountMax))
+        } catch {
+            throw Self.refuse(error.message)
+        }
+        guard let format = document["format"]?.asInt64, format > 0 else {
+            throw Self.refuse("it has no format number")
+        }
+        guard format <= Self.formatVersion else {
+            throw StoreError(
+                .unsupportedFormat,
+                "lifecycle.json has format \(format); this castree knows up to "
+                    + "\(Self.formatVersion), use a newer one")
+        }
+        current = try Self.name(document["current"], "current")
+        pending = try Self.name(document["pending"], "pending")
+        embedded = try Self.name(document["embedded"], "embedded")
+        knownGood = try Self.names(document["knownGood"], "knownGood")
+        bad = try Self.list(document["bad"], "bad", Self.ban)
+        boot = try Self.boot(document["boot"])
+        if let value = document["confirmed"], !value.isNull {
+            guard let version = try Self.name(value["version"], "confirmed"),
+                let token = value["token"]?.asString
+            else { throw Self.refuse("\"confirmed\" lacks a field") }
+            confirmed = Confirmation(version: version, token: token)
+        }
+        before = try Self.name(document["before"], "before")
+        protected = Set(try Self.names(document["protected"], "protected"))
+        trials = try Self.list(document["trials"], "trials", Self.trial)
+        let unknown = (document.asObject ?? []).filter { !Self.knownKeys.contains($0.key) }
+        // In the order in which they are written: two files that say the same are the same.
+        others = unknown.withSortedKeys
+        staleDigest = try Self.staleDigest(of: document)
+    }
+
+    /// The digest that a document has, if it is not that of its content.
+    private static func staleDigest(of document: JSONValue) throws(StoreError) -> String? {
+        guard let value = document[digestKey], let members = document.asObject else { return nil }
+        let found = value.asString ?? ""
+        if try found == digest(of: members) { return nil }
+        return ObjectID(found) == nil ? "" : found
+    }
+
+    private static let knownKeys: Set<String> = [
+        "bad", "before", "boot", "confirmed", "current", digestKey, "embedded", "format",
+        "knownGood", "pending", "protected", "trials",
+    ]
+
+    private static func boot(_ value: JSONValue?) throws(StoreError) -> Boot? {
+        guard let value, !value.isNull else { return nil }
+        guard let version = try name(value["version"], "boot"),
+            let token = value["token"]?.asString,
+            let startedAt = value["startedAt"]?.asInt64
+        else { throw refuse("\"boot\" lacks a field") }
+        return Boot(
+            version: version, token: token, startedAt: startedAt,
+            content: value["content"]?.asString.flatMap { ObjectID($0) },
+            system: value["system"]?.asString, isWatched: value["watched"]?.asBool ?? false)
+    }
+
+    private static func trial(_ value: JSONValue) throws(StoreError) -> Trial {
+        guard let version = try name(value["version"], "trials"),
+            let content = value["content"]?.asString.flatMap({ ObjectID($0) }),
+            let strikes = count(value["strikes"]), let takenBack = count(value["takenBack"])
+        else { throw refuse("a trial lacks a field") }
+        return Trial(version: version, content: content, strikes: strikes, takenBack: takenBack)
+    }
+
+    private static func ban(_ value: JSONValue) throws(StoreError) -> Ban {
+        guard let version = try name(value["version"], "bad"),
+            let content = value["content"]?.asString.flatMap({ ObjectID($0) }),
+            let reason = value["reason"]?.asString, let count = count(value["count"]),
+            count > 0, let at = value["at"]?.asInt64
+        else { throw refuse("a ban lacks a field") }
+        return Ban(version: version, content: content, reason: reason, count: count, at: at)
+    }
+
+    private static func count(_ value: JSONValue?) -> Int? {
+        value?.asInt64.flatMap { (0..<Int64(Int32.max)).contains($0) ? Int($0) : nil }
+    }
+
+    // Names become paths: each is held to the rules, whoever wrote the file.
+    private static func name(_ value: JSONValue?, _ field: String) throws(StoreError) -> String? {
+        guard let value, !value.isNull else { return nil }
+        guard let text = value.asString else { throw refuse("\"\(field)\" is not a name") }
+        do throws(StoreError) {
+            return try VersionName(text).description
+        } catch {
+            throw refuse("\"\(field)\": \(error.message)")
+        }
+    }
+
+    private static func names(
+        _ value: JSONValue?, _ field: String
+    ) throws(StoreError) -> [String] {
+        try list(value, field) { (value) throws(StoreError) in try name(value, field) }
+    }
+
+    private static func list<Element>(
+        _ value: JSONValue?, _ field: String,
+        _ element: (JSONValue) throws(StoreError) -> Element?
+    ) throws(StoreError) -> [Element] {
+        guard let value, !value.isNull else { return [] }
+        guard let array = value.asArray else { throw refuse("\"\(field)\" is not a list") }
+        var result: [Element] = []
+        for value in array {
+            guard let found = try element(value) else {
+                throw refuse("\"\(field)\" holds a null")
+            }
+            result.append(found)
+        }
+        return result
+    }
+
+    static func refuse(_ problem: String) -> StoreError {
+        StoreError(
+            .badLifecycle,
+            "lifecycle.json cannot be read: \(problem.hasSuffix(".") ? String(problem.dropLast()) : problem)"
+                + "; castree fsck --repair sets it aside and begins a new one")
+    }
+}

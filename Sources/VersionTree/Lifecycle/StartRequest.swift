@@ -1,0 +1,78 @@
+package import CASStore
+
+/// What has to be known of a store's versions to judge a start.
+package protocol StartableVersions {
+    /// The address of a version's content; `nil` if it is not registered.
+    func content(of version: String) throws(StoreError) -> ObjectID?
+    /// Whether a version can be shown: registered, complete, not banned.
+    func isUsable(_ version: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool
+}
+
+/// A start that is about to be made.
+package struct StartRequest: Sendable {
+    /// What becomes of an unconfirmed start that no living process watches.
+    package enum Heir: Sendable, Hashable {
+        /// It has failed: the app starts again.
+        case judges
+        /// Who asks goes on with it, as a page of it is served now; but one that is watched and has this
+        /// token has failed, since its process had died before this one began.
+        case adopts(besides: String?)
+    }
+
+    /// What the confirmation must present.
+    package var token: String
+    /// Seconds since 1970.
+    package var time: Int64
+    /// What names the time since the system started.
+    package var system: String?
+    /// How many starts of one content may fail.
+    package var strikes: Int
+    /// Whether this process has the lock of starts, and watches what it starts.
+    package var isWatching = false
+    /// Whether another process has the lock, and so lives.
+    package var isLockTaken = false
+    /// Whether a version that waits after a strike may be started.
+    package var mayRetry = true
+    /// Who an unconfirmed start belongs to.
+    package var heir = Heir.judges
+
+    /// Makes a request of a process that ends, or that judges.
+    package init(token: String, time: Int64, system: String?, strikes: Int) {
+        self.token = token
+        self.time = time
+        self.system = system
+        self.strikes = strikes
+    }
+}
+
+/// A version that was left for another one.
+package struct LeftVersion: Sendable, Hashable {
+    /// What is current now.
+    package var current: String
+    /// What was current.
+    package var from: String
+    /// Why.
+    package var reason: String
+    /// The ban, if it was not only left.
+    package var ban: Lifecycle.Ban?
+}
+
+/// What became of a request to start.
+package struct Begun: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        /// A start of its own.
+        case started
+        /// Another process watches a start of the version.
+        case joined
+        /// An earlier start goes on under this process's watch.
+        case adopted
+    }
+
+    package var kind: Kind
+    package var version: String
+    package var token: String
+    /// What was left before.
+    package var left: LeftVersion?
+    /// What was current before, if the start has changed it.
+    package var switchedFrom: String?
+}

@@ -1,0 +1,25 @@
+public import CASStore
+
+extension VersionStore {
+    /// Deletes what nothing references, and the pins of dead processes; see ``Store/collect(progress:)``.
+    ///
+    /// Nothing that a tree shows is garbage although its version has lost its manifest: such a tree is made a
+    /// version first.
+    @discardableResult
+    public func collect(
+        progress: (Collected) -> Void = { _ in }
+    ) throws(StoreError) -> Collected {
+        for name in try recoverBeforeCollecting() {
+            store.options.notice(
+                "version \(name) has lost its manifest; what it names is kept, and castree fsck --repair makes "
+                    + "the manifest again where its tree is there")
+        }
+        let collected = try store.collect(progress: progress)
+        // They hold nothing, and the next collection comes by again.
+        try? removeDeadPins()
+        if collected.objectCount > 0 {
+            note(.collected(objects: collected.objectCount, bytes: collected.byteCount))
+        }
+        return collected
+    }
+}
