@@ -31,7 +31,7 @@ import Testing
     /// Brings what it has, and notes what it was asked for.
     final class Elsewhere {
         let texts: [String]
-        private(set) var asked: [LostObject] = []
+        private(set) var asked: [Reference] = []
         init(_ texts: [String]) { self.texts = texts }
 
         func fetching(_ versions: VersionStore) -> RepairSource {

@@ -1,5 +1,5 @@
 package import CASStore
-package import VersionTree
+import VersionTree
 
 // Single objects, by their addresses: what a repair needs.
 
@@ -12,7 +12,7 @@ extension Pull {
     /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`.
     ///   What has come is kept.
     package func fetch(
-        _ lost: [LostObject], from location: OriginLocation
+        _ lost: [Reference], from location: OriginLocation
     ) throws(StoreError) -> Set<ObjectID> {
         guard !lost.isEmpty else { return [] }
         if case .directory(let path) = location {
@@ -51,7 +51,7 @@ extension Pull {
     }
 
     /// The objects as a release of which any file may be absent.
-    private static func release(of lost: [LostObject]) throws(StoreError) -> Release {
+    private static func release(of lost: [Reference]) throws(StoreError) -> Release {
         var release = Release(
             family: CastreeFormat().family, version: try VersionName("objects"), trust: .digest,
             received: [])

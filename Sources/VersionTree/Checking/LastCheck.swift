@@ -53,30 +53,28 @@ package struct LastCheck: Sendable, Hashable {
 
     /// The bytes of `last-check.json`.
     var serialized: [UInt8] {
-        JSONWriter.serialize(
-            .object([
-                .init(key: "checkedBytes", value: .integer(checkedBytes)),
-                .init(key: "checkedObjects", value: .integer(Int64(checkedObjects))),
-                .init(key: "deep", value: .bool(isDeep)),
-                .init(key: "endedAt", value: .integer(endedAt)),
-                .init(key: "findingCount", value: .integer(Int64(findingCount))),
-                .init(key: "findings", value: .array(findings.map(Self.value))),
-                .init(key: "repair", value: .bool(isRepair)),
-                .init(key: "repairedCount", value: .integer(Int64(repairedCount))),
-                .init(key: "skippedObjects", value: .integer(Int64(skippedObjects))),
-            ]), sortedKeys: true) + [10]
-    }
-
-    private static func value(_ finding: Finding) -> JSONValue {
-        func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
-        return .object([
-            .init(key: "kind", value: .string(finding.kind.rawValue)),
-            .init(key: "message", value: .string(finding.message)),
-            .init(key: "object", value: optional(finding.object?.description)),
-            .init(key: "path", value: optional(finding.path)),
-            .init(key: "repaired", value: .bool(finding.isRepaired)),
-            .init(key: "version", value: optional(finding.version)),
-        ])
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("checkedBytes", checkedBytes)
+            writer.member("checkedObjects", checkedObjects)
+            writer.member("deep", isDeep)
+            writer.member("endedAt", endedAt)
+            writer.member("findingCount", findingCount)
+            writer.member("findings", findings) { writer, finding in
+                writer.object { writer in
+                    writer.member("kind", finding.kind.rawValue)
+                    writer.member("message", finding.message)
+                    writer.member("object", finding.object?.description)
+                    writer.member("path", finding.path)
+                    writer.member("repaired", finding.isRepaired)
+                    writer.member("version", finding.version)
+                }
+            }
+            writer.member("repair", isRepair)
+            writer.member("repairedCount", repairedCount)
+            writer.member("skippedObjects", skippedObjects)
+        }
+        return writer.drain() + [10]
     }
 
     /// Reads the file; `nil` if it is not one that a check has written.

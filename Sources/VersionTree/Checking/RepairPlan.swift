@@ -5,7 +5,7 @@ package struct RepairPlan: Sendable {
     /// What would be done, in the order of the findings; each deed once.
     package var steps: [RepairStep] = []
     /// Objects to fetch again: damaged, missing, or taken away by an earlier repair.
-    package var fetches: [LostObject] = []
+    package var fetches: [Reference] = []
 
     /// Whether there is nothing to do.
     package var isEmpty: Bool { steps.allSatisfy { $0.deed == .nothing } && fetches.isEmpty }
@@ -13,7 +13,7 @@ package struct RepairPlan: Sendable {
     /// What a plan goes by besides the findings.
     struct Means: Sendable {
         /// The objects that an origin is asked for.
-        var fetches: [LostObject] = []
+        var fetches: [Reference] = []
         /// The versions that lack some of them.
         var waiting: [String] = []
         /// Where the bytes of lost objects stand otherwise, by address.
@@ -26,8 +26,8 @@ package struct RepairPlan: Sendable {
         var current: String?
     }
 
-    init(_ findings: [Finding], _ means: Means = Means()) {
-        fetches = means.fetches.filter { means.copies[$0.address] == nil }
+    init(_ findings: [Finding], _ means: Means) {
+        fetches = means.fetches
         let fetched = Set(fetches.map(\.address))
         // An index that is made again would take an edited manifest for the truth.
         let keepsIndex = findings.contains { $0.kind == .editedManifest }
@@ -41,18 +41,13 @@ package struct RepairPlan: Sendable {
                 finding.kind == .incompleteVersion
                 && means.waiting.contains { $0 == finding.version }
             if isAsked { continue }
-            add(
-                RepairStep(
-                    finding, isFetched: finding.object.map(fetched.contains) ?? false,
-                    copy: finding.object.flatMap { means.copies[$0] },
-                    hasTree: finding.version.map(means.trees.contains) ?? false,
-                    isAsked: finding.version.map(means.manifests.contains) ?? false,
-                    keepsIndex: keepsIndex))
+            let isFetched = finding.object.map(fetched.contains) ?? false
+            add(RepairStep(finding, means, isFetched: isFetched, keepsIndex: keepsIndex))
         }
         let named = Set(findings.compactMap(\.object))
         for (address, path) in means.copies.sorted(by: { $0.key < $1.key })
         where !named.contains(address) {
-            add(RepairStep(restoring: address, from: path))
+            add(RepairStep(deed: .restoreObject, object: address, path: path))
         }
         // Tree by tree, what becomes of those that show what is lost for good.
         var losing: [String: Set<ObjectID>] = [:]
@@ -66,9 +61,11 @@ package struct RepairPlan: Sendable {
         for (version, objects) in losing.sorted(by: { $0.key < $1.key }) {
             add(
                 RepairStep(
-                    losing: objects.count, in: version, isCurrent: version == means.current))
+                    deed: version == means.current ? .keepTree : .removeIncompleteTree,
+                    version: version, path: StoreLayout.treePath(version),
+                    lostCount: objects.count))
         }
-        for version in means.waiting { add(RepairStep(completing: version)) }
+        for version in means.waiting { add(RepairStep(deed: .fetchMissing, version: version)) }
     }
 }
 
@@ -138,34 +135,18 @@ package struct RepairStep: Sendable, Hashable {
     package var path: String?
     /// How many objects are lost, where that is why.
     package var lostCount: Int?
+}
 
-    init(restoring object: ObjectID, from path: String) {
-        deed = .restoreObject
-        self.object = object
-        self.path = path
-    }
-
-    init(losing count: Int, in version: String, isCurrent: Bool) {
-        deed = isCurrent ? .keepTree : .removeIncompleteTree
-        self.version = version
-        path = StoreLayout.treePath(version)
-        lostCount = count
-    }
-
-    init(completing version: String) {
-        deed = .fetchMissing
-        self.version = version
-    }
-
+extension RepairStep {
     init(
-        _ finding: Finding, isFetched: Bool, copy: String?, hasTree: Bool, isAsked: Bool,
-        keepsIndex: Bool
+        _ finding: Finding, _ means: RepairPlan.Means, isFetched: Bool, keepsIndex: Bool
     ) {
-        deed = Self.deed(finding, isFetched: isFetched)
-        if deed == .rebuildIndex, keepsIndex { deed = .nothing }
-        if [.quarantineObject, .recordLoss].contains(deed), copy != nil { deed = .restoreObject }
-        if deed == .recoverManifest, !hasTree { deed = .nothing }
-        if isAsked, LostManifest.kinds.contains(finding.kind) { deed = .fetchManifest }
+        let copy = finding.object.flatMap { means.copies[$0] }
+        deed = Self.deed(
+            finding, isFetched: isFetched, isCopied: copy != nil,
+            hasTree: finding.version.map(means.trees.contains) ?? false,
+            isAsked: finding.version.map(means.manifests.contains) ?? false,
+            keepsIndex: keepsIndex)
         switch deed {
         case .fetchObject, .quarantineObject, .recordLoss, .recordObject, .remakeExecutableCopy,
             .setMode:
@@ -185,15 +166,23 @@ package struct RepairStep: Sendable, Hashable {
         }
     }
 
-    private static func deed(_ finding: Finding, isFetched: Bool) -> Deed {
-        switch finding.kind {
-        case .damagedObject, .notAFile: isFetched ? .fetchObject : .quarantineObject
-        case .missingObject: isFetched ? .fetchObject : .recordLoss
+    private static func deed(
+        _ finding: Finding, isFetched: Bool, isCopied: Bool, hasTree: Bool, isAsked: Bool,
+        keepsIndex: Bool
+    ) -> Deed {
+        if VersionStore.lostKinds.contains(finding.kind) {
+            if isFetched { return .fetchObject }
+            if isCopied { return .restoreObject }
+        }
+        if isAsked, LostManifest.kinds.contains(finding.kind) { return .fetchManifest }
+        return switch finding.kind {
+        case .damagedObject, .notAFile: .quarantineObject
+        case .missingObject: .recordLoss
         case .damagedExecutableCopy: .remakeExecutableCopy
         case .wrongMode: .setMode
         case .unindexedObject, .wrongFingerprint: .recordObject
-        case .wrongCount, .damagedIndex: .rebuildIndex
-        case .missingManifest, .damagedManifest: .recoverManifest
+        case .wrongCount, .damagedIndex: keepsIndex ? .nothing : .rebuildIndex
+        case .missingManifest, .damagedManifest: hasTree ? .recoverManifest : .nothing
         case .missingInTree, .wrongInTree, .strayInTree, .wrongModeInTree, .copiedInTree:
             .rebuildTree
         case .strayTree: .removeTree

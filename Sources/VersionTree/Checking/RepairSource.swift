@@ -2,10 +2,10 @@ package import CASStore
 
 /// Where a repair has from what a store has lost; everything that comes is verified and durable.
 package struct RepairSource {
-    /// Brings objects.
+    /// Brings objects, of the sizes that the manifests say.
     ///
     /// Returns the addresses of those that are there now; what cannot be had is left out.
-    package var objects: ([LostObject]) throws(StoreError) -> Set<ObjectID>
+    package var objects: ([Reference]) throws(StoreError) -> Set<ObjectID>
     /// Brings manifests, and what they name that is not here.
     ///
     /// Returns the names of the versions that are whole now; what cannot be had is left out.
@@ -13,27 +13,13 @@ package struct RepairSource {
 
     /// Makes a source; without `manifests` it has objects only.
     package init(
-        objects: @escaping ([LostObject]) throws(StoreError) -> Set<ObjectID>,
+        objects: @escaping ([Reference]) throws(StoreError) -> Set<ObjectID>,
         manifests: @escaping ([LostManifest]) throws(StoreError) -> Set<String> = {
             (_) throws(StoreError) in []
         }
     ) {
         self.objects = objects
         self.manifests = manifests
-    }
-}
-
-/// An object that is to be had again.
-package struct LostObject: Sendable, Hashable {
-    /// Its address.
-    package var address: ObjectID
-    /// Its size, as the manifests say.
-    package var byteCount: Int64
-
-    /// Makes one.
-    package init(address: ObjectID, byteCount: Int64) {
-        self.address = address
-        self.byteCount = byteCount
     }
 }
 

@@ -75,8 +75,7 @@ extension VersionStore {
         }
         let unknown = findings.filter { $0.kind == .unknownVersion }.compactMap(\.version)
         if !unknown.isEmpty { try forgetUnknown(unknown) }
-        for finding in findings {
-            var finding = finding
+        for var finding in findings {
             switch (finding.kind, finding.version) {
             case (.editedLifecycle, _), (.unknownVersion, _): finding.isRepaired = true
             case (.missingTree, let name?):
@@ -219,13 +218,11 @@ extension VersionStore {
                 lifecycle.boot = nil
             }
             lifecycle.knownGood.removeAll { unknown.contains($0) }
-            if let pending = lifecycle.pending, unknown.contains(pending) {
-                lifecycle.pending = nil
-            }
-            if let before = lifecycle.before, unknown.contains(before) { lifecycle.before = nil }
             lifecycle.protected.subtract(unknown)
-            if let embedded = lifecycle.embedded, unknown.contains(embedded) {
-                lifecycle.embedded = nil
+            for place in [\Lifecycle.pending, \.before, \.embedded] {
+                if let name = lifecycle[keyPath: place], unknown.contains(name) {
+                    lifecycle[keyPath: place] = nil
+                }
             }
         }
     }

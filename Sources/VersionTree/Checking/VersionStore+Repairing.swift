@@ -39,7 +39,7 @@ extension VersionStore {
         again.revisits = fetched.union(report.findings.compactMap(\.object))
         let repaired = try look(again, repairing: true)
         report.findings =
-            try settled(report.findings, fetched, completed)
+            try mended(report.findings, fetched, completed)
             + restored(copies, besides: report.findings)
             + self.completed(waiting, besides: report.findings)
             + repaired.findings.filter { finding in
@@ -74,7 +74,7 @@ extension VersionStore {
     }
 
     private func means(
-        _ fetches: [LostObject], _ manifests: [LostManifest], _ waiting: [String],
+        _ fetches: [Reference], _ manifests: [LostManifest], _ waiting: [String],
         _ copies: [ObjectCopy]
     ) throws(StoreError) -> RepairPlan.Means {
         var trees: Set<String> = []
@@ -94,7 +94,7 @@ extension VersionStore {
     /// the versions `waiting` lack.
     private func lostObjects(
         _ findings: [Finding], _ waiting: [String]
-    ) throws(StoreError) -> [LostObject] {
+    ) throws(StoreError) -> [Reference] {
         var lost: Set<ObjectID> = []
         for version in waiting {
             for one in try store.missingObjects(of: version) ?? [] { lost.insert(one.address) }
@@ -123,12 +123,12 @@ extension VersionStore {
                 sizes[received.address] = received.byteCount
             }
         }
-        return sizes.map { LostObject(address: $0.key, byteCount: $0.value) }
+        return sizes.map { Reference(address: $0.key, byteCount: $0.value) }
             .sorted { $0.address < $1.address }
     }
 
     private func fetch(
-        _ lost: [LostObject], _ findings: [Finding], _ source: RepairSource
+        _ lost: [Reference], _ findings: [Finding], _ source: RepairSource
     ) throws(StoreError) -> Set<ObjectID> {
         let incomplete = try incompleteVersions()
         // A directory cannot be replaced by a file in one step.
@@ -177,13 +177,12 @@ extension VersionStore {
         return result
     }
 
-    /// The findings that are settled because content or manifests are back.
-    private func settled(
+    /// The findings that are mended because content or manifests are back.
+    private func mended(
         _ findings: [Finding], _ fetched: Set<ObjectID>, _ manifests: Set<String>
     ) throws(StoreError) -> [Finding] {
         var result: [Finding] = []
-        for finding in findings {
-            var finding = finding
+        for var finding in findings {
             if Self.lostKinds.contains(finding.kind) {
                 guard let object = finding.object, fetched.contains(object) else { continue }
                 finding.message += "; it was fetched again"

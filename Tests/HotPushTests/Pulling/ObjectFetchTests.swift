@@ -7,9 +7,9 @@ import VersionTree
 
 /// Objects are fetched from an origin by their addresses alone, and only what is right is taken.
 @Suite struct ObjectFetchTests {
-    private func lost(_ texts: [String]) throws -> [LostObject] {
+    private func lost(_ texts: [String]) throws -> [Reference] {
         try texts.map {
-            LostObject(address: try address(of: $0), byteCount: Int64($0.utf8.count))
+            Reference(address: try address(of: $0), byteCount: Int64($0.utf8.count))
         }
     }
 
