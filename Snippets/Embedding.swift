@@ -36,7 +36,7 @@ do {
 // News? One small request if there are none.
 var options = PullOptions()
 options.app.version = "3.2.0"
-options.progress = { print("\($0.bytes) of \($0.bytesTotal) bytes") }
+options.progress = { print("\($0.figures.bytes) of \($0.bytesTotal) bytes") }
 let pull = Pull(into: versions, over: try CurlTransport(), options)
 do {
     if case .release(let found) = try pull.ask(CommandLine.arguments[1]) {
@@ -57,7 +57,7 @@ func leave() throws(StoreError) {
 
 // An index, a search, a page made from content: what a version consists of, and the bytes.
 let manifest = try versions.manifest(of: boot.version)
-if let entry = manifest[try TreePath("index.html")],
+if let entry = manifest.entries.first(where: { "\($0.path)" == "index.html" }),
     let page = try versions.store.read(entry.address, limit: 1 << 20)
 {
     print("\(entry.path) has \(page.count) bytes in the store")

@@ -35,7 +35,7 @@ import VersionTree
             #expect(try other.store.read(address(of: content), limit: 1 << 20) == content)
             #expect(temporary.staged == [])
             // Garbage now: the second way begins anew.
-            try other.store.objects.remove(address(of: content))
+            try other.store.objects.remove([address(of: content)])
         }
     }
 

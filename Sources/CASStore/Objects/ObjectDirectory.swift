@@ -197,7 +197,7 @@ package struct ObjectDirectory: Sendable {
     /// Deletes the files of objects and their executable copies; that they are gone is success.
     ///
     /// Through a link in place of a shard nothing is deleted: what stands behind it is not the store's.
-    func remove(_ addresses: some Sequence<ObjectID>) throws(StoreError) {
+    package func remove(_ addresses: some Sequence<ObjectID>) throws(StoreError) {
         let shards = Set(try shards())
         for address in addresses where shards.contains(Self.shard(of: address)) {
             try deleteFile(of: address, executable: false)
