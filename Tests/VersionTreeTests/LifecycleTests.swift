@@ -39,16 +39,19 @@ import Testing
         #expect(Set(lifecycle.knownGood).count == 16)
     }
 
-    @Test func `goes back to the newest known good, else to the embedded version`() {
+    @Test func `goes back to the newest known good, else to the embedded version`() throws {
         var lifecycle = Lifecycle()
-        #expect(lifecycle.fallback(besides: nil) { _ in true } == nil)
+        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])) == nil)
         lifecycle.embedded = "0"
-        #expect(lifecycle.fallback(besides: "1") { _ in true } == "0")
-        #expect(lifecycle.fallback(besides: "0") { _ in true } == nil)
+        lifecycle.current = "1"
+        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])) == "0")
+        lifecycle.current = "0"
+        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])) == nil)
+        lifecycle.current = "3"
         lifecycle.knownGood = ["3", "2", "1"]
-        #expect(lifecycle.fallback(besides: "3") { _ in true } == "2")
-        #expect(lifecycle.fallback(besides: "3") { $0 != "2" } == "1")
-        #expect(lifecycle.fallback(besides: "3") { !["2", "1"].contains($0) } == "0")
+        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])) == "2")
+        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "1", "3"])) == "1")
+        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "3"])) == "0")
     }
 
     @Test func `bans content, counts the bans, and forgets them when forgiven`() throws {
@@ -210,4 +213,12 @@ import Testing
     @Test func `refuses a newer format by that name`() {
         expectRefusal(.unsupportedFormat) { try Lifecycle(parsing: Array(#"{"format":2}"#.utf8)) }
     }
+}
+
+/// Knows which versions can be shown, and nothing else of them.
+private struct OnlyUsable: StartableVersions {
+    let usable: Set<String>
+    init(_ usable: Set<String>) { self.usable = usable }
+    func content(of version: String) -> ObjectID? { nil }
+    func isUsable(_ version: String, _ lifecycle: Lifecycle) -> Bool { usable.contains(version) }
 }

@@ -6,7 +6,6 @@ extension VersionStore {
     func checkLifecycle(
         _ names: [String], repairing: Bool
     ) throws(StoreError) -> [Finding] {
-        var findings: [Finding]
         let lifecycle: Lifecycle
         do throws(StoreError) {
             lifecycle = try self.lifecycle()
@@ -19,9 +18,9 @@ extension VersionStore {
             }
             return [finding]
         }
-        findings = try disagreements(lifecycle)
-        guard !findings.isEmpty else { return [] }
-        findings = try confirmed(findings)
+        let found = try disagreements(lifecycle)
+        guard !found.isEmpty else { return [] }
+        let findings = try confirmed(found)
         return repairing ? try repaired(findings) : findings
     }
 

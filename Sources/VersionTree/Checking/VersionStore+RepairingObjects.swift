@@ -78,16 +78,14 @@ extension VersionStore {
         }
         for row in try store.versionRows().map(\.row)
         where row.recovery == .partial && !findings.contains(where: { $0.version == row.name }) {
-            findings.append(Self.recovered(row.name))
+            findings.append(
+                Finding(
+                    .recoveredManifest, version: row.name,
+                    path: StoreLayout.manifestPath(row.name),
+                    "the manifest of version \(row.name) was made again from its tree, and may lack what that did "
+                        + "not show; add or pull the version again"))
         }
         return findings
-    }
-
-    private static func recovered(_ name: String) -> Finding {
-        Finding(
-            .recoveredManifest, version: name, path: StoreLayout.manifestPath(name),
-            "the manifest of version \(name) was made again from its tree, and may lack what that did not show; "
-                + "add or pull the version again")
     }
 
     /// Makes the manifest again that a finding misses.

@@ -9,18 +9,7 @@ struct Import {
     let options: AddOptions
     var found: SourceFiles
     /// Where the index vouched for what the stat cache said.
-    private var moment: IndexMoment?
-
-    init(
-        _ versions: VersionStore, _ found: SourceFiles, root: Int32, version: VersionName,
-        options: AddOptions
-    ) {
-        self.versions = versions
-        self.found = found
-        self.root = root
-        self.version = version
-        self.options = options
-    }
+    var moment: IndexMoment?
 
     private var store: Store { versions.store }
 

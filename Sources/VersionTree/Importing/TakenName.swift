@@ -4,18 +4,16 @@ import CASStore
 ///
 /// A store that holds wrong bytes under a name (an older castree believed times that proved nothing) refuses
 /// the right ones in the same way; so it says which files, and how the version is replaced.
-struct TakenName {
+enum TakenName {
     /// As many paths are named, and as many characters of each are shown.
     private static let (pathsMax, lengthMax) = (5, 160)
-    let name: String
-    let diff: VersionDiff
 
-    var sentence: String {
+    static func sentence(_ name: String, _ diff: VersionDiff) -> String {
         var parts: [String] = []
-        parts += Self.part("other bytes or another mode", diff.changed)
-        parts += Self.part("only in the directory", diff.added)
-        parts += Self.part("only in the version", diff.removed)
-        parts += Self.part("under another path", diff.moved.map { "\($0.from) → \($0.to)" })
+        parts += part("other bytes or another mode", diff.changed)
+        parts += part("only in the directory", diff.added)
+        parts += part("only in the version", diff.removed)
+        parts += part("under another path", diff.moved.map { "\($0.from) → \($0.to)" })
         let differing =
             parts.isEmpty
             ? "its files are the same, and what else it says of them differs"
@@ -45,7 +43,7 @@ extension VersionStore {
         guard error.code == .versionExists, let old = try? self.manifest(of: name) else {
             return error
         }
-        let taken = TakenName(name: name, diff: VersionDiff(from: old, to: manifest))
-        return StoreError(.versionExists, taken.sentence)
+        let diff = VersionDiff(from: old, to: manifest)
+        return StoreError(.versionExists, TakenName.sentence(name, diff))
     }
 }

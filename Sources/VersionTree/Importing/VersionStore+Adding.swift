@@ -104,7 +104,7 @@ extension VersionStore {
         _ options: AddOptions, _ lease: borrowing Lease
     ) throws(StoreError) -> AddReport {
         var importing = Import(
-            self, files, root: root.raw, version: version, options: options)
+            versions: self, root: root.raw, version: version, options: options, found: files)
         let report = try importing.run(lease)
         note(
             .added(

@@ -223,17 +223,16 @@ extension Lifecycle {
     ///   moment there may be, and what was never confirmed is not started again because of it.
     func findWayBack(_ versions: some StartableVersions) throws(StoreError) -> String? {
         var failure: StoreError?
-        let target = fallback(besides: current) { name in
+        for name in waysBack where name != current {
             do throws(StoreError) {
-                return try versions.isUsable(name, self)
+                if try versions.isUsable(name, self) { return name }
             } catch {
                 // A candidate that cannot be examined is no candidate; the next one may be.
                 if error.cause != nil, error.code != .outOfSpace { failure = failure ?? error }
-                return false
             }
         }
-        if target == nil, let failure { throw failure }
-        return target
+        if let failure { throw failure }
+        return nil
     }
 
     private mutating func goBack(to target: String, _ request: StartRequest) {

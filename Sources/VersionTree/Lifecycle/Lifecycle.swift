@@ -101,12 +101,9 @@ public struct Lifecycle: Sendable, Hashable {
     /// The ban that holds for a content.
     public func ban(of content: ObjectID) -> Ban? { bad.first { $0.content == content } }
 
-    /// The version to go back to: the newest known good one that is usable, else what was current before
-    /// the version on trial, else the embedded one.
-    package func fallback(besides version: String?, isUsable: (String) -> Bool) -> String? {
-        let candidates = knownGood + [before, embedded].compactMap { $0 }
-        return candidates.first { $0 != version && isUsable($0) }
-    }
+    /// The versions to go back to, the best first: the known good ones, the newest first, then what was
+    /// current before the version on trial, then the embedded one.
+    var waysBack: [String] { knownGood + [before, embedded].compactMap { $0 } }
 
     // MARK: Transitions
 

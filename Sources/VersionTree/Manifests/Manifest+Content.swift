@@ -57,9 +57,13 @@ extension Manifest {
                     pathStart: 0, pathLength: 0, isExecutable: false, byteCount: $0.byteCount,
                     address: $0.address)
             }
-        let order = Self.distinct((0..<UInt32(records.count)).map { $0 }, records)
-        return References(count: order.count, position: { Int(order[$0]) }) {
-            index in
+        return Self.references(
+            Self.distinct((0..<UInt32(records.count)).map { $0 }, records), of: records)
+    }
+
+    /// What records name, of which the positions stand in `order`.
+    static func references(_ order: [UInt32], of records: [Record]) -> References {
+        References(count: order.count, position: { Int(order[$0]) }) { index in
             let record = records[Int(order[index])]
             return Reference(address: record.address, byteCount: record.byteCount)
         }

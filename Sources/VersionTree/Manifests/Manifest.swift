@@ -280,11 +280,6 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// Positions sorted by address, one for each distinct address: the first that has it.
-    func distinctPositions() -> [UInt32] {
-        Self.distinct((0..<UInt32(count)).map { $0 }, records)
-    }
-
     /// Positions sorted by address, the first one of each distinct address.
     static func distinct(_ positions: [UInt32], _ records: [Record]) -> [UInt32] {
         var order = positions

@@ -84,14 +84,6 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
     }
 }
 
-extension TreePath {
-    /// The directory of the path; `nil` at the top.
-    var parent: TreePath? {
-        guard let slash = description.utf8.lastIndex(of: 47) else { return nil }
-        return TreePath(validated: String(description[..<slash]))
-    }
-}
-
 extension TreePath: Hashable {
     /// Hashes the bytes of the path.
     public func hash(into hasher: inout Hasher) {

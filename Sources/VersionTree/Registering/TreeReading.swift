@@ -20,10 +20,7 @@ struct TreeReading {
     private var fileSystem: any FileSystem { versions.fileSystem }
     private var store: Store { versions.store }
 
-    private struct Found {
-        var path: String
-        var status: FileStatus
-    }
+    private typealias Found = (path: String, status: FileStatus)
 
     /// The regular files of a tree of `versions/`; what else stands there is passed over.
     func files(of name: String) throws(StoreError) -> [ShownFile] {
@@ -80,7 +77,7 @@ struct TreeReading {
             guard let status = try fileSystem.status(directory, entry) else { return true }
             let name = String(cString: entry)
             switch status.kind {
-            case .regular: found.append(Found(path: prefix + name, status: status))
+            case .regular: found.append((prefix + name, status))
             case .directory: inner.append(name)
             default: break
             }

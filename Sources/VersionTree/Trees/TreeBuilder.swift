@@ -37,8 +37,8 @@ struct TreeBuilder: Sendable {
         // After the last file: a read-only directory takes no entries. Those of one job have their
         // mode by now.
         if directoryMode != 0o755 {
-            let isDone = Self.isDone(jobs, plan)
-            for index in plan.directories.indices.reversed() where !isDone[index] {
+            for index in plan.directories.indices.reversed()
+            where !Self.isOneJob(plan.directories[index]) {
                 // Held by a name: a temporary would be closed before the call.
                 let opened = try fileSystem.openDirectory(plan.path(of: index), below: root)
                 try fileSystem.setMode(opened.raw, directoryMode)
@@ -63,32 +63,26 @@ struct TreeBuilder: Sendable {
 
     /// A part of a directory's files: small enough that a flat tree keeps all workers busy.
     private struct Job: Sendable {
+        static let fileCountMax = 512
         var directory: Int
         var files: Range<Int>
-        /// Whether these are all files of the directory.
-        var isWhole: Bool
     }
 
     private static func jobs(_ plan: TreePlan) -> [Job] {
         var jobs: [Job] = []
         for (index, directory) in plan.directories.enumerated() {
-            var start = directory.files.lowerBound
-            while start < directory.files.upperBound {
-                let end = min(start + 512, directory.files.upperBound)
-                let files = start..<end
-                jobs.append(
-                    Job(directory: index, files: files, isWhole: files == directory.files))
-                start = end
+            let end = directory.files.upperBound
+            for start in stride(from: directory.files.lowerBound, to: end, by: Job.fileCountMax) {
+                let files = start..<min(start + Job.fileCountMax, end)
+                jobs.append(Job(directory: index, files: files))
             }
         }
         return jobs
     }
 
-    /// Which directories have got their mode from the one job that filled them.
-    private static func isDone(_ jobs: [Job], _ plan: TreePlan) -> [Bool] {
-        var isDone = [Bool](repeating: false, count: plan.directories.count)
-        for job in jobs where job.isWhole { isDone[job.directory] = true }
-        return isDone
+    /// Whether one job fills a directory, and gives it its mode.
+    private static func isOneJob(_ directory: TreePlan.Directory) -> Bool {
+        1...Job.fileCountMax ~= directory.files.count
     }
 
     private func fill(
@@ -103,7 +97,7 @@ struct TreeBuilder: Sendable {
                 try place(position, directory.raw, name, root, spares, &report)
             }
         }
-        if job.isWhole, directoryMode != 0o755 {
+        if directoryMode != 0o755, Self.isOneJob(plan.directories[job.directory]) {
             try fileSystem.setMode(directory.raw, directoryMode)
         }
     }

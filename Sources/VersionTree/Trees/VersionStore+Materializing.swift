@@ -42,10 +42,7 @@ extension VersionStore {
         let manifest = try registeredManifest(of: name, row)
         _ = try refuseCollisions(of: manifest)
         let lease = try store.makeLease()
-        let tree = try withExecutableCopies(of: manifest, lease) { () throws(StoreError) in
-            try self.buildTree(of: manifest, lease: lease)
-        }
-        try store.syncAll()
+        let tree = try buildTreeAndCopies(of: manifest, lease)
         if isAlone {
             try publishTree(tree, of: manifest)
         } else {
@@ -226,10 +223,7 @@ extension VersionStore {
     package func rebuildTree(of manifest: Manifest) throws(StoreError) {
         let name = manifest.version.description
         let lease = try store.makeLease()
-        let tree = try withExecutableCopies(of: manifest, lease) { () throws(StoreError) in
-            try self.buildTree(of: manifest, lease: lease)
-        }
-        try store.syncAll()
+        let tree = try buildTreeAndCopies(of: manifest, lease)
         let parent = directories.versions.raw
         let isShown = try withLifecycleLocked { () throws(StoreError) -> Bool in
             guard try store.versionRow(name) != nil, try isMaterialized(name) else { return false }
@@ -289,23 +283,27 @@ extension VersionStore {
         return restored
     }
 
-    /// Makes the executable copies that a tree will link to, then calls `body`, which builds it; both again if a
-    /// retire in another process has taken one in between for one that nobody uses.
-    func withExecutableCopies<R>(
-        of manifest: Manifest, _ lease: borrowing Lease, _ body: () throws(StoreError) -> R
-    ) throws(StoreError) -> R {
+    /// Builds a tree beside its place, and the executable copies that it links to, durably; both again if a
+    /// retire in another process has taken a copy in between for one that nobody uses.
+    private func buildTreeAndCopies(
+        of manifest: Manifest, _ lease: borrowing Lease
+    ) throws(StoreError) -> HiddenTree {
         var tries = 0
         while true {
             try makeExecutableCopies(of: manifest, lease)
+            let tree: HiddenTree
             do throws(StoreError) {
-                return try body()
+                tree = try buildTree(of: manifest, lease: lease)
             } catch {
                 // Whether the executable copy is there by now says nothing: others make it again, too.
                 tries += 1
                 guard error.code == .missingObject, tries < Self.executableCopyTriesMax else {
                     throw error
                 }
+                continue
             }
+            try store.syncAll()
+            return tree
         }
     }
 

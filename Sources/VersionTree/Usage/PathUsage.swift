@@ -40,12 +40,7 @@ extension VersionStore {
         Manifest.sortByAddress(&order, manifest.records)
         let distinct = Manifest.distinct(order, manifest.records)
         let standings = try store.standings(
-            of: References(
-                count: distinct.count, position: { Int(distinct[$0]) },
-                element: { [records = manifest.records] place in
-                    let record = records[Int(distinct[place])]
-                    return Reference(address: record.address, byteCount: record.byteCount)
-                }))
+            of: Manifest.references(distinct, of: manifest.records))
         var groups = PathGroups(manifest, grouping)
         var place = 0
         for (index, first) in distinct.enumerated() {
