@@ -61,14 +61,12 @@ package struct LastCheck: Sendable, Hashable {
             writer.member("endedAt", endedAt)
             writer.member("findingCount", findingCount)
             writer.member("findings", findings) { writer, finding in
-                writer.object { writer in
-                    writer.member("kind", finding.kind.rawValue)
-                    writer.member("message", finding.message)
-                    writer.member("object", finding.object?.description)
-                    writer.member("path", finding.path)
-                    writer.member("repaired", finding.isRepaired)
-                    writer.member("version", finding.version)
-                }
+                writer.member("kind", finding.kind.rawValue)
+                writer.member("message", finding.message)
+                writer.member("object", finding.object?.description)
+                writer.member("path", finding.path)
+                writer.member("repaired", finding.isRepaired)
+                writer.member("version", finding.version)
             }
             writer.member("repair", isRepair)
             writer.member("repairedCount", repairedCount)

@@ -7,34 +7,28 @@ extension UsageSurvey {
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("store") { store.writeMembers(to: &$0) }
         writer.member("versions", versions) { writer, version in
-            writer.object { writer in
-                writer.member("version", version.version)
-                writer.member("files", version.files)
-                writer.member("apparentBytes", version.apparentBytes)
-                writer.member("uniqueBytes", version.uniqueBytes)
-                writer.member("sharedBytes", version.sharedBytes)
-                writer.member("missingBytes", version.missingBytes)
-                writer.member("createdAt", version.createdAt)
-            }
+            writer.member("version", version.version)
+            writer.member("files", version.files)
+            writer.member("apparentBytes", version.apparentBytes)
+            writer.member("uniqueBytes", version.uniqueBytes)
+            writer.member("sharedBytes", version.sharedBytes)
+            writer.member("missingBytes", version.missingBytes)
+            writer.member("createdAt", version.createdAt)
         }
         writer.member("largest", largest) { writer, entry in
-            writer.object { writer in
-                writer.member("address", entry.object.address.description)
-                writer.member("bytes", entry.object.byteCount)
-                writer.member("references", entry.object.references)
-                writer.member("paths", entry.paths)
-                writer.member("pathsComplete", entry.arePathsComplete)
-            }
+            writer.member("address", entry.object.address.description)
+            writer.member("bytes", entry.object.byteCount)
+            writer.member("references", entry.object.references)
+            writer.member("paths", entry.paths)
+            writer.member("pathsComplete", entry.arePathsComplete)
         }
         writer.member("growth", growth) { writer, point in
-            writer.object { writer in
-                writer.member("version", point.version)
-                writer.member("createdAt", point.createdAt)
-                writer.member("newBytes", point.newBytes)
-                writer.member("uniqueBytes", point.uniqueBytes)
-                writer.member("apparentBytes", point.apparentBytes)
-                writer.member("objectBytes", point.objectBytes)
-            }
+            writer.member("version", point.version)
+            writer.member("createdAt", point.createdAt)
+            writer.member("newBytes", point.newBytes)
+            writer.member("uniqueBytes", point.uniqueBytes)
+            writer.member("apparentBytes", point.apparentBytes)
+            writer.member("objectBytes", point.objectBytes)
         }
         writer.member("sharing") { sharing.writeMembers(to: &$0) }
         writer.member("takenAt", takenAt)
@@ -46,7 +40,8 @@ extension SharingMatrix {
     fileprivate func writeMembers(to writer: inout JSONWriter) {
         writer.member("versions", versions)
         writer.member("omitted", omittedCount)
-        writer.member("bytes", versions.indices) { writer, row in
+        writer.key("bytes")
+        writer.array(versions.indices) { writer, row in
             writer.array(versions.indices) { writer, column in writer.integer(self[row, column]) }
         }
     }
@@ -66,10 +61,8 @@ extension StoreUsage {
         writer.member("disk") { writer in
             disk.total.writeMembers(to: &writer)
             writer.member("parts", DiskUsage.Part.allCases) { writer, part in
-                writer.object { writer in
-                    writer.member("part", part.rawValue)
-                    disk[part].writeMembers(to: &writer)
-                }
+                writer.member("part", part.rawValue)
+                disk[part].writeMembers(to: &writer)
             }
         }
     }
@@ -90,10 +83,8 @@ extension Retirement {
         writer.member("bytes", bytes)
         writer.member("separateBytes", separateBytes)
         writer.member("refused", refused) { writer, refusal in
-            writer.object { writer in
-                writer.member("version", refusal.version)
-                writer.member("reason", refusal.reason)
-            }
+            writer.member("version", refusal.version)
+            writer.member("reason", refusal.reason)
         }
     }
 }
