@@ -110,14 +110,18 @@ import Testing
                 "--store", ".castree", "add", "release-3", "--version", "3",
             ], in: place.directory)
         defer { traced.signal(SIGKILL) }
-        var stopped: Finished?
-        // Until it has got so far.
-        for _ in 0..<40 where stopped == nil {
-            let finished = try place.castree("gc", "--wait", "2100ms")
-            if finished.status == 24 { stopped = finished }
+        // Not before it has got so far: a command beside it would have it ask for locks more than once.
+        let trace = place.directory.appending(path: "trace")
+        var isStopped = false
+        while !isStopped, kill(traced.processIdentifier, 0) == 0 {
+            sched_yield()
+            // Not written yet.
+            let text = (try? String(contentsOf: trace, encoding: .utf8)) ?? ""
+            isStopped = text.contains("stopped by SIGSTOP")
         }
-        #expect(
-            stopped?.errors.contains(" (add, stopped)") == true, "\(String(describing: stopped))")
+        let stopped = try place.castree("gc", "--wait", "2100ms")
+        #expect(stopped.status == 24)
+        #expect(stopped.errors.contains(" (add, stopped)"), "\(stopped)")
     }
 
     @Test("does not stop the event log's writers", .disabled(if: python != nil, "\(python ?? "")"))

@@ -87,8 +87,8 @@ struct SourceReading: Sendable {
     ) throws(StoreError) {
         let fileSystem = store.fileSystem
         let path = slots.records[position].path(in: slots.paths)
-        var isBeingWritten = false
-        for _ in 0..<3 {
+        var (changes, waits) = (0, 0)
+        while changes < 3, waits <= Self.pauses.count {
             let file = try Self.open(path, root, followingLinks: followsLinks, fileSystem)
             let status = try fileSystem.status(file.raw)
             guard status.kind == .regular else {
@@ -100,7 +100,8 @@ struct SourceReading: Sendable {
             let now = nanosecondsNow()
             let isQuiet = isQuiet(file.raw, status, at: now)
             guard isQuiet != false else {
-                isBeingWritten = true
+                if waits < Self.pauses.count { pause(milliseconds: Self.pauses[waits]) }
+                waits += 1
                 continue
             }
             let (object, isStaged) = try batch.stage(
@@ -108,7 +109,10 @@ struct SourceReading: Sendable {
             let after = try fileSystem.status(file.raw)
             guard after.isUnchanged(since: status), object.byteCount == status.byteCount,
                 let fingerprint = object.fingerprint
-            else { continue }
+            else {
+                changes += 1
+                continue
+            }
             slots.records[position].byteCount = status.byteCount
             slots.records[position].isExecutable = status.mode & 0o100 != 0
             slots.records[position].address = object.address
@@ -128,11 +132,15 @@ struct SourceReading: Sendable {
         throw StoreError(
             .changedWhileRead,
             "unable to add \"\(printable(path))\": "
-                + (isBeingWritten
+                + (waits > Self.pauses.count
                     ? "another process has it open for writing, and it has just changed"
                     : "it changes while it is read")
                 + "; wait until it is written, then repeat the command")
     }
+
+    /// How long somebody is given who has the file open for writing, in milliseconds: a writer may be about to close it,
+    /// and a program that is just being started has for a moment all that its parent has open (fork(2)).
+    private static let pauses: [Int32] = [1, 4, 16, 64, 256]
 
     /// How long after its last change a file is held to be written, whoever has it open.
     ///
