@@ -3,6 +3,7 @@
 import mmap
 import os
 import subprocess
+import time
 
 from . import disks, verbs
 from .ground import CannotDo, difference, need, works
@@ -98,10 +99,12 @@ def tmpfs(lab):
     said = verbs.Said(lab.tools, store)
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
         mapping[0:5000] = b"a" * 5000  # faults the pages in for writing, which changes the times once
-        # Old enough for a cache that believes in times.
+        # Refused as being written; then old enough that an add does not ask whether somebody may write it, nor would a cache that believes in times.
+        refused = said("add", source, "--version", "0", statuses=(1,))
+        said.expect("open for writing" in refused.errors, "a file that is mapped for writing is added")
         before = os.stat(path)
-        while os.stat(path).st_ctime_ns + 50_000_000 > _now():
-            pass
+        while os.stat(path).st_ctime_ns + 10_500_000_000 > _now():
+            time.sleep(0.05)
         for number in range(1, 4):
             mapping[0:5000] = b"abc"[number - 1:number] * 5000
             said("add", source, "--version", str(number))
@@ -114,7 +117,6 @@ def tmpfs(lab):
 
 
 def _now():
-    import time
     return time.time_ns()
 
 
