@@ -134,13 +134,17 @@ final class RealStarts {
             path: ".castree/\(StoreLayout.leasePath(StoreLayout.startLock))"
         ).path
         guard stat(lock, &status) == 0 else { return nil }
-        let locks = try String(contentsOfFile: "/proc/locks", encoding: .utf8)
-        for line in locks.split(separator: "\n") where line.contains(":\(status.st_ino) ") {
-            let words = line.split(separator: " ")
-            let position = processes.firstIndex {
-                $0.map { words.contains("\($0.served.processIdentifier)") } ?? false
+        // The kernel gives it in pieces: where others lock and unlock in between, a line may be missing.
+        for _ in 0..<20 {
+            let locks = try String(contentsOfFile: "/proc/locks", encoding: .utf8)
+            for line in locks.split(separator: "\n") where line.contains(":\(status.st_ino) ") {
+                let words = line.split(separator: " ")
+                let position = processes.firstIndex {
+                    $0.map { words.contains("\($0.served.processIdentifier)") } ?? false
+                }
+                if let position { return position }
             }
-            if let position { return position }
+            sched_yield()
         }
         return nil
     }
