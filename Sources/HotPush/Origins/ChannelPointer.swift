@@ -5,7 +5,7 @@ public import VersionTree
 /// What a channel offers: the one file of a channel that changes.
 ///
 /// A value; `docs/origin-format.md` describes its JSON. A client takes the first of ``releases`` that
-/// is for its device, unless ``sequence`` is lower than one it has seen before: then the answer is an
+/// is for its device, unless `sequence` is lower than one it has seen before: then the answer is an
 /// old copy from a cache.
 public struct ChannelPointer: Sendable, Hashable {
     /// The version of the format.

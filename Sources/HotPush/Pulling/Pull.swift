@@ -9,8 +9,8 @@ public import VersionTree
 /// let report = try pull.run("https://example.org/app")
 /// ```
 ///
-/// The steps are functions from values to values: ``inquire(_:judges:)`` gives a reply, ``plan(_:)`` makes a plan
-/// of the release in it, ``fetch(_:of:)`` obeys the plan and gives a report, ``show(_:)`` puts the version
+/// The steps are functions from values to values: `inquire` gives a reply, ``plan(_:)`` makes a plan
+/// of the release in it, ``fetch(_:of:)`` obeys the plan and gives a report, `show` puts the version
 /// in its place.
 ///
 /// Every step may be repeated by any process: a partial download *is* a registered version some of

@@ -1,7 +1,7 @@
 public import CASStore
 
 extension VersionStore {
-    /// Deletes what nothing references, and the pins of dead processes; see ``Store/collect(progress:)``.
+    /// Deletes what nothing references, and the pins of dead processes; see ``CASStore/Store/collect(progress:)``.
     ///
     /// Nothing that a tree shows is garbage although its version has lost its manifest: such a tree is made a
     /// version first.
