@@ -74,6 +74,8 @@ public struct Finding: Sendable, Hashable {
     ///
     /// Lost content stays lost: the versions that had it are incomplete until it is added again.
     public var isRepaired: Bool
+    /// Whether that is all: the content, which versions name, is lost.
+    package var isLost = false
 
     /// Makes a finding.
     package init(

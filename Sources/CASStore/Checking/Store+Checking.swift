@@ -226,8 +226,9 @@ extension Store {
             }
         case .damagedExecutableCopy:
             guard try objects.hasShard(of: address) else { return false }
-            try fileSystem.removeTree(
-                directories.objects.raw, StoreLayout.objectPath(address, executable: true))
+            let path = StoreLayout.objectPath(address, executable: true)
+            try objects.keepUnlessObject(at: path, of: address, checker: &checker)
+            try fileSystem.removeTree(directories.objects.raw, path)
         default: return false
         }
         return true

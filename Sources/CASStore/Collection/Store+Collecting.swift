@@ -102,14 +102,16 @@ extension Store {
     /// Files named by an address, directly in a directory.
     func leftovers(
         in directory: Int32, _ reason: CollectionPlan.Reason,
+        addressOf: (String) -> ObjectID? = { ObjectID($0) },
         besides others: (String) throws(StoreError) -> Void = { (_) throws(StoreError) in },
         where isUnwanted: (ObjectID) throws(StoreError) -> Bool
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         var found: [CollectionPlan.Garbage] = []
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
             let name = String(cString: entry)
-            if ObjectID(name) == nil { try others(name) }
-            guard kind != .directory, let address = ObjectID(name),
+            let address = addressOf(name)
+            if address == nil { try others(name) }
+            guard kind != .directory, let address,
                 let status = try fileSystem.status(directory, entry), status.kind == .regular,
                 try isUnwanted(address)
             else { return true }

@@ -19,7 +19,9 @@ extension Store {
             leases.dead.isEmpty && unrecorded.isEmpty
             ? try garbageKnown(names) : try garbage(afterRecording: unrecorded, names)
         plan.objects = garbage.filter { !claimed.contains($0.address) }
-        plan.quarantined = try leftovers(in: directories.quarantine.raw, .damaged) { _ in true }
+        plan.quarantined = try leftovers(
+            in: directories.quarantine.raw, .damaged, addressOf: StoreLayout.quarantinedAddress
+        ) { _ in true }
         plan.staged = try unwantedPartials(removing: false)
         return plan
     }

@@ -79,6 +79,19 @@ package enum StoreLayout {
         ".\(version).\(token)"
     }
 
+    /// Whether a name is one that castree gives a tree that is built or taken down: it ends in a lease or a token.
+    package static func isHiddenTree(_ name: String) -> Bool {
+        guard name.hasPrefix("."), let dot = name.lastIndex(of: "."), dot > name.startIndex else {
+            return false
+        }
+        let end = name[name.index(after: dot)...].split(
+            separator: "-", omittingEmptySubsequences: false)
+        guard let token = end.last, !token.isEmpty,
+            token.utf8.allSatisfy({ Hex.value(of: $0) != nil })
+        else { return false }
+        return end.count == 1 ? token.utf8.count == 16 : end.count == 2 && Int32(end[0]) != nil
+    }
+
     /// The name of the link that is to become `current`, beside it.
     package static let newCurrent = ".current.new"
 

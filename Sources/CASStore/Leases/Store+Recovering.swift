@@ -176,8 +176,21 @@ extension Store {
         for name in try hidden(of: lease, in: directories.manifests.raw) {
             try fileSystem.removeIfPresent(directories.manifests.raw, name)
         }
-        for name in try hidden(of: lease, in: directories.versions.raw) {
+        for name in try hidden(of: lease, in: directories.versions.raw)
+        where try !isLastOfItsVersion(name, lease) {
             try removeTreeKeepingContent(in: StoreLayout.versions, name)
+        }
+    }
+
+    /// Whether the lifecycle needs a version of which nothing is left but a hidden tree: a repair brings it back.
+    private func isLastOfItsVersion(_ hidden: String, _ lease: String) throws(StoreError) -> Bool {
+        let version = String(hidden.dropFirst().dropLast(lease.utf8.count + 1))
+        guard try fileSystem.status(directories.versions.raw, version) == nil,
+            try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(version)) == nil,
+            try versionRow(version) == nil
+        else { return false }
+        return try index { (index) throws(StoreError) in
+            try index.manifests.isSpokenOf(version, directories, fileSystem)
         }
     }
 
@@ -199,7 +212,10 @@ extension Store {
         let aside = "\(address).torn"
         try fileSystem.removeTree(staging.raw, aside)
         var checker = try ObjectChecker()
-        _ = try objects.takeUnlessSound(address, to: staging.raw, aside, checker: &checker)
+        let isSound = try objects.takeUnlessSound(
+            address, to: staging.raw, aside, checker: &checker)
+        // It goes with what is staged, and may be the last copy of something else.
+        if !isSound { try keepIfLast("\(StoreLayout.staging)/\(lease)/\(aside)") }
         // Whoever needs the executable copy makes it again.
         let executableCopy = StoreLayout.objectPath(address, executable: true)
         try keepIfLast("\(StoreLayout.objects)/\(executableCopy)")

@@ -89,6 +89,9 @@ package struct ObjectDirectory: Sendable {
         if try link(staged, name, as: address) { return true }
         if try isSound(address, checker: &checker) { return false }
         try makeShard(of: address)
+        // What stands there may be the last copy of something else.
+        try keepUnlessObject(
+            at: StoreLayout.objectPath(address), of: address, checker: &checker)
         // No file takes the place of a directory (rename(2), EISDIR).
         if try status(address)?.kind == .directory {
             _ = try quarantineUnlessSound(address, checker: &checker)
@@ -206,6 +209,8 @@ package struct ObjectDirectory: Sendable {
     }
 
     /// Deletes one file of an object: its own, or its executable copy; as ``remove(_:)``.
+    ///
+    /// A directory there is a stranger's, and goes to quarantine: what is in it may be needed.
     func removeFile(of address: ObjectID, executable: Bool) throws(StoreError) {
         guard try hasShard(of: address) else { return }
         try deleteFile(of: address, executable: executable)
@@ -218,13 +223,14 @@ package struct ObjectDirectory: Sendable {
                 try fileSystem.removeIfPresent(objects, path)
             } catch {
                 guard error.isDirectory else { throw error }
-                try fileSystem.removeTree(objects, String(cString: path))
+                try fileSystem.move(
+                    objects, String(cString: path), to: directories.quarantine.raw,
+                    quarantineName(address))
             }
         }
     }
 
-    /// Takes what stands in place of an object away into quarantine, in place of what was there for it
-    /// before; unless it is the object.
+    /// Takes what stands in place of an object away into quarantine, unless it is the object.
     ///
     /// Writers give files their names without any lock: one may have put sound bytes there since the
     /// caller looked. So what was taken is read once more, and goes back if it is sound.
@@ -232,10 +238,8 @@ package struct ObjectDirectory: Sendable {
     package func quarantineUnlessSound(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
-        let quarantine = directories.quarantine.raw
-        try fileSystem.removeTree(quarantine, address.description)
         return try !takeUnlessSound(
-            address, to: quarantine, address.description, checker: &checker)
+            address, to: directories.quarantine.raw, quarantineName(address), checker: &checker)
     }
 
     /// Moves what stands in place of an object, and back if it is sound.

@@ -4,10 +4,22 @@ package struct ObjectCopy: Sendable, Hashable {
     package var address: ObjectID
     /// Where the file stands, inside the store.
     package var path: String
+    /// The names on the way to it, where not all of them are text; `nil` where the path says it.
+    var names: [[CChar]]?
+
+    /// Whether castree put a file there, which may become the object itself; what is somebody's is copied.
+    var isCastrees: Bool {
+        guard names == nil else { return false }
+        let parts = path.split(separator: "/").map(String.init)
+        guard parts.first == StoreLayout.objects else {
+            return parts.first.map(StoreLayout.directories.contains) ?? false
+        }
+        return parts.count == 3 && StoreLayout.address(parts[1], parts[2]) != nil
+    }
 }
 
-/// Looks for the bytes of lost objects wherever in a store they may be: executable copies, trees of every kind,
-/// quarantine, what is staged, and the files that stand in place of the lost ones.
+/// Looks for the bytes of lost objects wherever in a store they may be: executable copies, what stands in a wrong
+/// place among the objects, trees of every kind, quarantine, what is staged, and what is not castree's.
 ///
 /// What a file is called decides nothing: it is a copy if its bytes hash to the address. Only files of a size that
 /// is looked for are read.
@@ -15,6 +27,7 @@ struct CopySearch: ~Copyable {
     private let store: Store
     private let wanted: Set<ObjectID>
     private let sizes: Set<Int64>
+    private let places: [String]
     private var checker: ObjectChecker
     /// Files that were read: trees show one under many names.
     private var seen: Set<FileID> = []
@@ -28,8 +41,12 @@ struct CopySearch: ~Copyable {
     /// - Parameters:
     ///   - wanted: the addresses.
     ///   - sizes: the sizes that they may have.
-    init(_ store: Store, _ wanted: Set<ObjectID>, sizes: Set<Int64>) throws(StoreError) {
+    ///   - places: paths inside the store where something stands that does not belong there.
+    init(
+        _ store: Store, _ wanted: Set<ObjectID>, sizes: Set<Int64>, places: [String]
+    ) throws(StoreError) {
         self.store = store
+        self.places = places
         self.wanted = wanted
         self.sizes = sizes
         checker = try ObjectChecker()
@@ -38,15 +55,35 @@ struct CopySearch: ~Copyable {
     /// One copy of each object of which there is any.
     mutating func run() throws(StoreError) -> [ObjectCopy] {
         try lookAtObjects()
-        for name in [StoreLayout.versions, StoreLayout.quarantine, StoreLayout.staging] {
-            let directory = try fileSystem.open(
-                store.directories.root.raw, name, .directory, mode: 0)
-            try look(into: directory.raw, name)
+        for place in places where !isDone { try look(atPlace: place) }
+        for name in [StoreLayout.versions, StoreLayout.quarantine, StoreLayout.staging]
+        where !isDone {
+            try look(atPlace: name)
+        }
+        // What somebody has saved beside all that.
+        let root = store.directories.root.raw
+        for name in try fileSystem.rawNames(in: root) where !isDone {
+            if StoreLayout.topLevelNames.contains(text(of: name)) { continue }
+            try look(at: name, in: root, [])
         }
         return found.values.sorted { $0.address < $1.address }
     }
 
     private var fileSystem: any FileSystem { store.fileSystem }
+
+    /// Whatever stands at a path of the store; nothing is read through a link.
+    private mutating func look(atPlace path: String) throws(StoreError) {
+        var names = path.split(separator: "/").map { Array(String($0).utf8CString) }
+        guard let last = names.popLast() else { return }
+        do throws(StoreError) {
+            let parent = try fileSystem.openBeneath(
+                store.directories.root.raw, names: names, .directory)
+            try look(at: last, in: parent.raw, names)
+        } catch {
+            guard error.code == .notFound || error.isNotDirectory else { throw error }
+        }
+    }
+
     private var isDone: Bool { found.count == wanted.count }
 
     /// The executable copies of the wanted, and what stands in their own places: it may be another's.
@@ -55,31 +92,33 @@ struct CopySearch: ~Copyable {
         for address in wanted where try store.objects.hasShard(of: address) {
             for isExecutable in [true, false] {
                 let path = StoreLayout.objectPath(address, executable: isExecutable)
-                guard let status = try fileSystem.status(store.directories.objects.raw, path)
-                else { continue }
-                try look(
-                    at: path, status, in: store.directories.objects.raw,
-                    "\(StoreLayout.objects)/\(path)")
+                try look(atPlace: "\(StoreLayout.objects)/\(path)")
             }
         }
     }
 
-    private mutating func look(into directory: Int32, _ path: String) throws(StoreError) {
-        for name in try fileSystem.names(in: directory).sorted() where !isDone {
+    /// A file, or all that is in a directory.
+    /// - Parameter path: the names on the way to the directory.
+    private mutating func look(
+        at name: [CChar], in directory: Int32, _ path: [[CChar]]
+    ) throws(StoreError) {
+        guard let status = try fileSystem.status(directory, name) else { return }
+        let inner = path + [name]
+        guard status.kind == .directory else {
+            return try look(at: name, status, in: directory, inner)
+        }
+        guard let opened = try opened(directory, name, .directory) else { return }
+        let names = try fileSystem.rawNames(in: opened.raw).sorted {
+            $0.lexicographicallyPrecedes($1)
+        }
+        for name in names where !isDone {
             try store.checkInterruption()
-            guard let status = try fileSystem.status(directory, name) else { continue }
-            let inner = "\(path)/\(name)"
-            guard status.kind == .directory else {
-                try look(at: name, status, in: directory, inner)
-                continue
-            }
-            guard let opened = try opened(directory, name, .directory) else { continue }
-            try look(into: opened.raw, inner)
+            try look(at: name, in: opened.raw, inner)
         }
     }
 
     private mutating func look(
-        at name: String, _ status: FileStatus, in directory: Int32, _ path: String
+        at name: [CChar], _ status: FileStatus, in directory: Int32, _ path: [[CChar]]
     ) throws(StoreError) {
         guard status.kind == .regular, sizes.contains(status.byteCount),
             seen.insert(FileID(device: status.device, inode: status.inode)).inserted,
@@ -94,12 +133,15 @@ struct CopySearch: ~Copyable {
             return
         }
         guard wanted.contains(address), found[address] == nil else { return }
-        found[address] = ObjectCopy(address: address, path: path)
+        found[address] = ObjectCopy(
+            address: address,
+            path: path.map(text(of:)).joined(separator: "/"),
+            names: path.allSatisfy { isText($0) } ? nil : path)
     }
 
     /// `nil` for what is gone, or may not be read, which is no copy.
     private func opened(
-        _ directory: Int32, _ name: String, _ access: Access
+        _ directory: Int32, _ name: [CChar], _ access: Access
     ) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
             return try fileSystem.openIfPresent(directory, name, access)
@@ -114,10 +156,32 @@ extension Store {
     /// Finds a copy of each lost object of which there is any in the store.
     ///
     /// Reads the files of their sizes, wherever they stand; nothing is changed.
-    package func findCopies(of lost: [Reference]) throws(StoreError) -> [ObjectCopy] {
+    /// - Parameter findings: what a check has found; what stands in a wrong place may be a copy.
+    package func findCopies(
+        of lost: [Reference], besides findings: [Finding] = []
+    ) throws(StoreError) -> [ObjectCopy] {
         guard !lost.isEmpty else { return [] }
         var search = try CopySearch(
-            self, Set(lost.map(\.address)), sizes: Set(lost.map(\.byteCount)))
+            self, Set(lost.map(\.address)), sizes: Set(lost.map(\.byteCount)),
+            places: Self.wrongPlaces(findings))
         return try search.run()
+    }
+
+    /// The places inside the store of what is not what it should be.
+    private static func wrongPlaces(_ findings: [Finding]) -> [String] {
+        var places: Set<String> = []
+        for finding in findings {
+            switch (finding.kind, finding.object) {
+            case (.damagedObject, let object?), (.notAFile, let object?):
+                places.insert("\(StoreLayout.objects)/\(StoreLayout.objectPath(object))")
+            case (.damagedExecutableCopy, let object?):
+                places.insert(
+                    "\(StoreLayout.objects)/\(StoreLayout.objectPath(object, executable: true))")
+            case (.strayFile, _):
+                if let path = finding.path { places.insert(path) }
+            default: continue
+            }
+        }
+        return places.sorted()
     }
 }

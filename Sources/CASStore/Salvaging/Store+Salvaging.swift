@@ -89,7 +89,7 @@ extension Store {
     ) throws(StoreError) -> (object: StoredObject, name: String)? {
         let staging = directories.staging.raw
         let name = "\(StoreLayout.copyPrefix)\(try randomToken())"
-        guard let file = try openCopy(copy.path) else { return nil }
+        guard let file = try openCopy(copy.path, names: copy.names) else { return nil }
         let status = try fileSystem.status(file.raw)
         let object = try checker.hash(file.raw, fileSystem)
         guard object.address == copy.address else { return nil }
@@ -101,7 +101,8 @@ extension Store {
         if copy.path.hasPrefix(StoreLayout.staging + "/") {
             isWritten = try !fileSystem.lock(file.raw, exclusive: true, waiting: false)
         }
-        if status.mode & 0o111 == 0, !isExecutableCopy, !isWritten, try link(copy, status, as: name)
+        if copy.isCastrees, status.mode & 0o111 == 0, !isExecutableCopy, !isWritten,
+            try link(copy, status, as: name)
         {
             return (object, name)
         }
@@ -125,9 +126,17 @@ extension Store {
         }
     }
 
-    private func openCopy(_ path: String) throws(StoreError) -> Descriptor? {
+    private func openCopy(
+        _ path: String, names: [[CChar]]? = nil
+    ) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
-            let file = try fileSystem.openBeneath(directories.root.raw, path, .reading)
+            let root = directories.root.raw
+            let file =
+                if let names {
+                    try fileSystem.openBeneath(root, names: names, .reading)
+                } else {
+                    try fileSystem.openBeneath(root, path, .reading)
+                }
             guard try fileSystem.status(file.raw).kind == .regular else { return nil }
             return file
         } catch {

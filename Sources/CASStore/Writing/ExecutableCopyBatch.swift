@@ -80,6 +80,9 @@ package struct ExecutableCopyBatch: Sendable {
             if try stands(address) {
                 try fileSystem.removeIfPresent(directory, staged)
             } else {
+                // What has another size than the object may be the last copy of something else.
+                var checker = try ObjectChecker()
+                try store.objects.keepUnlessObject(at: path, of: address, checker: &checker)
                 try fileSystem.rename(directory, staged, to: objects, path)
             }
         }

@@ -11,17 +11,21 @@ extension Store {
         for address in addresses {
             guard let executableCopy = try objects.status(address, executable: true),
                 executableCopy.kind == .regular, executableCopy.linkCount == 1,
-                try objects.hasShard(of: address), try canSpareExecutableCopy(of: address)
+                try objects.hasShard(of: address),
+                try canSpareExecutableCopy(of: address, executableCopy)
             else { continue }
             try removeUnusedExecutableCopy(of: address, lease: lease.name)
         }
     }
 
-    /// Whether an object's own file is there, and is sound if a version still names it.
-    private func canSpareExecutableCopy(of address: ObjectID) throws(StoreError) -> Bool {
+    /// Whether an object's own file is there, and is sound if a version still names it; and the copy is as long, so that
+    /// it is not something else.
+    private func canSpareExecutableCopy(
+        of address: ObjectID, _ executableCopy: FileStatus
+    ) throws(StoreError) -> Bool {
         let known = try reading { (index) throws(StoreError) in try index.object(address) }
         guard let known, let own = try objects.status(address), own.kind == .regular,
-            own.byteCount == known.byteCount
+            own.byteCount == known.byteCount, executableCopy.byteCount == known.byteCount
         else { return false }
         guard known.references > 0 else { return true }
         var checker = try ObjectChecker()

@@ -33,7 +33,12 @@ extension FileSystem {
             if found.mode & 0o300 != 0o300 { try setMode(directory.raw, 0o755) }
             var inner: [String] = []
             try list(directory.raw) { (entry, kind) throws(StoreError) in
-                if kind == .directory || kind == .unknown {
+                if !isText(entry) {
+                    // A stranger's. Paths are text, so it gets a name that is before it goes like the others.
+                    let name = ".\(try randomToken())"
+                    try renameIfPresent(directory.raw, entry, to: directory.raw, name)
+                    inner.append(name)
+                } else if kind == .directory || kind == .unknown {
                     inner.append(String(cString: entry))
                 } else {
                     try beforeEach?(directory.raw, entry, { "\(path)/\(String(cString: entry))" })

@@ -118,7 +118,8 @@ extension Invocation {
         // A plan has told them already, with what is to be done.
         for finding in report.findings where !outcome.isDryRun {
             let style: DisplayText.Style = finding.isRepaired ? .yellow : .red
-            let suffix: DisplayText = finding.isRepaired ? " (repaired)" : ""
+            let suffix: DisplayText =
+                finding.isLost ? " (noted: lost)" : finding.isRepaired ? " (repaired)" : ""
             output.print(
                 "\(finding.kind.rawValue, style): \(finding.place)\(finding.message)\(suffix)")
         }
@@ -160,7 +161,10 @@ extension Invocation {
         let left = findings.count { !$0.isRepaired }
         let count = counted(findings.count, "problem")
         if findings.isEmpty { return "\("no problems", .green)" }
-        if left == 0 { return "\(count), all repaired" }
+        if left == 0 {
+            return findings.contains(where: \.isLost)
+                ? "\(count), all repaired or noted as lost" : "\(count), all repaired"
+        }
         return left == findings.count
             ? "\(count, .red)" : "\(count), \("\(groupedCount(left)) left", .red)"
     }

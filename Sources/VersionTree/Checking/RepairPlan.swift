@@ -24,6 +24,31 @@ package struct RepairPlan: Sendable {
         var manifests: Set<String> = []
         /// The version whose tree stays whatever is lost of it.
         var current: String?
+        /// The incomplete versions that have all they lack again by then.
+        var completing: Set<String> = []
+        /// The versions whose manifest may not be all of it when it was made again, and whose tree goes then.
+        var partial: Set<String> = []
+
+        /// What is done about a finding of a version that has other content by then; `nil` for what is always done.
+        ///
+        /// - Parameter losing: the versions that lack objects from then on.
+        func steps(insteadOf finding: Finding, losing: Set<String>) -> [RepairStep]? {
+            guard let version = finding.version else { return nil }
+            switch finding.kind {
+            // Compared with what it lacks now; its tree is right when that is back.
+            case .strayTree where completing.contains(version): return []
+            case .strayInTree where completing.contains(version): return []
+            case .incompleteVersion where completing.contains(version):
+                return trees.contains(version)
+                    ? [] : [RepairStep(deed: .buildTree, version: version)]
+            case .missingTree where losing.contains(version):
+                return [RepairStep(deed: .nothing, version: version)]
+            // Such a tree goes, unless it is current: that is a step of its own.
+            case .missingInTree, .wrongInTree, .strayInTree, .wrongModeInTree, .copiedInTree:
+                return losing.contains(version) && version != current ? [] : nil
+            default: return nil
+            }
+        }
     }
 
     init(_ findings: [Finding], _ means: Means) {
@@ -31,6 +56,13 @@ package struct RepairPlan: Sendable {
         let fetched = Set(fetches.map(\.address))
         // An index that is made again would take an edited manifest for the truth.
         let keepsIndex = findings.contains { $0.kind == .editedManifest }
+        // What lacks objects afterwards gets no tree.
+        let incomplete = Set(
+            findings.filter { finding in
+                guard VersionStore.lostKinds.contains(finding.kind), let object = finding.object
+                else { return false }
+                return means.copies[object] == nil && !fetched.contains(object)
+            }.compactMap(\.version))
         var seen: Set<RepairStep> = []
         func add(_ step: RepairStep) {
             if seen.insert(step).inserted { steps.append(step) }
@@ -41,6 +73,10 @@ package struct RepairPlan: Sendable {
                 finding.kind == .incompleteVersion
                 && means.waiting.contains { $0 == finding.version }
             if isAsked { continue }
+            if let instead = means.steps(insteadOf: finding, losing: incomplete) {
+                instead.forEach(add)
+                continue
+            }
             let isFetched = finding.object.map(fetched.contains) ?? false
             add(RepairStep(finding, means, isFetched: isFetched, keepsIndex: keepsIndex))
         }
@@ -64,6 +100,9 @@ package struct RepairPlan: Sendable {
                     deed: version == means.current ? .keepTree : .removeIncompleteTree,
                     version: version, path: StoreLayout.treePath(version),
                     lostCount: objects.count))
+        }
+        for version in means.partial.sorted() {
+            add(RepairStep(deed: .removeTree, path: StoreLayout.treePath(version)))
         }
         for version in means.waiting { add(RepairStep(deed: .fetchMissing, version: version)) }
     }
@@ -158,6 +197,12 @@ extension RepairStep {
         case .rebuildTree, .buildTree, .fetchMissing, .forgetVersion, .recoverManifest,
             .fetchManifest:
             version = finding.version
+            // A tree under another name gets its version's.
+            if deed == .recoverManifest, let version, finding.kind == .missingManifest,
+                finding.path != StoreLayout.treePath(version)
+            {
+                path = finding.path
+            }
         case .nothing:
             object = finding.object
             version = finding.version
@@ -211,6 +256,8 @@ extension RepairStep {
         case .recordLoss:
             "note that object \(name) is gone; versions that show it will be incomplete"
         case .restoreObject: "make object \(name) again from \(place)"
+        case .recoverManifest where path != nil:
+            "make \(place) the tree of version \(version ?? ""), and the manifest of that from it"
         case .recoverManifest: "make the manifest of version \(place) again from its tree"
         case .fetchManifest:
             "fetch the manifest of version \(place) and what it names; if the origin has none, make it again from "

@@ -23,7 +23,8 @@ extension VersionStore {
     ) throws(StoreError) -> CheckReport {
         var report = CheckReport()
         // First of all, while the index still knows what they named.
-        report.findings += try checkLostManifests(repairing: repairing)
+        let lost = try versionsToRecover()
+        report.findings += try checkLostManifests(lost, repairing: repairing)
         report.findings += try store.checkLeftovers(repairing: repairing)
         let manifests = try readManifests(&report)
         var parsed: [String: Manifest] = [:]
@@ -41,7 +42,9 @@ extension VersionStore {
         // Those of objects have been told; the versions that show one come with the report.
         for finding in report.findings where !Self.isAboutObject(finding) { options.found(finding) }
         let told = report.findings.count
-        try checkTrees(manifests, parsed, sound, repairing: repairing, &report)
+        try checkTrees(
+            manifests, parsed, sound, besides: lost.compactMap(\.entry), repairing: repairing,
+            &report)
         if repairing { report.findings = Self.withoutConsequences(report.findings) }
         report.findings += try checkLifecycle(manifests, repairing: repairing)
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }

@@ -5,8 +5,8 @@ import CASStore
 extension VersionStore {
     /// Compares every tree with its manifest, and finds those that are nobody's.
     func checkTrees(
-        _ names: [String], _ parsed: [String: Manifest], _ sound: SoundInodes, repairing: Bool,
-        _ report: inout CheckReport
+        _ names: [String], _ parsed: [String: Manifest], _ sound: SoundInodes,
+        besides told: [[CChar]], repairing: Bool, _ report: inout CheckReport
     ) throws(StoreError) {
         let trees = try treeNames()
         // After the trees: a writer has its lease before it begins with one, and as long as it has one.
@@ -15,14 +15,14 @@ extension VersionStore {
         // Those without a manifest have a finding of their own.
         let registered = Set(
             names + report.findings.filter { $0.kind == .missingManifest }.compactMap(\.version))
-        for (name, kind) in trees {
+        for (name, entry, kind) in trees where !told.contains(entry) {
             guard var finding = try judgeTree(name, kind, registered, running) else {
                 if kind == .directory, !name.hasPrefix(".") {
                     try checkTree(name, parsed[name], sound, repairing: repairing, &report)
                 }
                 continue
             }
-            if repairing { finding.isRepaired = try removeStray(name, kind) }
+            if repairing { finding.isRepaired = try removeStray(name, entry, kind) }
             report.findings.append(finding)
         }
     }
@@ -66,9 +66,22 @@ extension VersionStore {
             "the tree \(printable(name)) belongs to no registered version")
     }
 
-    /// - Returns: whether it is gone; a tree that a writer has taken for its own meanwhile stays.
-    private func removeStray(_ name: String, _ kind: FileStatus.Kind) throws(StoreError) -> Bool {
+    /// - Returns: whether it is gone; a tree that a writer has taken for its own meanwhile stays, and one that shows
+    ///   what no version names.
+    private func removeStray(
+        _ name: String, _ entry: [CChar], _ kind: FileStatus.Kind
+    ) throws(StoreError) -> Bool {
         let versions = directories.versions.raw
+        if !VersionName.isName(name), kind == .directory, try !strayedTrees(among: [entry]).isEmpty
+        {
+            return false
+        }
+        if !isText(entry) {
+            let hidden = ".stray.\(try randomToken())"
+            try fileSystem.renameIfPresent(versions, entry, to: versions, hidden)
+            try store.removeTreeKeepingContent(in: StoreLayout.versions, hidden)
+            return true
+        }
         if name.hasPrefix(".") {
             try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
             return true
@@ -147,12 +160,15 @@ extension VersionStore {
         return try manifest.without(lacking)
     }
 
-    private func treeNames() throws(StoreError) -> [(name: String, kind: FileStatus.Kind)] {
-        var names: [(name: String, kind: FileStatus.Kind)] = []
+    /// - Returns: each entry as text, and as it is, ended by 0.
+    private func treeNames() throws(StoreError) -> [(
+        name: String, entry: [CChar], kind: FileStatus.Kind
+    )] {
+        var names: [(name: String, entry: [CChar], kind: FileStatus.Kind)] = []
         let versions = directories.versions.raw
         try fileSystem.list(versions) { (entry, _) throws(StoreError) in
             guard let status = try fileSystem.status(versions, entry) else { return true }
-            names.append((String(cString: entry), status.kind))
+            names.append((String(cString: entry), bytes(of: entry), status.kind))
             return true
         }
         return names.sorted { $0.name < $1.name }

@@ -16,14 +16,15 @@ extension VersionStore {
         proceeds: (RepairPlan) -> Bool
     ) throws(StoreError) -> CheckReport {
         var report = try look(options, repairing: false)
-        let copies = try copiesOfLost(report.findings)
+        let unnamed = try versionsToRecover()
+        let copies = try copiesOfLost(report.findings, shownBy: unnamed)
         let here = Set(copies.map(\.address))
         let waiting = source == nil ? [] : try incompleteVersions()
         let manifests = source == nil ? [] : try lostManifests(report.findings)
         let lost =
             source == nil
             ? [] : try lostObjects(report.findings, waiting).filter { !here.contains($0.address) }
-        let plan = RepairPlan(report.findings, try means(lost, manifests, waiting, copies))
+        let plan = RepairPlan(report.findings, try means(lost, manifests, waiting, copies, unnamed))
         guard proceeds(plan), !report.findings.isEmpty || !lost.isEmpty || !copies.isEmpty else {
             conclude(report, options, repairing: false)
             return report
@@ -31,6 +32,7 @@ extension VersionStore {
         var fetched: Set<ObjectID> = []
         var completed: Set<String> = []
         let incomplete = try incompleteVersions()
+        let lacked = try missing(of: incomplete)
         if let source {
             if !manifests.isEmpty { completed = try source.manifests(manifests) }
             if !lost.isEmpty { fetched = try fetch(lost, report.findings, source) }
@@ -39,7 +41,7 @@ extension VersionStore {
         again.revisits = fetched.union(report.findings.compactMap(\.object))
         let repaired = try look(again, repairing: true)
         report.findings =
-            try mended(report.findings, fetched, completed)
+            try mended(report.findings, fetched, completed, lacked)
             + restored(copies, besides: report.findings)
             + self.completed(waiting, besides: report.findings)
             + repaired.findings.filter { finding in
@@ -75,19 +77,39 @@ extension VersionStore {
 
     private func means(
         _ fetches: [Reference], _ manifests: [LostManifest], _ waiting: [String],
-        _ copies: [ObjectCopy]
+        _ copies: [ObjectCopy], _ unnamed: [LostVersion]
     ) throws(StoreError) -> RepairPlan.Means {
-        var trees: Set<String> = []
-        for row in try store.versionRows().map(\.row) where try isMaterialized(row.name) {
-            trees.insert(row.name)
-        }
-        for name in try versionsToRecover() where try isMaterialized(name) { trees.insert(name) }
-        return RepairPlan.Means(
+        var means = RepairPlan.Means(
             fetches: fetches, waiting: waiting,
             copies: Dictionary(
                 copies.map { ($0.address, $0.path) }, uniquingKeysWith: { first, _ in first }),
-            trees: trees, manifests: Set(manifests.map(\.version)),
-            current: try shownVersion())
+            manifests: Set(manifests.map(\.version)), current: try shownVersion())
+        let back = Set(means.copies.keys).union(fetches.map(\.address))
+        for row in try store.versionRows().map(\.row) {
+            if try isMaterialized(row.name) { means.trees.insert(row.name) }
+            if row.isComplete || row.recovery == .partial { continue }
+            let missing = try store.missingObjects(of: row.name) ?? []
+            if !missing.isEmpty, missing.allSatisfy({ back.contains($0.address) }) {
+                means.completing.insert(row.name)
+            }
+        }
+        for lost in unnamed {
+            let hasTree = lost.entry == nil ? try isMaterialized(lost.name) : true
+            if hasTree { means.trees.insert(lost.name) }
+            guard hasTree, lost.name != means.current, !means.manifests.contains(lost.name)
+            else { continue }
+            if try isPartial(lost) { means.partial.insert(lost.name) }
+        }
+        return means
+    }
+
+    /// What each of some versions lacks.
+    private func missing(of versions: [String]) throws(StoreError) -> [String: Set<ObjectID>] {
+        var missing: [String: Set<ObjectID>] = [:]
+        for name in versions {
+            missing[name] = Set(try store.missingObjects(of: name)?.map(\.address) ?? [])
+        }
+        return missing
     }
 
     /// What is damaged or missing, and named by a version; what an earlier repair took away; and what
@@ -179,7 +201,8 @@ extension VersionStore {
 
     /// The findings that are mended because content or manifests are back.
     private func mended(
-        _ findings: [Finding], _ fetched: Set<ObjectID>, _ manifests: Set<String>
+        _ findings: [Finding], _ fetched: Set<ObjectID>, _ manifests: Set<String>,
+        _ lacked: [String: Set<ObjectID>]
     ) throws(StoreError) -> [Finding] {
         var result: [Finding] = []
         for var finding in findings {
@@ -191,7 +214,11 @@ extension VersionStore {
                 finding.message += "; it was fetched again"
             } else if finding.kind == .incompleteVersion, let version = finding.version {
                 guard try store.versionRow(version)?.isComplete == true else { continue }
-                finding.message += "; what it lacked was fetched"
+                let isFetched = lacked[version].map { !$0.isDisjoint(with: fetched) } ?? false
+                finding.message +=
+                    isFetched
+                    ? "; what it lacked was fetched"
+                    : "; what it lacked was found elsewhere in the store"
             } else {
                 continue
             }

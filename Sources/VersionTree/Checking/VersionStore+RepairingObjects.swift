@@ -19,8 +19,14 @@ extension VersionStore {
         var findings = try store.repairObjects(confirmed)
         for position in findings.indices {
             guard Self.lostKinds.contains(findings[position].kind),
-                let path = findings[position].object.flatMap({ origins[$0] })
+                let object = findings[position].object
             else { continue }
+            guard let path = origins[object] else {
+                let isNamed = try store.unnamed([object]).isEmpty
+                let isThere = try store.contains(object)
+                findings[position].isLost = isNamed && !isThere
+                continue
+            }
             findings[position].isRepaired = true
             findings[position].message =
                 confirmed[position].finding.message
@@ -30,8 +36,17 @@ extension VersionStore {
     }
 
     /// Copies of what is damaged or missing and named by a version, and of what incomplete versions lack.
-    func copiesOfLost(_ findings: [Finding]) throws(StoreError) -> [ObjectCopy] {
+    ///
+    /// - Parameter unnamed: versions that are to be made again from their trees, with what these show.
+    func copiesOfLost(
+        _ findings: [Finding], shownBy unnamed: [LostVersion] = []
+    ) throws(StoreError) -> [ObjectCopy] {
         var lost: [Reference] = []
+        for version in unnamed {
+            let name = version.entry ?? Array(version.name.utf8CString)
+            let shown = try TreeReading(versions: self).contents(of: name)
+            for one in shown.references where try !store.contains(one.address) { lost.append(one) }
+        }
         for version in try incompleteVersions() {
             for one in try store.missingObjects(of: version) ?? [] {
                 lost.append(Reference(address: one.address, byteCount: one.byteCount))
@@ -51,7 +66,7 @@ extension VersionStore {
                 }
             }
         }
-        return try store.findCopies(of: lost)
+        return try store.findCopies(of: lost, besides: findings)
     }
 
     /// The registered versions that lack objects, whoever needs them.
@@ -62,19 +77,17 @@ extension VersionStore {
     // MARK: Manifests
 
     /// Finds versions whose manifest is gone, and those whose manifest was made again from a tree.
-    func checkLostManifests(repairing: Bool) throws(StoreError) -> [Finding] {
+    func checkLostManifests(
+        _ lost: [LostVersion], repairing: Bool
+    ) throws(StoreError) -> [Finding] {
         var findings: [Finding] = []
-        for name in try versionsToRecover() {
-            let hasTree = try isMaterialized(name)
-            let isRegistered = try store.versionRow(name) != nil
-            let finding = Finding(
-                .missingManifest, version: name,
-                path: hasTree ? StoreLayout.treePath(name) : StoreLayout.manifestPath(name),
-                isRegistered
-                    ? "version \(name) is registered and its manifest is not there; nothing that it names is collected"
-                    : "the tree \(name) shows content that no version names, and there is no manifest of it"
-            )
-            findings.append(repairing && hasTree ? try recovering(finding) : finding)
+        for version in lost {
+            let finding = try finding(of: version)
+            guard repairing, try bringBack(version), try isMaterialized(version.name) else {
+                findings.append(finding)
+                continue
+            }
+            findings.append(try recovering(finding))
         }
         for row in try store.versionRows().map(\.row)
         where row.recovery == .partial && !findings.contains(where: { $0.version == row.name }) {

@@ -20,21 +20,62 @@ struct TreeReading {
     private var fileSystem: any FileSystem { versions.fileSystem }
     private var store: Store { versions.store }
 
-    private typealias Found = (path: String, status: FileStatus)
+    private struct Found {
+        /// The names on the way, each ended by 0.
+        var names: [[CChar]]
+        var status: FileStatus
+
+        /// `nil` where no manifest may hold it: only a stranger can have put a file there.
+        var path: TreePath? {
+            guard names.allSatisfy({ isText($0) }) else { return nil }
+            // Why not does not matter.
+            return try? TreePath(names.map(text(of:)).joined(separator: "/"))
+        }
+    }
+
+    /// What a tree shows.
+    struct Contents {
+        /// The files under paths that a manifest may hold.
+        var files: [ShownFile] = []
+        /// What the others contain, as there may be no better copy of it.
+        var others: [Reference] = []
+        var isEmpty: Bool { files.isEmpty && others.isEmpty }
+
+        /// What all of that is, without what is empty.
+        var references: [Reference] {
+            files.filter { $0.byteCount > 0 }.map {
+                Reference(address: $0.address, byteCount: $0.byteCount)
+            } + others
+        }
+        var addresses: Set<ObjectID> { Set(references.map(\.address)) }
+    }
 
     /// The regular files of a tree of `versions/`; what else stands there is passed over.
-    func files(of name: String) throws(StoreError) -> [ShownFile] {
+    func contents(of name: String) throws(StoreError) -> Contents {
+        try contents(of: Array(name.utf8CString))
+    }
+
+    /// - Parameter name: ended by 0; it need not be text.
+    func contents(of name: [CChar]) throws(StoreError) -> Contents {
         let parent = versions.directories.versions.raw
-        guard let root = try fileSystem.openIfPresent(parent, name, .directory) else { return [] }
+        guard let root = try fileSystem.openIfPresent(parent, name, .directory) else {
+            return Contents()
+        }
         var found: [Found] = []
-        try walk(root.raw, "", &found)
+        try walk(root.raw, [], &found)
         let objects = try objects(of: found)
         var checker = try ObjectChecker()
-        var files: [ShownFile] = []
+        var contents = Contents()
         for file in found {
             try store.checkInterruption()
-            // Only a stranger can have put a file there whose name is no path.
-            guard let path = try? TreePath(file.path) else { continue }
+            guard let path = file.path else {
+                guard file.status.byteCount > 0, let opened = try opened(root.raw, file.names)
+                else { continue }
+                let hash = try checker.hash(opened.raw, fileSystem)
+                contents.others.append(
+                    Reference(address: hash.address, byteCount: hash.byteCount))
+                continue
+            }
             var shown = ShownFile(
                 path: path, byteCount: file.status.byteCount,
                 isExecutable: file.status.mode & 0o111 != 0, address: .zero)
@@ -42,7 +83,7 @@ struct TreeReading {
             if trustsLinks, let name = names.first {
                 shown.address = name
             } else {
-                guard let opened = try opened(root.raw, file.path) else { continue }
+                guard let opened = try opened(root.raw, file.names) else { continue }
                 let hash = try checker.hash(opened.raw, fileSystem)
                 let isRight = names.contains(hash.address) || names.count != 1
                 shown.address = isRight ? hash.address : names[0]
@@ -53,14 +94,14 @@ struct TreeReading {
                     shown.byteCount = known.byteCount
                 }
             }
-            files.append(shown)
+            contents.files.append(shown)
         }
-        return files
+        return contents
     }
 
-    private func opened(_ root: Int32, _ path: String) throws(StoreError) -> Descriptor? {
+    private func opened(_ root: Int32, _ names: [[CChar]]) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
-            return try fileSystem.openBeneath(root, path, .reading)
+            return try fileSystem.openBeneath(root, names: names, .reading)
         } catch {
             // Gone meanwhile, or not to be read: it shows nothing.
             guard error.code == .notFound || error.code == .permission || error.isNotDirectory
@@ -70,14 +111,14 @@ struct TreeReading {
     }
 
     private func walk(
-        _ directory: Int32, _ prefix: String, _ found: inout [Found]
+        _ directory: Int32, _ path: [[CChar]], _ found: inout [Found]
     ) throws(StoreError) {
-        var inner: [String] = []
+        var inner: [[CChar]] = []
         try fileSystem.list(directory) { (entry, _) throws(StoreError) in
             guard let status = try fileSystem.status(directory, entry) else { return true }
-            let name = String(cString: entry)
+            let name = bytes(of: entry)
             switch status.kind {
-            case .regular: found.append((prefix + name, status))
+            case .regular: found.append(Found(names: path + [name], status: status))
             case .directory: inner.append(name)
             default: break
             }
@@ -87,7 +128,7 @@ struct TreeReading {
             guard let opened = try fileSystem.openIfPresent(directory, name, .directory) else {
                 continue
             }
-            try walk(opened.raw, prefix + name + "/", &found)
+            try walk(opened.raw, path + [name], &found)
         }
     }
 

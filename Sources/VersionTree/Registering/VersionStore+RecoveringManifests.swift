@@ -15,11 +15,11 @@ extension VersionStore {
         guard VersionName.isName(name) else { return .none }
         let standing = try manifestStatus(name)
         let row = try store.versionRow(name)
-        let files = try TreeReading(versions: self).files(of: name)
-        guard !files.isEmpty || (row?.fileCount == 0 && row != nil), try isMaterialized(name) else {
+        let shown = try TreeReading(versions: self).contents(of: name)
+        guard !shown.isEmpty || (row?.fileCount == 0 && row != nil), try isMaterialized(name) else {
             return .none
         }
-        let manifest = try recoveredManifest(name, files, row)
+        let manifest = try recoveredManifest(name, shown, row)
         let lease = try store.makeLease()
         let file = ManifestFile(self, manifest, lease: lease.name)
         var registration = try file.registration()
@@ -58,23 +58,35 @@ extension VersionStore {
     /// What the tree of a version shows, for who must show it although its manifest cannot be used; nothing is changed.
     package func manifestShown(by name: String) throws(StoreError) -> Manifest? {
         guard VersionName.isName(name), try isMaterialized(name) else { return nil }
-        let files = try TreeReading(versions: self).files(of: name)
-        return files.isEmpty ? nil : try recoveredManifest(name, files, store.versionRow(name))
+        let shown = try TreeReading(versions: self).contents(of: name)
+        return shown.files.isEmpty
+            ? nil : try recoveredManifest(name, shown, store.versionRow(name))
+    }
+
+    /// Whether a manifest that is made again from the tree may lack something.
+    func isPartial(_ lost: LostVersion) throws(StoreError) -> Bool {
+        guard lost.entry == nil, let row = try store.versionRow(lost.name) else { return true }
+        let shown = try TreeReading(versions: self).contents(of: lost.name)
+        return try recoveredManifest(lost.name, shown, row).recovered != nil
     }
 
     private func recoveredManifest(
-        _ name: String, _ files: [ShownFile], _ row: VersionRow?
+        _ name: String, _ contents: TreeReading.Contents, _ row: VersionRow?
     ) throws(StoreError) -> Manifest {
         let named = row == nil ? nil : try store.references(of: name)
         let addresses = named.map { Set($0.map(\.address)) }
         // What the version never named is provably not its.
-        let entries = files.filter { addresses?.contains($0.address) ?? true }.map {
+        let entries = contents.files.filter { addresses?.contains($0.address) ?? true }.map {
             Manifest.Entry(
                 path: $0.path, address: $0.address,
                 byteCount: $0.byteCount, isExecutable: $0.isExecutable)
         }
         let shown = Set(entries.map(\.address))
-        let known = if let named { named } else { try unnamedContent(besides: name) }
+        let known =
+            if let named { named } else {
+                // What stands under paths that no manifest may hold is named besides.
+                try Array(Set(unnamedContent(besides: name) + contents.others)).sorted()
+            }
         let rest = known.filter { !shown.contains($0.address) }
         let (ordinal, time) =
             if let row { (row.ordinal, row.createdAt) } else {
@@ -102,9 +114,11 @@ extension VersionStore {
     /// not show.
     private func unnamedContent(besides name: String) throws(StoreError) -> [Reference] {
         var shown: Set<ObjectID> = []
-        for other in try unregisteredTrees() where other != name {
-            let files = try TreeReading(versions: self, trustsLinks: true).files(of: other)
-            shown.formUnion(files.lazy.map(\.address))
+        var odd: [[CChar]] = []
+        let trees = try unregisteredTrees(&odd).filter { $0 != name }.map { Array($0.utf8CString) }
+        for tree in trees + odd {
+            let contents = try TreeReading(versions: self, trustsLinks: true).contents(of: tree)
+            shown.formUnion(contents.addresses)
         }
         return try store.objectsOfNobody().filter { !shown.contains($0.address) }
     }
@@ -134,23 +148,30 @@ extension VersionStore {
     // MARK: Which are lost
 
     /// Versions without a manifest of which a tree or the lifecycle speaks: registered ones, and trees that show
-    /// content which no registered version names.
-    func versionsToRecover() throws(StoreError) -> [String] {
-        var names = try store.versionsWithoutManifest()
-        for name in try unregisteredTrees() where try showsUnnamedContent(name) {
-            names.append(name)
+    /// content which no registered version names, whatever these are called.
+    func versionsToRecover() throws(StoreError) -> [LostVersion] {
+        var lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
+        var odd: [[CChar]] = []
+        for name in try unregisteredTrees(&odd) where try showsUnnamedContent(name.utf8CString) {
+            lost.append(LostVersion(name: name))
         }
-        return names.sorted()
+        lost += try strayedTrees(among: odd)
+        return lost.sorted { $0.name < $1.name }
     }
 
     /// The directories of `versions/` that no manifest and no row names.
-    private func unregisteredTrees() throws(StoreError) -> [String] {
+    ///
+    /// - Parameter odd: gets those whose name no version can have.
+    private func unregisteredTrees(_ odd: inout [[CChar]]) throws(StoreError) -> [String] {
         var suspects: [String] = []
         let versions = directories.versions.raw
         try fileSystem.list(versions) { (entry, kind) throws(StoreError) in
+            guard kind == .directory || kind == .unknown else { return true }
             let name = String(cString: entry)
-            if kind == .directory || kind == .unknown, VersionName.isName(name) {
+            if isText(entry), VersionName.isName(name) {
                 suspects.append(name)
+            } else {
+                odd.append(bytes(of: entry))
             }
             return true
         }
@@ -169,13 +190,12 @@ extension VersionStore {
         return result
     }
 
-    private func showsUnnamedContent(_ name: String) throws(StoreError) -> Bool {
-        let addresses = Set(
-            try TreeReading(versions: self, trustsLinks: true).files(of: name).lazy.filter {
-                $0.byteCount > 0
-            }
-            .map(\.address))
-        return try !store.unnamed(addresses).isEmpty
+    /// - Parameter name: of a directory in `versions/`, ended by 0.
+    func showsUnnamedContent(
+        _ name: some Sequence<CChar>
+    ) throws(StoreError) -> Bool {
+        let contents = try TreeReading(versions: self, trustsLinks: true).contents(of: Array(name))
+        return try !store.unnamed(contents.addresses).isEmpty
     }
 
     /// Makes versions again of trees without manifest before what they show is taken for garbage.
@@ -183,13 +203,17 @@ extension VersionStore {
     /// - Returns: the versions whose manifest cannot be made again.
     func recoverBeforeCollecting() throws(StoreError) -> [String] {
         var left: [String] = []
-        for name in try versionsToRecover() {
-            if try store.versionRow(name) != nil {
+        for lost in try versionsToRecover() {
+            if try store.versionRow(lost.name) != nil {
                 // What it names is kept without any more ado.
-                left.append(name)
+                left.append(lost.name)
                 continue
             }
-            if case .none = try recoverManifest(of: name) { left.append(name) }
+            guard try bringBack(lost) else {
+                left.append(lost.name)
+                continue
+            }
+            if case .none = try recoverManifest(of: lost.name) { left.append(lost.name) }
         }
         return left
     }

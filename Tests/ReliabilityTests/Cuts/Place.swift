@@ -96,14 +96,30 @@ struct Facts: Equatable, Sendable {
 func contentsBelow(_ root: String) throws -> Set<ObjectID> {
     var found: Set<ObjectID> = []
     var hasher = try ObjectHasher()
-    guard let walk = FileManager.default.enumerator(atPath: root) else { return [] }
-    for case let name as String in walk {
-        let path = "\(root)/\(name)"
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_size < 1 << 20, let bytes = try? Damage.contents(path)
-        else { continue }
-        found.insert(bytes.withUnsafeBytes { hasher.hash($0).address })
+    // Names that are no UTF-8 cannot be had from Foundation.
+    var waiting: [[CChar]] = [Array(root.utf8CString.dropLast())]
+    while let directory = waiting.popLast() {
+        guard let listing = opendir(directory + [0]) else { continue }
+        defer { closedir(listing) }
+        while let entry = readdir(listing) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) {
+                    Array(UnsafeBufferPointer(start: $0, count: strlen($0)))
+                }
+            }
+            if name == [46] || name == [46, 46] { continue }
+            let path = directory + [47] + name
+            var status = stat()
+            guard lstat(path + [0], &status) == 0 else { continue }
+            if status.st_mode & S_IFMT == S_IFDIR { waiting.append(path) }
+            guard status.st_mode & S_IFMT == S_IFREG, status.st_size < 1 << 20,
+                let file = fopen(path + [0], "r")
+            else { continue }
+            defer { fclose(file) }
+            var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+            let count = fread(&bytes, 1, bytes.count, file)
+            found.insert(bytes[..<count].withUnsafeBytes { hasher.hash($0).address })
+        }
     }
     return found
 }

@@ -73,6 +73,14 @@ extension TamperingTests {
         func heal() throws {
             let versions = try place.open()
             for name in ["0", "1", "2"] { try place.add(name, to: versions) }
+            // What a repair has made of a tree that was nobody's.
+            for version in try versions.versions() where !["0", "1", "2"].contains(version.version)
+            {
+                if try versions.lifecycle().current == version.version {
+                    try versions.activate("1")
+                }
+                try versions.retire(version.version)
+            }
         }
 
         func edit(_ name: String, _ old: String, _ new: String) throws {
@@ -86,6 +94,7 @@ extension TamperingTests {
 
     static let tamperings: [Tampering] =
         objects + strays + indexes + manifests + lifecycles + leases + trees + copies
+        + misplaced
 
     private static func ofObject(
         _ name: String, _ kind: Finding.Kind, besides: Set<Finding.Kind> = [],

@@ -1,0 +1,70 @@
+// What stands in a wrong place among the objects may be the last copy of something: it is kept before it goes.
+
+extension ObjectDirectory {
+    /// Keeps what stands wrongly at a path inside `objects/`, and is about to go or to be replaced, in quarantine,
+    /// unless its bytes are those of a sound object.
+    ///
+    /// A file keeps its name as well, so that it can still be replaced in one step; a directory is moved. Durable, since
+    /// what the caller does next may reach the disk first.
+    /// - Parameter address: whose place it is.
+    func keepUnlessObject(
+        at path: String, of address: ObjectID, checker: inout ObjectChecker
+    ) throws(StoreError) {
+        let (objects, quarantine) = (directories.objects.raw, directories.quarantine.raw)
+        guard let status = try fileSystem.status(objects, path) else { return }
+        switch status.kind {
+        case .directory:
+            try fileSystem.move(objects, path, to: quarantine, quarantineName(address))
+        case .regular where status.byteCount > 0:
+            guard let name = try nameToKeep(path, &checker) else { return }
+            do throws(StoreError) {
+                try fileSystem.link(objects, path, to: quarantine, name)
+            } catch {
+                // EPERM, EMLINK (link(2)). It is gone from its place then, where it was wrong anyway.
+                try fileSystem.renameIfPresent(objects, path, to: quarantine, name)
+            }
+        default: return
+        }
+        try fileSystem.sync(quarantine)
+    }
+
+    /// The name in quarantine for a file; `nil` if nothing has to be kept: an object has its bytes, or they are lost.
+    private func nameToKeep(
+        _ path: String, _ checker: inout ObjectChecker
+    ) throws(StoreError) -> String? {
+        let content: ObjectID
+        do throws(StoreError) {
+            guard let file = try fileSystem.openIfPresent(directories.objects.raw, path, .reading)
+            else { return nil }
+            content = try checker.hash(file.raw, fileSystem).address
+        } catch {
+            // What may not be read now may be read by somebody else.
+            if error.code == .permission { return try StoreLayout.aside("unread") }
+            guard error.code == .io else { throw error }
+            return nil
+        }
+        return try isSound(content, checker: &checker) ? nil : quarantineName(content)
+    }
+
+    /// A free name in quarantine for what stood in place of an object, or has its bytes.
+    ///
+    /// What is there already stays: it may be the last copy of something else.
+    func quarantineName(_ address: ObjectID) throws(StoreError) -> String {
+        let name = address.description
+        guard try fileSystem.status(directories.quarantine.raw, name) != nil else { return name }
+        return "\(name).\(try randomToken())"
+    }
+}
+
+extension StoreLayout {
+    /// The address that a name in quarantine begins with: `<address>`, or `<address>.<token>` beside that; `nil` for what
+    /// was no object's.
+    static func quarantinedAddress(_ name: String) -> ObjectID? {
+        if let address = ObjectID(name) { return address }
+        let bytes = name.utf8
+        guard bytes.count > 65, bytes[bytes.index(bytes.startIndex, offsetBy: 64)] == 46 else {
+            return nil
+        }
+        return ObjectID(String(name.prefix(64)))
+    }
+}

@@ -1,0 +1,46 @@
+// Names that need not be text: what a stranger has put somewhere may be called anything.
+
+extension FileSystem {
+    /// Opens a path below a directory, given as the names on it, each ended by 0; through no symbolic link.
+    package func openBeneath(
+        _ directory: Int32, names: [[CChar]], _ access: Access
+    ) throws(StoreError) -> Descriptor {
+        var current = try open(directory, ".", .directory, mode: 0)
+        for name in names.dropLast() { current = try open(current.raw, name, .directory, mode: 0) }
+        guard let last = names.last else { return current }
+        return try open(current.raw, last, access, mode: 0)
+    }
+
+    /// The names of what a directory holds, each ended by 0.
+    package func rawNames(in directory: Int32) throws(StoreError) -> [[CChar]] {
+        var names: [[CChar]] = []
+        try list(directory) { (entry, _) throws(StoreError) in
+            names.append(bytes(of: entry))
+            return true
+        }
+        return names
+    }
+}
+
+/// The bytes of a name, with the 0 at its end.
+package func bytes(of name: UnsafePointer<CChar>) -> [CChar] {
+    var count = 0
+    while name[count] != 0 { count += 1 }
+    return Array(UnsafeBufferPointer(start: name, count: count + 1))
+}
+
+/// A name, ended by 0, as text; what is none is replaced.
+package func text(of name: [CChar]) -> String {
+    String(decoding: name.prefix { $0 != 0 }.lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}
+
+/// Whether a name is text; then it is the same name after it was one.
+package func isText(_ name: UnsafePointer<CChar>) -> Bool {
+    var count = 0
+    var isASCII = true
+    while name[count] != 0 {
+        if UInt8(bitPattern: name[count]) >= 0x80 { isASCII = false }
+        count += 1
+    }
+    return isASCII || String(validatingCString: name) != nil
+}

@@ -1,0 +1,140 @@
+import CASStore
+
+// Trees that stand under another name than their version's: what they show may be there and nowhere else.
+
+/// A version whose manifest is lost.
+struct LostVersion: Sendable {
+    var name: String
+    /// The name of its tree in `versions/`, ended by 0 and perhaps no text, where that is not the version's.
+    var entry: [CChar]?
+    /// Whether the tree is hidden, as one that is built or removed.
+    var isHidden = false
+
+    /// Where the tree stands, for people.
+    var treePath: String {
+        StoreLayout.treePath(entry.map { printable(text(of: $0)) } ?? name)
+    }
+}
+
+extension VersionStore {
+    /// Of the directories of `versions/` whose name no version can have: those that show content which no version names.
+    ///
+    /// Hidden ones that castree has made are what a writer that died has left, unless their version is needed and nothing
+    /// else is left of it. A lifecycle that cannot be read may need any.
+    func strayedTrees(among entries: [[CChar]]) throws(StoreError) -> [LostVersion] {
+        guard !entries.isEmpty else { return [] }
+        let needed = try lifecycleIfReadable()?.needed
+        let running = try store.leases().running
+        var names: Set<String> = []
+        var result: [LostVersion] = []
+        for entry in entries.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            let shown = isText(entry) ? text(of: entry) : ""
+            var lost = LostVersion(name: "", entry: entry)
+            if let name = try version(hiddenAs: shown, needed), !names.contains(name) {
+                lost.name = name
+                lost.isHidden = true
+            } else if StoreLayout.isHiddenTree(shown) {
+                continue
+            }
+            if running.contains(where: { shown.hasSuffix(".\($0)") }) { continue }
+            guard try !isWorkedOn(entry), try showsUnnamedContent(entry) else { continue }
+            if lost.name.isEmpty { lost.name = try freeName(for: entry, besides: names) }
+            names.insert(lost.name)
+            result.append(lost)
+        }
+        return result
+    }
+
+    /// The needed version whose hidden tree has this name, if nothing else is left of it.
+    private func version(
+        hiddenAs name: String, _ needed: Set<String>?
+    ) throws(StoreError) -> String? {
+        guard name.hasPrefix("."), let end = name.lastIndex(of: "."), end > name.startIndex else {
+            return nil
+        }
+        let own = String(name[..<end].dropFirst())
+        let versions =
+            needed?.filter { name.hasPrefix(".\($0).") } ?? (VersionName.isName(own) ? [own] : [])
+        guard let version = versions.max(by: { $0.utf8.count < $1.utf8.count }),
+            try store.versionRow(version) == nil, try !hasManifest(version),
+            try !hasSomething(inPlaceOf: version)
+        else { return nil }
+        return version
+    }
+
+    private func isWorkedOn(_ entry: [CChar]) throws(StoreError) -> Bool {
+        guard
+            let tree = try fileSystem.openIfPresent(
+                directories.versions.raw, entry, .directory)
+        else { return true }
+        return try !fileSystem.lock(tree.raw, exclusive: true, waiting: false)
+    }
+
+    /// A name that nobody has, and that says where the version comes from.
+    private func freeName(
+        for entry: [CChar], besides taken: Set<String>
+    ) throws(StoreError) -> String {
+        var base = "stray-"
+        for byte in entry.dropLast().prefix(100) {
+            let letter = String(UnicodeScalar(UInt8(bitPattern: byte)))
+            let isAllowed = UInt8(bitPattern: byte) < 0x80 && VersionName.isName("a" + letter)
+            if isAllowed || !base.hasSuffix("-") { base += isAllowed ? letter : "-" }
+        }
+        while base.hasSuffix("-") { base.removeLast() }
+        let rows = try store.versionRows().map { $0.row.name.lowercased() }
+        let manifests = try store.manifestNames().map { $0.lowercased() }
+        let known = Set(rows + manifests + taken.map { $0.lowercased() })
+        var (name, number) = (base, 1)
+        while true {
+            let isTaken = try hasSomething(inPlaceOf: name)
+            guard isTaken || known.contains(name.lowercased()) else { return name }
+            number += 1
+            name = "\(base)-\(number)"
+        }
+    }
+
+    /// Gives a tree the name of its version, durably.
+    /// - Returns: `false` if that cannot be done here, or somebody works on it; then it stays as it is.
+    func bringBack(_ lost: LostVersion) throws(StoreError) -> Bool {
+        guard let entry = lost.entry else { return true }
+        let versions = directories.versions.raw
+        guard let tree = try fileSystem.openIfPresent(versions, entry, .directory),
+            try fileSystem.lock(tree.raw, exclusive: true, waiting: false)
+        else { return false }
+        defer { fileSystem.unlock(tree.raw) }
+        do throws(StoreError) {
+            try withLifecycleLocked { () throws(StoreError) in
+                try fileSystem.renameNew(versions, entry, to: versions, lost.name)
+            }
+        } catch {
+            guard error.isExisting || error.isOtherLayer || error.code == .notFound else {
+                throw error
+            }
+            return false
+        }
+        try store.sync(versions)
+        return true
+    }
+
+    /// The finding of a version whose manifest is lost.
+    func finding(of lost: LostVersion) throws(StoreError) -> Finding {
+        let name = lost.name
+        let message =
+            if lost.isHidden {
+                "version \(name) is needed, and nothing is left of it but its hidden tree \(lost.treePath), which shows "
+                    + "content that no version names"
+            } else if lost.entry != nil {
+                "\(lost.treePath) shows content that no version names, and no version can have its name: it is to be "
+                    + "version \(name)"
+            } else if try store.versionRow(name) != nil {
+                "version \(name) is registered and its manifest is not there; nothing that it names is collected"
+            } else {
+                "the tree \(name) shows content that no version names, and there is no manifest of it"
+            }
+        let isElsewhere = lost.entry != nil
+        let hasTree = try isElsewhere ? true : isMaterialized(name)
+        return Finding(
+            .missingManifest, version: name,
+            path: hasTree ? lost.treePath : StoreLayout.manifestPath(name), message)
+    }
+}
