@@ -124,6 +124,23 @@ import Testing
         #expect(ban.at.hasSuffix("Z"))
     }
 
+    @Test func `boot says whether what it left waits`() throws {
+        try place.add("3", ["index.html": "three"])
+        try place.castree("activate", "1")
+        try start()
+        try place.castree("activate", "2")
+        _ = try place.run(.castree, ["boot"])
+        let waiting = try place.run(.castree, ["boot"]).text
+        #expect(waiting.contains("never confirmed; the next boot tries it again."), "\(waiting)")
+        _ = try place.run(.castree, ["boot"])
+        try place.castree("activate", "3", "--at-next-boot")
+        let replaced = try place.run(.castree, ["boot", "--strikes", "3"]).text
+        #expect(replaced.contains("Start version 3."), "\(replaced)")
+        #expect(replaced.contains("it does not wait for another start"), "\(replaced)")
+        let banned = try place.run(.castree, ["boot", "--strikes", "1"]).text
+        #expect(banned.contains("never confirmed; it is banned (castree forgive)."), "\(banned)")
+    }
+
     @Test func `rollback goes back, bans with the reason, and forgive lifts the ban`() throws {
         try place.castree("activate", "1")
         try start()

@@ -80,6 +80,60 @@ import Testing
         #expect(finished.errors.contains("kill -CONT \(holder.processIdentifier)"), "\(finished)")
     }
 
+    /// How long everything that is not waiting takes at most, here.
+    private static let slack = Duration.seconds(8)
+
+    // docs/serving.md, "Limits".
+    @Test(
+        "is waited for by a server once for each request, once at its start, and not at its end",
+        .disabled(if: python != nil, "\(python ?? "")"), arguments: [".lifecycle", ".index"])
+    func server(_ lock: String) throws {
+        let place = try prepared()
+        let boot = try place.castree("boot", "--json").text
+        let token = boot.split(separator: "\"token\":\"").last?.prefix { $0 != "\"" } ?? ""
+        try place.castree("confirm", "1", "--token", String(token))
+        try place.castree("activate", "2", "--at-next-boot")
+        let clock = ContinuousClock()
+        var holder: Holder?
+        let options = ["--confirm-within", "60m", "--wait", "6s", "--app-id", "q", "--next-port"]
+        if lock == ".index" { holder = try Holder(leases(place) + "/" + lock, in: place) }
+        let begun = clock.now
+        let served = try Served(place, options)
+        // Three waits or more would be 18 s.
+        if holder != nil { #expect(clock.now - begun < .seconds(6) + Self.slack) }
+        if holder == nil {
+            #expect(try served.get("/app.js").status == 404)
+            holder = try Holder(leases(place) + "/" + lock, in: place)
+        }
+        #expect(holder?.hasLocked == true)
+        let asked = clock.now
+        #expect(try served.get().status == 503)
+        #expect(clock.now - asked < .seconds(6) + Self.slack)
+        let ended = clock.now
+        #expect(try served.end().status == 0)
+        #expect(clock.now - ended < .seconds(10) + Self.slack)
+        holder = nil
+        let lifecycle = try place.castree("lifecycle", "--json").text
+        #expect(lifecycle.contains("\"current\":\"1\"") && !lifecycle.contains("trials"))
+    }
+
+    @Test("that is no file is named with what to do", arguments: [".lifecycle", ".start"])
+    func noFile(_ lock: String) throws {
+        let place = try prepared()
+        let path = leases(place) + "/" + lock
+        unlink(path)
+        mkdir(path, 0o755)
+        let boot = try place.run(.castree, ["boot"])
+        #expect(boot.status == 1, "\(boot)")
+        #expect(boot.errors.contains("leases/\(lock) in the store is not a file"), "\(boot)")
+        let check = try place.castree("fsck", "--json")
+        #expect(check.status == 4)
+        #expect(check.text.contains("leases/\(lock)"), "\(check)")
+        rmdir(path)
+        #expect(try place.run(.castree, ["boot"]).status == 0)
+        #expect(try place.castree("fsck").status == 0)
+    }
+
     @Test("is told of in JSON", .disabled(if: python != nil, "\(python ?? "")"))
     func json() throws {
         let place = try prepared()

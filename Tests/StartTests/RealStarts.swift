@@ -31,7 +31,7 @@ struct StartPicture: Hashable {
     var trials: [Trial]
     /// The server that has the lock.
     var lock: Int?
-    /// The version that each server has shown last.
+    /// The content that each server has shown last, by its first name.
     var pages: [String?]
 
     /// - Parameters:
@@ -62,7 +62,8 @@ struct StartPicture: Hashable {
 
     init(_ world: StartWorld) {
         self.init(
-            world.lifecycle, lock: world.lock, pages: world.processes.map { $0?.page },
+            world.lifecycle, lock: world.lock,
+            pages: world.processes.map { $0?.page.map(StartVersions.firstName) },
             system: world.isOddBoot ? "odd" : "even"
         ) { String($0.description.prefix(1)) }
     }
@@ -72,7 +73,8 @@ struct StartPicture: Hashable {
 final class RealStarts {
     /// A page that a server has shown.
     private struct Page {
-        var version: String
+        /// The first name of its version's content.
+        var content: String
         var cookie: [String: String]
         var session: String
     }
@@ -106,11 +108,13 @@ final class RealStarts {
             at: store, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
         ).versions
         var names: [ObjectID: String] = [:]
-        for version in ["1", "2"] {
+        for version in ["1", "2", "a", "b"] {
             let source = place.directory.appending(path: "source-" + version).path
-            try writeTree(source, ["index.html": version])
+            try writeTree(source, ["index.html": StartVersions.firstName(version)])
             _ = try versions.add(directory: source, version: version)
-            if let content = try versions.content(of: version) { names[content] = version }
+            if let content = try versions.content(of: version), names[content] == nil {
+                names[content] = version
+            }
         }
         self.names = names
         let boot = try POSIXFileSystem().systemBoot()
@@ -122,7 +126,7 @@ final class RealStarts {
     /// What is so now.
     func picture() throws -> StartPicture {
         try StartPicture(
-            versions.lifecycle(), lock: lock(), pages: processes.map { $0?.page?.version },
+            versions.lifecycle(), lock: lock(), pages: processes.map { $0?.page?.content },
             system: system
         ) { names[$0] ?? "?" }
     }
@@ -154,6 +158,8 @@ final class RealStarts {
         switch event {
         case .begin(let number): processes[number] = try begin()
         case .visit(let visit, let number): try self.visit(visit, number)
+        // What a server has in memory it shows, whatever happens to the disk.
+        case .unshown: Issue.record("no way of real processes has this")
         case .confirm(let number):
             let (path, fields) = try confirmation(number)
             _ = try served(number).post(path, "", fields)
@@ -239,7 +245,7 @@ final class RealStarts {
         let value = cookie?.dropFirst("Set-Cookie: ".count).prefix { $0 != ";" }
         let own = value.map { ["Cookie": String($0)] } ?? [:]
         let page = Page(
-            version: answer.body.trimmingCharacters(in: .whitespacesAndNewlines), cookie: own,
+            content: answer.body.trimmingCharacters(in: .whitespacesAndNewlines), cookie: own,
             session: try served(number).beginSession(own))
         processes[number]?.page = page
     }

@@ -49,6 +49,8 @@ enum StartVisit: String, Hashable, CaseIterable {
 enum StartEvent: Hashable, CustomStringConvertible {
     case begin(Int)
     case visit(StartVisit, Int)
+    /// A navigation whose page cannot be sent, or is not there.
+    case unshown(Int)
     case confirm(Int)
     case lateConfirm(Int)
     case stop(Int)
@@ -67,6 +69,7 @@ enum StartEvent: Hashable, CustomStringConvertible {
         switch self {
         case .begin(let process): "begin \(process)"
         case .visit(let visit, let process): "\(visit) \(process)"
+        case .unshown(let process): "navigation without a page \(process)"
         case .confirm(let process): "confirm \(process)"
         case .lateConfirm(let process): "late confirm \(process)"
         case .stop(let process): "SIGTERM \(process)"
@@ -81,6 +84,11 @@ enum StartEvent: Hashable, CustomStringConvertible {
         case .rollback: "rollback"
         case .pull(let version): "pull \(version)"
         }
+    }
+
+    /// Also what no way of real processes has.
+    static func allOfModel(_ versions: [String]) -> [StartEvent] {
+        all(versions) + [.unshown(0), .unshown(1)]
     }
 
     static func all(_ versions: [String]) -> [StartEvent] {
@@ -139,7 +147,8 @@ struct StartModel {
         let result =
             switch event {
             case .begin(let process): begin(world, process)
-            case .visit(_, let process), .confirm(let process), .lateConfirm(let process),
+            case .visit(_, let process), .unshown(let process), .confirm(let process),
+                .lateConfirm(let process),
                 .stop(let process), .kill(let process), .freeze(let process), .thaw(let process),
                 .time(let process):
                 try ofProcess(world, event, process)
@@ -174,6 +183,13 @@ struct StartModel {
             guard starting.contains(visit) else { break }
             _ = try process.judge.pageBegins(world.lifecycle, ledger, now: .zero)
             process.page = ledger.world.lifecycle.current
+        case (.unshown, false):
+            // As the server has it: what waits is passed over, what is current is left.
+            let lifecycle = world.lifecycle
+            guard process.judge.isDue(lifecycle), let current = lifecycle.current,
+                process.judge.candidate(lifecycle) == current
+            else { break }
+            _ = try process.judge.leaveUnshown(current, "no page", ledger)
         case (.confirm, false):
             guard let page = process.page else { return nil }
             _ = try process.judge.confirm(page, ledger)
@@ -231,7 +247,7 @@ struct StartModel {
             }
         case .activate(let version):
             guard try versions.isUsable(version, world.lifecycle) else { return nil }
-            ledger.world.lifecycle.activate(version)
+            try ledger.world.lifecycle.activate(version, versions)
         case .rollback:
             do throws(StoreError) {
                 try ledger.rollback()
@@ -253,23 +269,30 @@ struct StartModel {
     private func note(_ before: StartWorld, _ after: inout StartWorld, _ event: StartEvent) {
         for version in after.lifecycle.knownGood where !before.lifecycle.knownGood.contains(version)
         {
-            after.confirmed.insert(version)
-            after.starts[version] = nil
+            let content = StartVersions.firstName(version)
+            after.confirmed.insert(content)
+            after.starts[content] = nil
+        }
+        let counted = { (boot: Lifecycle.Boot?) -> String? in
+            guard let boot, boot.content != nil else { return nil }
+            return StartVersions.firstName(boot.version)
         }
         switch event {
         case .rollback:
-            if let left = before.lifecycle.current { after.unwanted.insert(left) }
+            if let left = before.lifecycle.current {
+                after.unwanted.insert(StartVersions.firstName(left))
+            }
         case .activate(let version):
             // A start that is left by request is none.
-            guard let boot = before.lifecycle.boot, boot.content != nil, boot.version != version,
-                let count = after.starts[boot.version]
+            guard before.lifecycle.boot?.version != version,
+                let content = counted(before.lifecycle.boot), let count = after.starts[content]
             else { return }
-            after.starts[boot.version] = max(0, count - 1)
+            after.starts[content] = max(0, count - 1)
         default:
-            guard let boot = after.lifecycle.boot, boot.token != before.lifecycle.boot?.token,
-                boot.content != nil
+            guard after.lifecycle.boot?.token != before.lifecycle.boot?.token,
+                let content = counted(after.lifecycle.boot)
             else { return }
-            after.starts[boot.version] = min(9, (after.starts[boot.version] ?? 0) + 1)
+            after.starts[content] = min(9, (after.starts[content] ?? 0) + 1)
         }
     }
 }

@@ -15,14 +15,20 @@ enum StartInvariants {
         } else {
             return "there is nothing to show"
         }
-        for ban in after.lifecycle.bad where !after.unwanted.contains(ban.version) {
-            if after.confirmed.contains(ban.version), before.confirmed.contains(ban.version),
-                before.lifecycle.ban(of: ban.content) == nil, before.starts[ban.version] == nil
-            {
+        for ban in after.lifecycle.bad where before.lifecycle.ban(of: ban.content) == nil {
+            let content = StartVersions.firstName(ban.version)
+            guard !after.unwanted.contains(content) else { continue }
+            if before.confirmed.contains(content), before.starts[content] == nil {
                 return "\(ban.version) is banned, which was confirmed"
             }
-            if before.lifecycle.ban(of: ban.content) == nil, (before.starts[ban.version] ?? 0) < 2 {
+            if (before.starts[content] ?? 0) < 2 {
                 return "\(ban.version) is banned, which was not started twice"
+            }
+        }
+        for good in before.lifecycle.knownGood where after.lifecycle.unconfirmed != nil {
+            let tried = after.lifecycle.unconfirmed?.version ?? ""
+            if StartVersions.firstName(good) == StartVersions.firstName(tried) {
+                return "\(tried) is on trial, whose content is known good"
             }
         }
         // A strike has one start that failed, or three that were stopped.
@@ -37,10 +43,21 @@ enum StartInvariants {
         return try ofTime(after, model)
     }
 
-    /// Nothing but a page that is shown starts anything.
+    /// Nothing but a page that is shown starts anything, or counts.
     private static func ofVisit(
         _ before: StartWorld, _ event: StartEvent, _ after: StartWorld
     ) -> String? {
+        if case .unshown = event {
+            let (then, now) = (before.lifecycle.trials, after.lifecycle.trials)
+            guard after.lifecycle.unconfirmed == nil || before.lifecycle == after.lifecycle else {
+                return "a start that was not shown goes on"
+            }
+            for trial in now where trial.strikes > before.lifecycle.strikes(of: trial.content) {
+                // The third that is taken back in a row counts as a failure.
+                let takenBack = then.first { $0.content == trial.content }?.takenBack ?? 0
+                guard takenBack >= 2 else { return "what was not shown counts" }
+            }
+        }
         guard case .visit(let visit, _) = event, visit != .navigation else { return nil }
         return before.lifecycle == after.lifecycle ? nil : "\(visit) has changed the lifecycle"
     }
@@ -72,7 +89,8 @@ enum StartInvariants {
         let isOthers =
             switch event {
             case .visit(_, let process), .time(let process), .stop(let process),
-                .kill(let process), .begin(let process), .thaw(let process):
+                .kill(let process), .begin(let process), .thaw(let process),
+                .unshown(let process):
                 process != watcher
             case .boot: true
             default: false

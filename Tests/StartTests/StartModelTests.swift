@@ -17,7 +17,7 @@ private struct Enumeration {
 
     init(_ model: StartModel, versions: [String]) {
         self.model = model
-        events = StartEvent.all(versions)
+        events = StartEvent.allOfModel(versions)
     }
 
     /// - Parameter stateMax: where to end, for a part of it.
@@ -85,6 +85,18 @@ struct StartModelTests {
         print(
             "starts: \(enumeration.stateCount) states, \(enumeration.transitionCount) transitions"
                 + (isDone ? "" : ", of more"))
+    }
+
+    /// "a" has the content of 1, and "b" that of 2.
+    @Test(
+        "keeps them for content that has two names",
+        arguments: [false, true], [["1", "a"], ["1", "2", "a"], ["1", "2", "b"]])
+    func secondNames(isFirstDay: Bool, versions: [String]) throws {
+        var enumeration = Enumeration(try StartModel(), versions: versions)
+        _ = try enumeration.run(
+            from: StartModel.start(isFirstDay: isFirstDay), stateMax: extent == nil ? 4000 : 400_000
+        )
+        #expect(enumeration.problems == [])
     }
 
     @Test(

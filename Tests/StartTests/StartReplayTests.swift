@@ -25,7 +25,7 @@ private struct Replay {
         _ world: StartWorld, _ way: [StartEvent], _ real: RealStarts, _ depth: Int
     ) throws {
         var changes: [(StartEvent, StartWorld)] = []
-        for event in StartEvent.all(["1", "2"]) {
+        for event in StartEvent.all(["1", "2", "a"]) {
             guard let next = try model.next(world, event) else { continue }
             if next == world {
                 try step(real, event, world, way)
@@ -118,7 +118,7 @@ extension StartModel {
         while position < queue.count, position < stateMax {
             let (world, way) = queue[position]
             position += 1
-            for event in StartEvent.all(["1", "2"]) {
+            for event in StartEvent.all(["1", "2", "a", "b"]) {
                 guard let next = try next(world, event) else { continue }
                 if kinds.insert(EdgeKind(world, event, next)).inserted {
                     ways.append(way + [event])

@@ -24,11 +24,11 @@ struct StartWorld: Hashable {
     var processes: [StartProcess?] = [nil, nil]
     /// The start that the app has made by the command.
     var app: Lifecycle.Confirmation?
-    /// Versions that somebody has vouched for.
+    /// Contents that somebody has vouched for, by the first name of each.
     var confirmed: Set<String> = []
-    /// How often each version was really started since it was confirmed or somebody asked for another.
+    /// How often each content was really started since it was confirmed or somebody asked for another.
     var starts: [String: Int] = [:]
-    /// What was banned by request.
+    /// Contents that were banned by request.
     var unwanted: Set<String> = []
 
     /// The same with the servers exchanged: what can follow is the same, too.
@@ -67,10 +67,16 @@ struct StartWorld: Hashable {
     }
 }
 
-/// The versions of the model: all whole, each of its own content.
+/// The versions of the model: all whole, each of its own content but for the other names of some.
 struct StartVersions: StartableVersions {
+    /// Other names, and whose content they have.
+    static let aliases = ["a": "1", "b": "2"]
+
+    /// The first name of a version's content.
+    static func firstName(_ version: String) -> String { aliases[version] ?? version }
+
     func content(of version: String) throws(StoreError) -> ObjectID? {
-        ObjectID(String(repeating: version, count: 64))
+        ObjectID(String(repeating: Self.firstName(version), count: 64))
     }
 
     func isUsable(_ version: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
@@ -135,6 +141,12 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
     ) throws(StoreError) -> LeftVersion? {
         try world.lifecycle.leave(
             unconfirmed: version, token: token, "late", request(strikes: strikes), versions)
+    }
+
+    func leave(
+        unshown version: String, reason: String, strikes: Int
+    ) throws(StoreError) -> LeftVersion? {
+        try world.lifecycle.leave(unshown: version, reason, request(strikes: strikes), versions)
     }
 
     func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError) {

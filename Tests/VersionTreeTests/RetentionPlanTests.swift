@@ -7,8 +7,9 @@ import Testing
     private static func summary(
         _ name: String, _ state: VersionState, isBad: Bool, _ lifecycle: Lifecycle
     ) throws -> VersionSummary {
-        // A plan looks at what is banned, not at contents.
-        let content = try #require(ObjectID(String(repeating: "0", count: 64)))
+        // Each its own, but that "a" is another name of 1's.
+        let digit = name == "a" ? "1" : name
+        let content = try #require(ObjectID(String(repeating: digit, count: 64)))
         return VersionSummary(
             version: name, content: content, state: state, files: 1, bytes: 1, uniqueBytes: 1,
             missingObjects: 0,
@@ -44,6 +45,15 @@ import Testing
         #expect(plan.kept.map(\.version) == ["9", "8", "7", "5"])
         #expect(plan.retired.map(\.version) == ["6", "4", "3", "2", "1", "0"])
         for verdict in plan.kept + plan.retired { #expect(verdict.reason.contains(" ")) }
+    }
+
+    @Test("keeps good versions of so many contents, whatever names they have")
+    func contents() throws {
+        let plan = try Self.plan(["a", "2", "1", "0"]) {
+            $0.current = "a"
+            $0.knownGood = ["a", "1", "2", "0"]
+        }
+        #expect(plan.kept.map(\.version) == ["a", "2"])
     }
 
     @Test("never retires what is current, pending, embedded, pinned or the last good one")

@@ -274,14 +274,24 @@ extension Store {
         for name in asides { try fileSystem.removeIfPresent(directories.root.raw, name) }
     }
 
-    /// What stands among the leases and is no file: nobody's lease, and left alone.
+    /// What stands among the leases and is no file, and left alone: nobody's lease, or in place of a lock's file,
+    /// so that nobody can take the lock.
     private func strayLeases() throws(StoreError) -> [Finding] {
+        var names: [String] = []
+        try fileSystem.list(directories.leases.raw) { (entry, kind) throws(StoreError) in
+            if kind != .regular { names.append(String(cString: entry)) }
+            return true
+        }
         var findings: [Finding] = []
-        for name in try leaseFiles().sorted() {
+        for name in names.sorted() {
+            // Not every file system says what an entry is; and a process may have ended since.
             let status = try fileSystem.status(directories.leases.raw, name)
             guard let status, status.kind != .regular else { continue }
             let path = StoreLayout.leasePath(printable(name))
-            findings.append(Finding(.strayFile, path: path, "\(path) is not castree's"))
+            let isLock = name.hasPrefix(".") && !name.hasPrefix(".new-")
+            let message =
+                isLock ? POSIXFileSystem.refusal(ofLock: name) : "\(path) is not castree's"
+            findings.append(Finding(.strayFile, path: path, message))
         }
         return findings
     }

@@ -12,12 +12,27 @@ extension FileSystem {
     package func openLock(
         _ leases: Int32, _ name: String
     ) throws(StoreError) -> Descriptor {
-        let file = try open(leases, name, .updating, mode: 0o600)
+        let file: Descriptor
+        do throws(StoreError) {
+            file = try open(leases, name, .updating, mode: 0o600)
+        } catch {
+            // Why it could not be opened is the error to report; this only says more of it.
+            guard let status = try? status(leases, name), status.kind != .regular else {
+                throw error
+            }
+            throw StoreError(error.code, Self.refusal(ofLock: name), cause: error.cause)
+        }
         if try status(file.raw).mode != 0o600 {
             // Only its owner can, whose next command does.
             try? setMode(file.raw, 0o600)
         }
         return file
+    }
+
+    /// What to do about something that stands where a lock's file belongs.
+    package static func refusal(ofLock name: String) -> String {
+        "\(StoreLayout.leasePath(printable(name))) in the store is not a file that can be locked; "
+            + "remove it, nothing is kept there, and repeat the command"
     }
 
     /// Takes a lock (flock(2)); waits for whoever has it, as long as `options` say.
@@ -47,6 +62,7 @@ package struct LockWait {
 
     private let options: StoreOptions
     private let began = SuspendingClock.now
+    private let patience = LockPatience.current
     private var hasTold = false
     /// Who was asked to stop before it waited is cleaning up, and must get through.
     private let isCleaningUp: Bool
@@ -58,7 +74,7 @@ package struct LockWait {
 
     private var waited: Duration { SuspendingClock.now - began }
 
-    package var isOver: Bool { waited >= options.waitLimit }
+    package var isOver: Bool { waited >= options.waitLimit || patience?.isOver ?? false }
     package var isToBeTold: Bool { !hasTold && waited >= Self.silence }
     package var isInterrupted: Bool { !isCleaningUp && options.isInterrupted() }
 
@@ -81,10 +97,15 @@ package struct LockWait {
             holder.isStopped
             ? "it is stopped: kill -CONT \(holder.process ?? 0) lets it go on"
             : "repeat the command when it has finished"
+        let isCut = waited < options.waitLimit
+        let time =
+            isCut
+            ? "has a lock of it, and the time to wait for locks is over"
+            : "has had a lock of it for longer than \(spelled(options.waitLimit))"
         return StoreError(
             .locked,
-            "the store is in use: \(holder.description) has had a lock of it for longer than "
-                + "\(spelled(options.waitLimit)); \(advice), or wait longer (--wait)")
+            "the store is in use: \(holder.description) \(time); \(advice), or wait longer (--wait)"
+        )
     }
 
     private func spelled(_ time: Duration) -> String {

@@ -87,7 +87,7 @@ extension AppHandler {
                 409, "It cannot be told which version this page is of.", head.method)
         }
         let method = head.method
-        return later(head, exchange) {
+        return later(head, exchange) { _ in
             self.adding(cookies, to: self.confirmed(version, method))
         } then: {
             .response($0)

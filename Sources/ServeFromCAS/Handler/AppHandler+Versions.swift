@@ -17,10 +17,9 @@ extension AppHandler {
         var isBusy = false
         /// The request as it is to be answered, where that is not as it came.
         var head: RequestHead?
+        /// When another process must have let go of the store, whatever is fetched one after the other.
+        var end: SuspendingClock.Instant?
     }
-
-    /// Milliseconds for another process to let go of the store.
-    private static let fetchDeadline: Int64 = 30_000
 
     func respondCurrent(_ head: borrowing RequestHead, _ state: LoopState) -> Response {
         let generation = shelf.currentGeneration
@@ -58,13 +57,17 @@ extension AppHandler {
         let request = PinRequest(
             head, cookieName: cookieName, connection: exchange.connection.raw)
         if request.load == .page, !fetched.hasBegun, isPageNews(head) {
-            return later(head, exchange) {
+            let method = head.method
+            return later(head, exchange, until: fetched.end) { end in
                 var fetched = fetched
-                fetched.head = self.pageBegins(head, SystemClock.now)
+                fetched.end = end
                 fetched.hasBegun = true
+                fetched.head = self.pageBegins(head, SystemClock.now, by: end)
+                fetched.isBusy = fetched.head == nil
                 return fetched
             } then: {
-                self.respondPinned($0.head ?? head, exchange, cookies, $0)
+                if $0.isBusy { return .response(Self.busy(method)) }
+                return self.respondPinned($0.head ?? head, exchange, cookies, $0)
             }
         }
         guard let current = shelf.current else {
@@ -185,9 +188,10 @@ extension AppHandler {
     ) -> Answer {
         let method = head.method
         return later(
-            head, exchange,
-            {
+            head, exchange, until: fetched.end,
+            { end in
                 var fetched = fetched
+                fetched.end = end
                 for version in versions where !fetched.isBusy {
                     fetched.entries[version] = .some(self.open(version, &fetched.isBusy))
                 }
@@ -196,17 +200,35 @@ extension AppHandler {
     }
 
     /// Answers when another thread has done its work.
+    ///
+    /// - Parameters:
+    ///   - end: when nothing is waited for any more; that of this request's earlier work, if there was any.
+    ///   - work: is told that end.
     func later<Result: Sendable>(
-        _ head: RequestHead, _ exchange: Exchange, _ work: @escaping @Sendable () -> Result,
+        _ head: RequestHead, _ exchange: Exchange, until end: SuspendingClock.Instant? = nil,
+        _ work: @escaping @Sendable (_ end: SuspendingClock.Instant) -> Result,
         then: @escaping @Sendable (Result) -> Answer
     ) -> Answer {
+        let end = end ?? SuspendingClock.now + waitLimit
         let isTaken = storeWork.add {
-            let result = work()
+            let result = LockPatience.until(end, unless: self.isGivenUp) { work(end) }
             exchange.answer { then(result) }
         }
         guard isTaken else { return .response(Self.busy(head.method)) }
         let method = head.method
-        return .soon(within: Self.fetchDeadline, otherwise: { Self.busy(method) })
+        // What has been waited for in vain says so itself.
+        let left = max(.zero, end - SuspendingClock.now) + .seconds(1)
+        return .soon(within: left.milliseconds, otherwise: { Self.busy(method) })
+    }
+
+    /// How long work for a request waits for other processes, or a look after everything.
+    ///
+    /// A browser that waits longer shows nothing.
+    var waitLimit: Duration { min(.seconds(30), store.versions.store.options.waitLimit) }
+
+    /// Whether nothing is waited for any more: the server ends.
+    var isGivenUp: @Sendable () -> Bool {
+        { [weak self] in self?.isStopping.load(ordering: .acquiring) ?? true }
     }
 
     private func open(_ version: VersionName, _ isBusy: inout Bool) -> SiteShelf.Entry? {

@@ -197,45 +197,4 @@ final class AppHandler: RequestHandler {
         for cookie in cookies { response.head.add("Set-Cookie", cookie) }
         return response
     }
-
-    // MARK: The lifecycle
-
-    /// Before a page is answered: news of the lifecycle, and a version that waits for its start.
-    ///
-    /// May wait for other processes.
-    /// - Returns: the request as it is to be answered.
-    func pageBegins(_ head: RequestHead, _ now: Duration) -> RequestHead {
-        follow()
-        guard let startup, let start = start(head, startup) else { return head }
-        do throws(StoreError) {
-            let lifecycle = shelf.lifecycle
-            let begun = try startup.judge { (judge, ledger) throws(StoreError) in
-                try judge.pageBegins(lifecycle, ledger, now: now)
-            }
-            guard let begun else { return head }
-            startTrouble.end()
-            if let left = begun.left { tellRollback(left.from, left.reason) }
-            follow()
-            return start
-        } catch {
-            // A store that cannot be written would say so at each page.
-            startTrouble.tell("unable to start the pending version: \(error.message)")
-            return head
-        }
-    }
-
-    /// The request that starts what the next page would show; `nil` if this is none.
-    private func start(_ head: RequestHead, _ startup: StartWatch) -> RequestHead? {
-        let lifecycle = shelf.lifecycle
-        guard StartRule.mayStart(head),
-            startup.ask({ $0.isDue(lifecycle) }),
-            let candidate = startup.ask({ $0.candidate(lifecycle) })
-        else { return nil }
-        do throws(StoreError) {
-            return StartRule.start(head, try shelf.open(VersionName(candidate)).site)
-        } catch {
-            // What cannot be shown is found out, and left, by starting it.
-            return head
-        }
-    }
 }

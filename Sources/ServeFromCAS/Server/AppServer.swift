@@ -143,13 +143,18 @@ public final class AppServer: Sendable {
         server.stop(within: grace.milliseconds)
         // Behind the confirmations that have come: a start that is not confirmed is taken back.
         let handler = handler
-        _ = handler.storeWork.add { Self.endStarts(handler) }
+        _ = handler.storeWork.add { Self.endStarts(handler, within: max(grace, Self.leastGrace)) }
     }
 
-    private static func endStarts(_ handler: AppHandler) {
+    /// How long the store is waited for at the end, if nothing else is.
+    private static let leastGrace = Duration.seconds(2)
+
+    private static func endStarts(_ handler: AppHandler, within grace: Duration) {
         do throws(StoreError) {
-            try handler.startup?.judge { (judge, ledger) throws(StoreError) in
-                try judge.end(ledger)
+            try LockPatience.within(grace) { () throws(StoreError) in
+                try handler.startup?.judge { (judge, ledger) throws(StoreError) in
+                    try judge.end(ledger)
+                }
             }
         } catch {
             handler.notice("unable to take back a start that was not confirmed: \(error.message)")
@@ -160,7 +165,7 @@ public final class AppServer: Sendable {
     public func waitUntilStopped() async {
         await server.waitUntilStopped()
         await housekeeping.withLock { $0 }?.value
-        Self.endStarts(handler)
+        Self.endStarts(handler, within: Self.leastGrace)
         handler.shelf.clear()
     }
 

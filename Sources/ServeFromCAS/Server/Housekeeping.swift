@@ -37,6 +37,15 @@ enum Housekeeping {
         _ handler: AppHandler, now: Duration,
         judging: (@escaping @Sendable () -> Void) -> Void = { $0() }
     ) {
+        LockPatience.within(handler.waitLimit, unless: handler.isGivenUp) {
+            lookAtAll(handler, now, judging)
+        }
+    }
+
+    private static func lookAtAll(
+        _ handler: AppHandler, _ now: Duration,
+        _ judging: (@escaping @Sendable () -> Void) -> Void
+    ) {
         lookAtStarts(handler, now: now, judging: judging)
         if let deadline = handler.bridge.nextDeadline, deadline <= now {
             handler.bridge.advance(to: now)
@@ -75,8 +84,9 @@ enum Housekeeping {
     private static func judge(_ handler: AppHandler) {
         guard let startup = handler.startup else { return }
         do throws(StoreError) {
-            let left = try startup.judge { (judge, ledger) throws(StoreError) in
-                try judge.judge(ledger)
+            let left = try LockPatience.within(handler.waitLimit, unless: handler.isGivenUp) {
+                () throws(StoreError) in
+                try startup.judge { (judge, ledger) throws(StoreError) in try judge.judge(ledger) }
             }
             guard let left else { return }
             // Before anybody else notices the change, and knows no reason for it.

@@ -60,6 +60,12 @@ package final class Site: Sendable {
         index = builder.table.find([47])
     }
 
+    /// The page that `/` leads to; `nil` if that is none.
+    var indexResource: Resource? {
+        guard let index, destinations[index].resource >= 0 else { return nil }
+        return resources[Int(destinations[index].resource)]
+    }
+
     /// What a path of a request leads to.
     enum Found {
         case resource(key: Int, Int32)

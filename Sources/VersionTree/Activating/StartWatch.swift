@@ -46,6 +46,9 @@ package final class StartWatch: Sendable {
     /// Leaves starting and watching to others: the store is not served any more.
     package func letGo() { state.withLock { $0.letGo(ledger) } }
 
+    /// Notes that what is pending cannot be shown as things stand.
+    package func holdBack(_ lifecycle: Lifecycle) { state.withLock { $0.holdBack(lifecycle) } }
+
     /// Tells whether the app is in the foreground.
     package func setForeground(_ isForeground: Bool, now: Duration) {
         state.withLock { $0.setForeground(isForeground, now: now) }
@@ -86,6 +89,12 @@ private final class StoreLedger: StartLedger {
     ) throws(StoreError) -> LeftVersion? {
         try versions.rollback(
             unconfirmed: version, token: token, reason: reason, strikes: strikes)
+    }
+
+    func leave(
+        unshown version: String, reason: String, strikes: Int
+    ) throws(StoreError) -> LeftVersion? {
+        try versions.leave(unshown: version, reason: reason, strikes: strikes)
     }
 
     func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError) {

@@ -11,7 +11,7 @@ extension VersionStore {
         let previous = try changeLifecycle { (lifecycle) throws(StoreError) -> String? in
             try self.refuseUnfit(name, lifecycle)
             let previous = lifecycle.current
-            lifecycle.activate(name)
+            try lifecycle.activate(name, self)
             return previous
         }
         note(.activated(version: name, previous: previous))
@@ -56,7 +56,12 @@ extension VersionStore {
     @discardableResult
     public func confirm(_ name: String, token: String) throws(StoreError) -> String {
         let isNews = try changeLifecycle { (lifecycle) throws(StoreError) -> Bool in
-            try lifecycle.vouch(name, token: token)
+            let isNews = try lifecycle.vouch(name, token: token)
+            // One that is banned starts only where there is nothing else to show.
+            if isNews, !lifecycle.bad.isEmpty, let content = try self.content(of: name) {
+                lifecycle.forgive(content)
+            }
+            return isNews
         }
         if isNews { note(.confirmed(version: name)) }
         return name

@@ -33,7 +33,7 @@ extension VersionStore {
             (lifecycle) throws(StoreError) -> (Lifecycle, Lifecycle) in
             let before = lifecycle
             let change = try decide(before)
-            lifecycle.markEmbedded(name, change)
+            try lifecycle.markEmbedded(name, change, self)
             if change.liftsBan { lifecycle.forgive(content) }
             return (before, lifecycle)
         }
@@ -62,13 +62,15 @@ extension VersionStore {
 
 extension Lifecycle {
     /// Shows what the app was shipped with, and forgets what it cannot run.
-    mutating func markEmbedded(_ version: String, _ change: EmbeddedChange) {
+    mutating func markEmbedded(
+        _ version: String, _ change: EmbeddedChange, _ versions: some StartableVersions
+    ) throws(StoreError) {
         embedded = version
         knownGood.removeAll { change.unfit.contains($0) && $0 != version }
         if let pending, change.dropsPending || change.unfit.contains(pending) {
             self.pending = nil
         }
-        if change.becomesCurrent { activate(version) }
+        if change.becomesCurrent { try activate(version, versions) }
         // Also if it has just become the way back.
         if let before, change.unfit.contains(before) { self.before = nil }
     }

@@ -8,14 +8,20 @@ public struct BootReport: Sendable, Hashable {
     public var token: String
     /// The version that had not been confirmed and was left.
     public var rolledBackFrom: String?
-    /// Whether that version is banned now; else it waits for another start.
+    /// Whether that version is banned now.
     public var isBanned = false
+    /// Whether that version waits for another start; not where another one waited already.
+    public var isWaiting = false
+    /// Why that version was left.
+    public var reason: String?
 
     package init(_ begun: Begun) {
         version = begun.version
         token = begun.token
         rolledBackFrom = begun.left?.from
         isBanned = begun.left?.ban != nil
+        isWaiting = begun.left?.waits ?? false
+        reason = begun.left?.reason
     }
 }
 
@@ -52,12 +58,13 @@ extension VersionStore {
     package func begin(_ request: StartRequest) throws(StoreError) -> Begun {
         let begun = try changeLifecycle { (lifecycle) throws(StoreError) -> Begun in
             let begun = try lifecycle.begin(request, self)
-            // It says itself what is wrong with its manifest.
-            guard try isUsable(begun.version, lifecycle) else {
-                if try row(of: begun.version).isComplete {
-                    _ = try materializeIfAbsent(begun.version, alone: true)
+            if try !isUsable(begun.version, lifecycle) {
+                // It says itself what is wrong with its manifest. What is whole and banned is shown all
+                // the same: there is nothing else.
+                guard try row(of: begun.version).isComplete else {
+                    throw try incomplete(begun.version)
                 }
-                throw try incomplete(begun.version)
+                _ = try materializeIfAbsent(begun.version, alone: true)
             }
             return begun
         }
@@ -119,6 +126,19 @@ extension VersionStore {
         let left = try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> LeftVersion? in
             try lifecycle.takeBack(start: version, token: token, request, self)
+        }
+        if let left { note(left) }
+        return left
+    }
+
+    /// Leaves a version that nobody could be shown.
+    package func leave(
+        unshown version: String, reason: String, strikes: Int
+    ) throws(StoreError) -> LeftVersion? {
+        let request = try startRequest(max(strikes, 1))
+        let left = try changeLifecycle(vouching: false) {
+            (lifecycle) throws(StoreError) -> LeftVersion? in
+            try lifecycle.leave(unshown: version, reason, request, self)
         }
         if let left { note(left) }
         return left

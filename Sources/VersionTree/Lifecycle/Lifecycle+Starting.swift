@@ -38,6 +38,7 @@ extension Lifecycle {
         _ request: StartRequest, _ versions: some StartableVersions
     ) throws(StoreError) -> Begun {
         var left: LeftVersion?
+        if let current { try recognize(current, versions) }
         if let boot = unconfirmed {
             if boot.isWatched, request.isLockTaken {
                 return Begun(kind: .joined, version: boot.version, token: boot.token)
@@ -56,7 +57,8 @@ extension Lifecycle {
         let version = try startable(request, &left, versions)
         var boot = Boot(version: version, token: request.token, startedAt: request.time)
         if isOnTrial(version), let content = try versions.content(of: version) {
-            count(content, version)
+            // One that is banned starts where nothing else is left to show; it cannot be banned again.
+            if ban(of: content) == nil { count(content, version) }
             boot.content = content
             boot.system = request.system
             boot.isWatched = request.isWatching
@@ -67,7 +69,7 @@ extension Lifecycle {
             switchedFrom: before == version ? nil : before)
     }
 
-    private static func isOfAnotherSystem(_ boot: Boot, _ request: StartRequest) -> Bool {
+    static func isOfAnotherSystem(_ boot: Boot, _ request: StartRequest) -> Bool {
         guard let then = boot.system, let now = request.system else { return false }
         return then != now
     }
@@ -83,7 +85,7 @@ extension Lifecycle {
         }
         let strikes = try versions.content(of: pending).map { self.strikes(of: $0) } ?? 0
         guard strikes == 0 || mayRetry || current == nil else { return }
-        activate(pending)
+        try activate(pending, versions)
     }
 
     /// The current version, or what can be started instead.
@@ -100,7 +102,8 @@ extension Lifecycle {
             left = left ?? gone
             return gone.current
         }
-        if let target = try findWayBack(versions) {
+        // Another name of the same content may still have what this one has lost.
+        if let target = try findWayBack(versions, toOtherContent: false) {
             // Not its fault: it lost objects, or was retired by hand. It is not banned.
             if let current {
                 left =
@@ -138,6 +141,7 @@ extension Lifecycle {
             if strikes(of: content) >= request.strikes {
                 ban(from, content: content, reason: reason, at: request.time)
                 left.ban = bad.first
+                try forgetNames(of: content, versions)
             } else if pending == nil {
                 pending = from
             }
@@ -145,6 +149,7 @@ extension Lifecycle {
             knownGood.removeAll { $0 == from }
         }
         goBack(to: target, request)
+        left.waits = pending == from
         return left
     }
 
@@ -155,6 +160,9 @@ extension Lifecycle {
         _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
         guard current == version, boot?.token == token else { return nil }
+        try recognize(version, versions)
+        // Vouched for under another name meanwhile.
+        guard isOnTrial(version) else { return nil }
         return try leaveOrRefuse(reason, request, versions)
     }
 
@@ -164,8 +172,8 @@ extension Lifecycle {
         guard let left = try leave(reason, request, versions) else {
             throw StoreError(
                 .nothingToRollBackTo,
-                "there is no version to go back to: none but the current is known good, none was "
-                    + "current before it, and none is embedded; castree activate chooses one")
+                "there is nothing to go back to: no version of other content is known good, was current "
+                    + "before or is embedded; castree activate chooses one")
         }
         return left
     }
@@ -175,6 +183,7 @@ extension Lifecycle {
         start version: String, token: String, _ request: StartRequest,
         _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
+        try recognize(version, versions)
         guard let boot = unconfirmed, boot.version == version, boot.token == token else {
             return nil
         }
@@ -219,12 +228,17 @@ extension Lifecycle {
 
     /// The newest known good version that can be shown, else what was current before, else the embedded.
     ///
+    /// - Parameter isOther: whether it must have other content than the current version: what has failed
+    ///   under one name is no better under another.
     /// - Throws: what the disk reported, if that alone is why there is nothing to go back to: for another
     ///   moment there may be, and what was never confirmed is not started again because of it.
-    func findWayBack(_ versions: some StartableVersions) throws(StoreError) -> String? {
+    package func findWayBack(
+        _ versions: some StartableVersions, toOtherContent isOther: Bool = true
+    ) throws(StoreError) -> String? {
         var failure: StoreError?
         for name in waysBack where name != current {
             do throws(StoreError) {
+                if isOther, try hasContentOfCurrent(name, versions) { continue }
                 if try versions.isUsable(name, self) { return name }
             } catch {
                 // A candidate that cannot be examined is no candidate; the next one may be.

@@ -13,6 +13,9 @@ package protocol StartLedger: Sendable {
     func leave(
         _ version: String, token: String, reason: String, strikes: Int
     ) throws(StoreError) -> LeftVersion?
+    func leave(
+        unshown version: String, reason: String, strikes: Int
+    ) throws(StoreError) -> LeftVersion?
     func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError)
     func confirm(_ version: String, token: String) throws(StoreError)
 }
@@ -50,7 +53,7 @@ package struct StartJudge: Sendable, Hashable {
         var isOverdue = false
     }
 
-    private let rules: Rules
+    let rules: Rules
     private(set) var watched: Watched?
     /// What was started last, by this process.
     private var booted: String?

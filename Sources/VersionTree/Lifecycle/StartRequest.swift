@@ -55,6 +55,8 @@ package struct LeftVersion: Sendable, Hashable {
     package var reason: String
     /// The ban, if it was not only left.
     package var ban: Lifecycle.Ban?
+    /// Whether it waits for another start.
+    package var waits = false
 }
 
 /// What became of a request to start.

@@ -1,3 +1,5 @@
+import CASStore
+
 /// Which versions a store can do without: a value, decided without changing anything.
 public struct RetentionPlan: Sendable, Hashable {
     /// What is decided about a version, and why.
@@ -94,9 +96,16 @@ private struct Deciding {
         self.pinned = pinned
         self.policy = policy
         self.now = now
-        let usable = Set(versions.filter { $0.state != .incomplete && !$0.isBad }.map(\.version))
-        // One that cannot be shown is nothing to go back to, and takes no place.
-        let candidates = lifecycle.knownGood.filter { usable.contains($0) }
+        var contents: [String: ObjectID] = [:]
+        for version in versions where version.state != .incomplete && !version.isBad {
+            contents[version.version] = version.content
+        }
+        // One that cannot be shown is nothing to go back to, and takes no place; nor is another name of
+        // what is kept already.
+        var seen: Set<ObjectID> = []
+        let candidates = lifecycle.knownGood.filter { name in
+            contents[name].map { seen.insert($0).inserted } ?? false
+        }
         good = Set(candidates.prefix(policy.goodCount.map { max(1, $0) } ?? candidates.count))
         newestCount = max(policy.newestCount, lifecycle.current == nil ? 1 : 0)
         isNewer = versions.contains { $0.version == lifecycle.current }

@@ -10,9 +10,10 @@ extension Command {
         discussion: """
             Run it when the app starts, before anything of a version is shown. It records the attempt \
             durably, switches to a pending version, and rolls back from a version that was started \
-            before and never confirmed. The first time that version waits, and the next boot but one \
-            tries it again; after --strikes failed starts it is banned, until castree forgive. A start \
-            that a reboot has ended does not count, unless it is the third in a row.
+            before and never confirmed. The first time that version waits, unless a newer one does, and \
+            the next boot but one tries it again; after --strikes failed starts it is banned, until castree forgive. A start \
+            that a reboot has ended does not count, unless it is the third in a row. Content that is \
+            known good under another name needs no trial.
 
             A start that a running server watches is the server's to judge: boot then prints its token.
 
@@ -36,9 +37,12 @@ extension Command {
             if let from = boot.rolledBackFrom {
                 let fate =
                     boot.isBanned
-                    ? "it is banned (castree forgive)" : "the next boot tries it again"
+                    ? "it is banned (castree forgive)"
+                    : boot.isWaiting
+                        ? "the next boot tries it again"
+                        : "it does not wait for another start (castree activate)"
                 output.print(
-                    "Rolled back from version \(from), which was never confirmed; \(fate).")
+                    "Rolled back from version \(from): \(boot.reason ?? "it has failed"); \(fate).")
             }
             output.print("Start version \(boot.version). Once it runs well:")
             output.print("    castree confirm \(boot.version) --token \(boot.token)")

@@ -93,7 +93,12 @@ extension Command {
         FileLimit.raise()
         let notices = ServerNotices(invocation.diagnostics)
         defer { notices.end() }
-        let versions = try invocation.openRecordingStore { notices.tell($0) }
+        // All waiting until it is ready is one wait.
+        let begun = SuspendingClock.now
+        let limit = try invocation.storeOptions().waitLimit
+        let versions = try LockPatience.until(begun + limit) {
+            try invocation.openRecordingStore { notices.tell($0) }
+        }
         var options = try invocation.serverOptions(notices)
         let log = try invocation.accessLog(notices)
         defer { log?.end() }
@@ -101,7 +106,9 @@ extension Command {
         let store = StoreInUse(versions, try invocation.storeOptions { notices.tell($0) })
         options.reopenStore = store.reopen
         if invocation.flag("dashboard") { options.dashboard = .of(store) }
-        let server = try invocation.makeServer(versions, options)
+        let server = try LockPatience.until(begun + limit) {
+            try invocation.makeServer(versions, options)
+        }
         try server.start()
         try invocation.reportReady(server)
         if invocation.flag("open") {

@@ -1,0 +1,119 @@
+import CASStore
+import Synchronization
+import VersionTree
+import WebServer
+
+// What a page has to see to before it is answered.
+extension AppHandler {
+    /// What a request is to the version that the next page would show.
+    private enum Beginning {
+        /// Nothing is to be done.
+        case none
+        /// Its start, in these words.
+        case start(RequestHead)
+        /// What is current, and nobody has started, has no page for it.
+        case unshown(String, reason: String)
+    }
+
+    /// Before a page is answered: news of the lifecycle, and a version that waits for its start.
+    ///
+    /// May wait for other processes.
+    /// - Parameter end: who asks has been answered by then, so that nothing starts any more.
+    /// - Returns: the request as it is to be answered; `nil` if another process has kept the store for so long
+    ///   that nothing was started.
+    func pageBegins(
+        _ head: RequestHead, _ now: Duration, by end: SuspendingClock.Instant
+    ) -> RequestHead? {
+        follow()
+        guard let startup else { return head }
+        guard SuspendingClock.now < end else { return nil }
+        do throws(StoreError) {
+            switch beginning(head, startup) {
+            case .none: return head
+            case .start(let start):
+                let lifecycle = shelf.lifecycle
+                let begun = try startup.judge { (judge, ledger) throws(StoreError) in
+                    try judge.pageBegins(lifecycle, ledger, now: now)
+                }
+                guard let begun else { return head }
+                startTrouble.end()
+                if let left = begun.left { tellRollback(left.from, left.reason) }
+                follow()
+                return start
+            case .unshown(let version, let reason):
+                let left = try startup.judge { (judge, ledger) throws(StoreError) in
+                    try judge.leaveUnshown(version, reason, ledger)
+                }
+                guard let left else { return head }
+                tellRollback(left.from, left.reason)
+                follow()
+                return head
+            }
+        } catch {
+            // A store that cannot be written would say so at each page.
+            startTrouble.tell("unable to start the pending version: \(error.message)")
+            return error.code == .locked ? nil : head
+        }
+    }
+
+    private func beginning(_ head: RequestHead, _ startup: StartWatch) -> Beginning {
+        let lifecycle = shelf.lifecycle
+        guard StartRule.mayStart(head),
+            startup.ask({ $0.isDue(lifecycle) }),
+            let candidate = startup.ask({ $0.candidate(lifecycle) })
+        else { return .none }
+        let site: Site
+        do throws(StoreError) {
+            site = try shelf.open(VersionName(candidate)).site
+        } catch {
+            // What cannot be shown is found out, and left, by starting it.
+            return .start(head)
+        }
+        if let start = StartRule.start(head, site), canSend(start, site) { return .start(start) }
+        guard let reason = unfitness(of: site) else { return .none }
+        guard candidate == lifecycle.current else {
+            // It waits for another page; what is current is shown.
+            startTrouble.tell("version \(candidate) is not started: \(reason)")
+            startup.holdBack(lifecycle)
+            return .none
+        }
+        return isShownBetter(head, site, lifecycle) ? .unshown(candidate, reason: reason) : .none
+    }
+
+    /// Why a version has no page to start with; `nil` if it has one.
+    private func unfitness(of site: Site) -> String? {
+        guard let index = site.indexResource else {
+            return "it has no page to start with (\(site.options.index))"
+        }
+        do throws(StoreError) {
+            try objects.verify(index.address, size: index.byteCount)
+            return nil
+        } catch { return "its page cannot be shown: \(error.message)" }
+    }
+
+    /// Whether a request fails with a version that is on trial, and would be a page of the one before it.
+    private func isShownBetter(_ head: RequestHead, _ site: Site, _ lifecycle: Lifecycle) -> Bool {
+        let response = Responder.respond(to: head, site: site)
+        guard lifecycle.isOnTrial(site.version.description),
+            response.head.status >= 400 || !canSend(head, site)
+        else { return false }
+        do throws(StoreError) {
+            guard let name = try lifecycle.findWayBack(store.versions) else { return false }
+            let before = try shelf.open(VersionName(name)).site
+            return StartRule.start(head, before).map { canSend($0, before) } ?? false
+        } catch {
+            // What cannot be gone back to is no reason to leave anything.
+            return false
+        }
+    }
+
+    /// Whether the answer to a request can be given: verified now, so that what follows from it is right.
+    private func canSend(_ head: RequestHead, _ site: Site) -> Bool {
+        let response = Responder.respond(to: head, site: site)
+        guard case .piece(.object(let object, _, let size)) = response.body else { return true }
+        do throws(StoreError) {
+            try objects.verify(object, size: size)
+            return true
+        } catch { return false }
+    }
+}

@@ -1,0 +1,68 @@
+import CASStore
+
+// Versions of equal content: what is known of one name holds for all of them.
+extension Lifecycle {
+    /// Shows a version from now on, and knows it again if its content stood here under another name.
+    mutating func activate(
+        _ version: String, _ versions: some StartableVersions
+    ) throws(StoreError) {
+        try recognize(version, versions)
+        let before = before
+        let isSame = try hasContentOfCurrent(version, versions)
+        activate(version)
+        // What has the same content is nothing to go back to.
+        if isSame { self.before = before }
+    }
+
+    /// Knows a version again whose content is known good under another name: it needs no trial, and
+    /// nothing counts against it.
+    ///
+    /// The same holds for the content of what was current before the version on trial.
+    mutating func recognize(
+        _ version: String, _ versions: some StartableVersions
+    ) throws(StoreError) {
+        guard isOnTrial(version), let content = try versions.content(of: version),
+            ban(of: content) == nil
+        else { return }
+        if let before, try versions.content(of: before) == content { self.before = version }
+        let names = try knownGoodNames(of: content, versions)
+        guard let oldest = names.last else { return }
+        if knownGood.count >= Self.knownGoodMax {
+            // Another name of the same content may go; other content is a way back.
+            knownGood.removeAll { $0 == oldest }
+        }
+        knownGood.insert(version, at: 0)
+        trials.removeAll { $0.content == content }
+    }
+
+    /// Forgets all names of a content that was banned: none of them can be gone back to.
+    mutating func forgetNames(
+        of content: ObjectID, _ versions: some StartableVersions
+    ) throws(StoreError) {
+        let names = try knownGoodNames(of: content, versions)
+        knownGood.removeAll { names.contains($0) }
+        if let pending, try versions.content(of: pending) == content { self.pending = nil }
+        if let before, try versions.content(of: before) == content { self.before = nil }
+    }
+
+    /// Whether a version has the content of the current one.
+    func hasContentOfCurrent(
+        _ version: String, _ versions: some StartableVersions
+    ) throws(StoreError) -> Bool {
+        guard let current else { return false }
+        if current == version { return true }
+        guard let content = try versions.content(of: current) else { return false }
+        return try versions.content(of: version) == content
+    }
+
+    /// The names of a content that are known good, the newest first.
+    private func knownGoodNames(
+        of content: ObjectID, _ versions: some StartableVersions
+    ) throws(StoreError) -> [String] {
+        var names: [String] = []
+        for name in knownGood where try versions.content(of: name) == content {
+            names.append(name)
+        }
+        return names
+    }
+}

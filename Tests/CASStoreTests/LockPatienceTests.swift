@@ -1,0 +1,71 @@
+import Foundation
+import Platform
+import StorageTestSupport
+import Synchronization
+import Testing
+
+@testable import CASStore
+
+// docs/maintenance.md, "When another process has the store".
+@Suite("The waits of one operation")
+struct LockPatienceTests {
+    private let directory = TemporaryDirectory()
+    private let system = POSIXFileSystem()
+
+    /// Tries to take a lock that is held, as often as said.
+    private func wait(times: Int) throws -> [StoreError.Code] {
+        let place = try system.open(
+            POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
+        let held = try system.openLock(place.raw, ".writer")
+        #expect(try system.lock(held.raw, exclusive: true, waiting: false))
+        let file = try system.openLock(place.raw, ".writer")
+        var codes: [StoreError.Code] = []
+        for _ in 0..<times {
+            do throws(StoreError) {
+                try system.waitForLock(file.raw, exclusive: true, StoreOptions())
+            } catch { codes.append(error.code) }
+        }
+        return codes
+    }
+
+    // Each would wait for ten minutes by itself.
+    @Test("do not add up", .timeLimit(.minutes(5)))
+    func together() throws {
+        let codes = try LockPatience.within(.milliseconds(50)) { try wait(times: 3) }
+        #expect(codes == [.locked, .locked, .locked])
+    }
+
+    @Test(
+        "end when they are given up, and an inner end is no later than the outer",
+        .timeLimit(.minutes(5)))
+    func givenUp() throws {
+        let codes = try LockPatience.within(.seconds(600), unless: { true }) {
+            try LockPatience.within(.seconds(600)) { try wait(times: 2) }
+        }
+        #expect(codes == [.locked, .locked])
+        let inner = try LockPatience.within(.milliseconds(50)) {
+            try LockPatience.within(.seconds(600)) { try wait(times: 2) }
+        }
+        #expect(inner == [.locked, .locked])
+    }
+
+    @Test("take what is free although their time is over")
+    func free() throws {
+        let place = try system.open(
+            POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
+        let file = try system.openLock(place.raw, ".writer")
+        try LockPatience.within(.zero) {
+            try system.waitForLock(file.raw, exclusive: true, StoreOptions())
+        }
+    }
+
+    @Test("are refused with what to do where no lock can be had", arguments: [".writer", ".start"])
+    func noFile(_ name: String) throws {
+        let place = try system.open(
+            POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
+        mkdir("\(directory.path)/\(name)", 0o755)
+        let error = #expect(throws: StoreError.self) { _ = try system.openLock(place.raw, name) }
+        #expect(error?.message.contains("leases/\(name) in the store is not a file") == true)
+        #expect(error?.message.contains("remove it") == true)
+    }
+}

@@ -1,0 +1,148 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+// docs/serving.md, "What counts as a start, and the strikes": a start is answered 200 with the page.
+@Suite("A version that no page can be shown of")
+struct UnshownStartTests {
+    /// Why there is no page of it.
+    enum Lack: CaseIterable {
+        case damaged, missing, index
+    }
+
+    /// Version 1, which is known good unless it is the first day, and 2, which lacks its page.
+    private func store(_ lack: Lack, isFirstDay: Bool = false) throws -> TemporaryStore {
+        let store = try TemporaryStore.app(current: nil)
+        if isFirstDay { try store.versions.activate("1") } else { try store.makeKnownGood("1") }
+        if lack == .index {
+            try store.versions.retire("2")
+            try FileManager.default.removeItem(atPath: store.directory.appending("source-2"))
+            try store.add("2", ["app.js": "run('two')", "about.html": "<title>about two</title>"])
+        }
+        return store
+    }
+
+    private func breakPage(_ lack: Lack, _ store: TemporaryStore) throws {
+        let page = store.path + "/" + StoreLayout.treePath("2") + "/index.html"
+        switch lack {
+        case .damaged:
+            // One inode with the object.
+            try Damage.flip(page, at: 0)
+        case .missing:
+            let entry = try #require(
+                store.versions.manifest(of: "2").entries.first {
+                    $0.path.description == "index.html"
+                })
+            let digits = entry.address.description
+            let tree = store.path + "/" + StoreLayout.treePath("2")
+            chmod(tree, 0o755)
+            unlink(page)
+            chmod(tree, 0o555)
+            unlink("\(store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))")
+        case .index: break
+        }
+    }
+
+    private func app(_ store: TemporaryStore) throws -> TestApp {
+        try TestApp(store) { $0.confirmation = .seconds(2000) }
+    }
+
+    @Test("waits while it is pending, and counts nothing", arguments: Lack.allCases)
+    func pending(_ lack: Lack) async throws {
+        let store = try store(lack)
+        try store.versions.activateAtNextBoot("2")
+        try breakPage(lack, store)
+        for _ in 1...3 {
+            let app = try app(store)
+            let browser = try app.browser()
+            #expect(try browser.navigate().text.contains("one"))
+            let page = try SocketPage(browser)
+            app.look(after: .seconds(2001))
+            #expect(try app.browser().navigate().text.contains("one"))
+            #expect(page.payloads("version-ready").isEmpty)
+            await app.stop()
+        }
+        let lifecycle = try store.reopened().lifecycle()
+        #expect(lifecycle.current == "1" && lifecycle.pending == "2")
+        #expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
+    }
+
+    @Test(
+        "is left for the way back where somebody made it current at once, and never banned",
+        arguments: Lack.allCases, [false, true])
+    func current(_ lack: Lack, isFirstDay: Bool) async throws {
+        let store = try store(lack, isFirstDay: isFirstDay)
+        try store.versions.activate("2")
+        try breakPage(lack, store)
+        for round in 1...3 {
+            let app = try app(store)
+            #expect(try app.browser().navigate().text.contains("one"))
+            app.look(after: .seconds(2001))
+            #expect(try app.browser().navigate().text.contains("one"))
+            let isTold = app.notices.all.contains { $0.contains("version 2 was rolled back: ") }
+            #expect(isTold == (round == 1), "\(app.notices.all)")
+            await app.stop()
+        }
+        let lifecycle = try store.reopened().lifecycle()
+        #expect(lifecycle.current == "1" && lifecycle.pending == "2")
+        #expect(lifecycle.trials.allSatisfy { $0.strikes == 0 } && lifecycle.bad.isEmpty)
+    }
+
+    @Test("is started by a page that it has", arguments: [false, true])
+    func other(isPending: Bool) throws {
+        let store = try store(.index)
+        let versions = try store.reopened()
+        if isPending { try versions.activateAtNextBoot("2") } else { try versions.activate("2") }
+        let app = try app(store)
+        #expect(try app.browser().navigate("/about.html").text.contains("about two"))
+        #expect(try store.reopened().lifecycle().boot?.version == "2")
+    }
+
+    @Test("is started once it can be shown")
+    func mended() async throws {
+        let store = try store(.damaged)
+        try store.versions.activate("2")
+        try breakPage(.damaged, store)
+        let app = try app(store)
+        #expect(try app.browser().navigate().text.contains("one"))
+        try breakPage(.damaged, store)
+        #expect(try app.browser().navigate().text.contains("two"))
+        #expect(try store.reopened().lifecycle().trials.map(\.strikes) == [1])
+    }
+
+    @Test("is kept where there is nothing else, and answered as it is", arguments: Lack.allCases)
+    func alone(_ lack: Lack) throws {
+        let store = try store(lack, isFirstDay: true)
+        try store.versions.activate("2")
+        try store.versions.retire("1")
+        try breakPage(lack, store)
+        let app = try app(store)
+        for _ in 1...3 {
+            #expect(try app.browser().navigate().status == (lack == .index ? 404 : 500))
+            app.look(after: .seconds(2001))
+        }
+        let lifecycle = try store.reopened().lifecycle()
+        #expect(lifecycle.current == "2" && lifecycle.boot == nil)
+        #expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
+    }
+
+    @Test("is left alone where it is known good, and where only one of its pages is lost")
+    func good() throws {
+        let store = try store(.damaged)
+        try store.makeKnownGood("2")
+        try breakPage(.damaged, store)
+        let app = try app(store)
+        #expect(try app.browser().navigate().status == 500)
+        #expect(try store.reopened().lifecycle().current == "2")
+        try store.add("3", ["index.html": "<title>three</title>"])
+        try store.versions.activate("3")
+        #expect(try app.browser().navigate("/none.js").status == 404)
+        #expect(try store.reopened().lifecycle().current == "3")
+        #expect(try app.browser().navigate().text.contains("three"))
+    }
+}

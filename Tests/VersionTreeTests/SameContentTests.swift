@@ -1,0 +1,154 @@
+import CASStore
+import StorageTestSupport
+import Testing
+
+@testable import VersionTree
+
+// docs/serving.md, "What counts as a start, and the strikes": what is known of content holds for all of its names.
+
+@Suite("Content that has two names")
+struct SameContentTests {
+    /// A, its other name A2, B, and its other name B2; A is current and known good.
+    private func make(isKnownGood: Bool = true) throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        for name in ["A", "A2", "B", "B2"] {
+            try temporary.add(name, ["index.html": String(name.prefix(1))])
+        }
+        try temporary.versions.activate("A")
+        if isKnownGood { try temporary.makeGood("A") }
+        return temporary
+    }
+
+    /// How a version comes to be started.
+    enum Way: CaseIterable {
+        case activated, pending, besideATrial, afterAStrike, embedded
+
+        /// Whether B was tried before, at one strike.
+        var hasTrial: Bool { self == .besideATrial || self == .afterAStrike }
+    }
+
+    private func bring(_ name: String, _ way: Way, _ versions: VersionStore) throws {
+        switch way {
+        case .activated: try versions.activate(name)
+        case .pending: try versions.activateAtNextBoot(name)
+        case .besideATrial:
+            try versions.activateAtNextBoot("B")
+            _ = try versions.boot()
+            try versions.activateAtNextBoot(name)
+        case .afterAStrike:
+            try versions.activate("B")
+            for _ in 1...2 { _ = try versions.boot(strikes: 1) }
+            try versions.activate(name)
+        case .embedded:
+            try versions.markEmbedded(name) { _ in
+                var change = EmbeddedChange()
+                change.becomesCurrent = true
+                return change
+            }
+        }
+    }
+
+    @Test("is not on trial under the second while it is known good", arguments: Way.allCases)
+    func knownGood(_ way: Way) throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try bring("A2", way, versions)
+        for _ in 1...6 {
+            #expect(try temporary.reopened().boot(strikes: 1).version == "A2")
+            #expect(try versions.lifecycle().unconfirmed == nil)
+        }
+        let lifecycle = try versions.lifecycle()
+        #expect(lifecycle.knownGood == ["A2", "A"])
+        #expect(lifecycle.bad.map(\.version) == (way.hasTrial ? ["B"] : []))
+        #expect(lifecycle.trials.isEmpty)
+        #expect(try temporary.shown() == ["index.html": "A"])
+        try temporary.expectClean()
+    }
+
+    @Test("is left for other content only, by request, too", arguments: [false, true])
+    func rollback(isBooted: Bool) throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activate("A2")
+        if isBooted { _ = try versions.boot() }
+        expectRefusal(.nothingToRollBackTo) { try versions.rollback() }
+        #expect(try versions.lifecycle().bad.isEmpty && versions.lifecycle().current == "A2")
+        // With other content that is known good there is a way back, and both names are banned.
+        try versions.activate("B")
+        try temporary.makeGood("B")
+        try versions.activate("A2")
+        #expect(try versions.rollback().current == "B")
+        #expect(try versions.lifecycle().knownGood == ["B"])
+        for name in ["A", "A2"] { expectRefusal(.bannedVersion) { try versions.activate(name) } }
+        for _ in 1...3 { #expect(try versions.boot().version == "B") }
+        try temporary.expectClean()
+    }
+
+    @Test("is no way back from itself on the first day", arguments: [false, true])
+    func firstDay(isEmbedded: Bool) throws {
+        let temporary = try make(isKnownGood: false)
+        let versions = temporary.versions
+        if isEmbedded { try versions.embed("A", knownGood: []) }
+        try versions.activate("A2")
+        for _ in 1...6 { #expect(try versions.boot().version == "A2") }
+        #expect(try versions.lifecycle().bad.isEmpty)
+        try versions.confirm("A2", token: versions.boot().token)
+        // The first name is as good as the second.
+        try versions.activate("A")
+        _ = try versions.boot()
+        #expect(try versions.lifecycle().unconfirmed == nil)
+    }
+
+    @Test("is left under the one as under the other where it is on trial", arguments: [1, 2])
+    func trial(strikes: Int) throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        for name in ["B", "B2", "B"].prefix(strikes) {
+            try versions.activateAtNextBoot(name)
+            #expect(try versions.boot(strikes: strikes).version == name)
+            #expect(try versions.boot(strikes: strikes).version == "A")
+        }
+        #expect(try versions.lifecycle().bad.count == 1)
+        for name in ["B", "B2"] { expectRefusal(.bannedVersion) { try versions.activate(name) } }
+    }
+
+    @Test("stays one way back however many names of other content come and go")
+    func manyNames() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activate("B")
+        try temporary.makeGood("B")
+        for number in 0..<20 {
+            try temporary.add("A-\(number)", ["index.html": "A"])
+            try versions.activate("A-\(number)")
+            #expect(try versions.boot().version == "A-\(number)")
+        }
+        #expect(try versions.lifecycle().knownGood.contains("B"))
+        #expect(try versions.rollback().current == "B")
+    }
+
+    // As castree 0.1.0 may have left a store: the way back was the same content, and was banned with it.
+    @Test("starts though it is banned where there is nothing else, until it is confirmed")
+    func banned() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activate("A2")
+        let content = try #require(try versions.content(of: "A"))
+        try versions.changeLifecycle {
+            $0.ban("A2", content: content, reason: "it was started and never confirmed", at: 1)
+            $0.current = "A"
+        }
+        for _ in 1...3 { #expect(try versions.boot().version == "A") }
+        try versions.confirm("A", token: versions.boot().token)
+        #expect(try versions.lifecycle().bad.isEmpty)
+        try versions.activate("A2")
+        try temporary.expectClean()
+    }
+}
+
+extension TemporaryStore {
+    /// Starts what is current, and vouches for it.
+    fileprivate func makeGood(_ version: String) throws {
+        try versions.confirm(version, token: versions.boot().token)
+    }
+}
