@@ -63,7 +63,7 @@ struct CopySearch: ~Copyable {
         // What somebody has saved beside all that.
         let root = store.directories.root.raw
         for name in try fileSystem.rawNames(in: root) where !isDone {
-            if StoreLayout.topLevelNames.contains(text(of: name)) { continue }
+            if StoreLayout.topLevelNames.contains(RawName.text(of: name)) { continue }
             try look(at: name, in: root, [])
         }
         return found.values.sorted { $0.address < $1.address }
@@ -135,8 +135,8 @@ struct CopySearch: ~Copyable {
         guard wanted.contains(address), found[address] == nil else { return }
         found[address] = ObjectCopy(
             address: address,
-            path: path.map(text(of:)).joined(separator: "/"),
-            names: path.allSatisfy { isText($0) } ? nil : path)
+            path: path.map(RawName.text(of:)).joined(separator: "/"),
+            names: path.allSatisfy { RawName.isText($0) } ? nil : path)
     }
 
     /// `nil` for what is gone, or may not be read, which is no copy.
@@ -156,32 +156,14 @@ extension Store {
     /// Finds a copy of each lost object of which there is any in the store.
     ///
     /// Reads the files of their sizes, wherever they stand; nothing is changed.
-    /// - Parameter findings: what a check has found; what stands in a wrong place may be a copy.
+    /// - Parameter places: paths inside the store where something stands that does not belong there, and may be a copy.
     package func findCopies(
-        of lost: [Reference], besides findings: [Finding] = []
+        of lost: [Reference], in places: [String] = []
     ) throws(StoreError) -> [ObjectCopy] {
         guard !lost.isEmpty else { return [] }
         var search = try CopySearch(
             self, Set(lost.map(\.address)), sizes: Set(lost.map(\.byteCount)),
-            places: Self.wrongPlaces(findings))
+            places: places)
         return try search.run()
-    }
-
-    /// The places inside the store of what is not what it should be.
-    private static func wrongPlaces(_ findings: [Finding]) -> [String] {
-        var places: Set<String> = []
-        for finding in findings {
-            switch (finding.kind, finding.object) {
-            case (.damagedObject, let object?), (.notAFile, let object?):
-                places.insert("\(StoreLayout.objects)/\(StoreLayout.objectPath(object))")
-            case (.damagedExecutableCopy, let object?):
-                places.insert(
-                    "\(StoreLayout.objects)/\(StoreLayout.objectPath(object, executable: true))")
-            case (.strayFile, _):
-                if let path = finding.path { places.insert(path) }
-            default: continue
-            }
-        }
-        return places.sorted()
     }
 }

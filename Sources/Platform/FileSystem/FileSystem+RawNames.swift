@@ -15,32 +15,35 @@ extension FileSystem {
     package func rawNames(in directory: Int32) throws(StoreError) -> [[CChar]] {
         var names: [[CChar]] = []
         try list(directory) { (entry, _) throws(StoreError) in
-            names.append(bytes(of: entry))
+            names.append(RawName.bytes(of: entry))
             return true
         }
         return names
     }
 }
 
-/// The bytes of a name, with the 0 at its end.
-package func bytes(of name: UnsafePointer<CChar>) -> [CChar] {
-    var count = 0
-    while name[count] != 0 { count += 1 }
-    return Array(UnsafeBufferPointer(start: name, count: count + 1))
-}
-
-/// A name, ended by 0, as text; what is none is replaced.
-package func text(of name: [CChar]) -> String {
-    String(decoding: name.prefix { $0 != 0 }.lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-}
-
-/// Whether a name is text; then it is the same name after it was one.
-package func isText(_ name: UnsafePointer<CChar>) -> Bool {
-    var count = 0
-    var isASCII = true
-    while name[count] != 0 {
-        if UInt8(bitPattern: name[count]) >= 0x80 { isASCII = false }
-        count += 1
+/// Names as the disk has them: bytes ended by 0, which need not be text.
+package enum RawName {
+    /// The bytes of a name, with the 0 at its end.
+    package static func bytes(of name: UnsafePointer<CChar>) -> [CChar] {
+        var count = 0
+        while name[count] != 0 { count += 1 }
+        return Array(UnsafeBufferPointer(start: name, count: count + 1))
     }
-    return isASCII || String(validatingCString: name) != nil
+
+    /// A name, ended by 0, as text; what is none is replaced.
+    package static func text(of name: [CChar]) -> String {
+        String(decoding: name.prefix { $0 != 0 }.lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Whether a name is text; then it is the same name after it was one.
+    package static func isText(_ name: UnsafePointer<CChar>) -> Bool {
+        var count = 0
+        var isASCII = true
+        while name[count] != 0 {
+            if UInt8(bitPattern: name[count]) >= 0x80 { isASCII = false }
+            count += 1
+        }
+        return isASCII || String(validatingCString: name) != nil
+    }
 }

@@ -33,7 +33,7 @@ extension FileSystem {
             if found.mode & 0o300 != 0o300 { try setMode(directory.raw, 0o755) }
             var inner: [String] = []
             try list(directory.raw) { (entry, kind) throws(StoreError) in
-                if !isText(entry) {
+                if !RawName.isText(entry) {
                     // A stranger's. Paths are text, so it gets a name that is before it goes like the others.
                     let name = ".\(try randomToken())"
                     try renameIfPresent(directory.raw, entry, to: directory.raw, name)

@@ -76,7 +76,7 @@ extension VersionStore {
         {
             return false
         }
-        if !isText(entry) {
+        if !RawName.isText(entry) {
             let hidden = ".stray.\(try randomToken())"
             try fileSystem.renameIfPresent(versions, entry, to: versions, hidden)
             try store.removeTreeKeepingContent(in: StoreLayout.versions, hidden)
@@ -168,7 +168,7 @@ extension VersionStore {
         let versions = directories.versions.raw
         try fileSystem.list(versions) { (entry, _) throws(StoreError) in
             guard let status = try fileSystem.status(versions, entry) else { return true }
-            names.append((String(cString: entry), bytes(of: entry), status.kind))
+            names.append((String(cString: entry), RawName.bytes(of: entry), status.kind))
             return true
         }
         return names.sorted { $0.name < $1.name }

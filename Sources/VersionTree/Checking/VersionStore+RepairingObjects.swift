@@ -66,7 +66,7 @@ extension VersionStore {
                 }
             }
         }
-        return try store.findCopies(of: lost, besides: findings)
+        return try store.findCopies(of: lost, in: findings.wrongPlaces)
     }
 
     /// The registered versions that lack objects, whoever needs them.
@@ -117,5 +117,27 @@ extension VersionStore {
         case .none: break
         }
         return finding
+    }
+
+    /// The finding of a version whose manifest is lost.
+    func finding(of lost: LostVersion) throws(StoreError) -> Finding {
+        let name = lost.name
+        let message =
+            if lost.isHidden {
+                "version \(name) is needed, and nothing is left of it but its hidden tree \(lost.treePath), which shows "
+                    + "content that no version names"
+            } else if lost.entry != nil {
+                "\(lost.treePath) shows content that no version names, and no version can have its name: it is to be "
+                    + "version \(name)"
+            } else if try store.versionRow(name) != nil {
+                "version \(name) is registered and its manifest is not there; nothing that it names is collected"
+            } else {
+                "the tree \(name) shows content that no version names, and there is no manifest of it"
+            }
+        let isElsewhere = lost.entry != nil
+        let hasTree = try isElsewhere ? true : isMaterialized(name)
+        return Finding(
+            .missingManifest, version: name,
+            path: hasTree ? lost.treePath : StoreLayout.manifestPath(name), message)
     }
 }

@@ -27,9 +27,9 @@ struct TreeReading {
 
         /// `nil` where no manifest may hold it: only a stranger can have put a file there.
         var path: TreePath? {
-            guard names.allSatisfy({ isText($0) }) else { return nil }
+            guard names.allSatisfy({ RawName.isText($0) }) else { return nil }
             // Why not does not matter.
-            return try? TreePath(names.map(text(of:)).joined(separator: "/"))
+            return try? TreePath(names.map(RawName.text(of:)).joined(separator: "/"))
         }
     }
 
@@ -116,7 +116,7 @@ struct TreeReading {
         var inner: [[CChar]] = []
         try fileSystem.list(directory) { (entry, _) throws(StoreError) in
             guard let status = try fileSystem.status(directory, entry) else { return true }
-            let name = bytes(of: entry)
+            let name = RawName.bytes(of: entry)
             switch status.kind {
             case .regular: found.append(Found(names: path + [name], status: status))
             case .directory: inner.append(name)

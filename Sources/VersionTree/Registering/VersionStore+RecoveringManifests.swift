@@ -168,10 +168,10 @@ extension VersionStore {
         try fileSystem.list(versions) { (entry, kind) throws(StoreError) in
             guard kind == .directory || kind == .unknown else { return true }
             let name = String(cString: entry)
-            if isText(entry), VersionName.isName(name) {
+            if RawName.isText(entry), VersionName.isName(name) {
                 suspects.append(name)
             } else {
-                odd.append(bytes(of: entry))
+                odd.append(RawName.bytes(of: entry))
             }
             return true
         }

@@ -12,7 +12,7 @@ struct LostVersion: Sendable {
 
     /// Where the tree stands, for people.
     var treePath: String {
-        StoreLayout.treePath(entry.map { printable(text(of: $0)) } ?? name)
+        StoreLayout.treePath(entry.map { printable(RawName.text(of: $0)) } ?? name)
     }
 }
 
@@ -28,7 +28,7 @@ extension VersionStore {
         var names: Set<String> = []
         var result: [LostVersion] = []
         for entry in entries.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-            let shown = isText(entry) ? text(of: entry) : ""
+            let shown = RawName.isText(entry) ? RawName.text(of: entry) : ""
             var lost = LostVersion(name: "", entry: entry)
             if let name = try version(hiddenAs: shown, needed), !names.contains(name) {
                 lost.name = name
@@ -114,27 +114,5 @@ extension VersionStore {
         }
         try store.sync(versions)
         return true
-    }
-
-    /// The finding of a version whose manifest is lost.
-    func finding(of lost: LostVersion) throws(StoreError) -> Finding {
-        let name = lost.name
-        let message =
-            if lost.isHidden {
-                "version \(name) is needed, and nothing is left of it but its hidden tree \(lost.treePath), which shows "
-                    + "content that no version names"
-            } else if lost.entry != nil {
-                "\(lost.treePath) shows content that no version names, and no version can have its name: it is to be "
-                    + "version \(name)"
-            } else if try store.versionRow(name) != nil {
-                "version \(name) is registered and its manifest is not there; nothing that it names is collected"
-            } else {
-                "the tree \(name) shows content that no version names, and there is no manifest of it"
-            }
-        let isElsewhere = lost.entry != nil
-        let hasTree = try isElsewhere ? true : isMaterialized(name)
-        return Finding(
-            .missingManifest, version: name,
-            path: hasTree ? lost.treePath : StoreLayout.manifestPath(name), message)
     }
 }

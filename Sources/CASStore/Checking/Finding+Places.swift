@@ -1,0 +1,19 @@
+extension [Finding] {
+    /// The paths inside the store of what a check has found where something else belongs.
+    package var wrongPlaces: [String] {
+        var places: Set<String> = []
+        for finding in self {
+            switch (finding.kind, finding.object) {
+            case (.damagedObject, let object?), (.notAFile, let object?):
+                places.insert("\(StoreLayout.objects)/\(StoreLayout.objectPath(object))")
+            case (.damagedExecutableCopy, let object?):
+                places.insert(
+                    "\(StoreLayout.objects)/\(StoreLayout.objectPath(object, executable: true))")
+            case (.strayFile, _):
+                if let path = finding.path { places.insert(path) }
+            default: continue
+            }
+        }
+        return places.sorted()
+    }
+}
