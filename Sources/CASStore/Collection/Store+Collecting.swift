@@ -75,6 +75,7 @@ extension Store {
                     + "makes it again from the version's tree, or says what to do")
         }
         guard let last else { return nil }
+        try keepUnlessProven(after: after, through: last)
         let gone = try writing(rows: Self.batch) {
             (index) throws(StoreError) -> [ObjectRow] in
             // Writers take objects back under this same lock, so none comes back in between.
@@ -97,6 +98,24 @@ extension Store {
             collected.byteCount += row.byteCount
         }
         return isLast ? nil : last
+    }
+
+    /// Reads what was never read as the object that its name says, before it goes: an index that was made again knows only
+    /// the names, and other bytes may stand there, the last copy of something else.
+    private func keepUnlessProven(after: Int64, through last: Int64) throws(StoreError) {
+        let unproven = try reading { (index) throws(StoreError) in
+            try index.doomed(after: after, through: last).filter { $0.fingerprint == nil }
+        }
+        guard !unproven.isEmpty else { return }
+        var checker = try ObjectChecker()
+        for row in unproven {
+            try checkInterruption()
+            guard try objects.hasShard(of: row.address) else { continue }
+            for isCopy in [false, true] {
+                let path = StoreLayout.objectPath(row.address, executable: isCopy)
+                try objects.keepUnlessObject(at: path, of: row.address, checker: &checker)
+            }
+        }
     }
 
     /// Files named by an address, directly in a directory.

@@ -53,6 +53,10 @@ extension TamperingTests {
         moving("hello", to: "to an address of nobody", .damagedObject) {
             try $0.object("nobody has this")
         },
+        moving("hello", to: "to an address of nobody, and deletes the index", .damagedObject) {
+            Damage.remove($0.path("index.sqlite"))
+            return try $0.object("nobody has this")
+        },
         moving("hello", to: "into a directory in its own place", .notAFile) {
             try $0.object("hello") + "/inner/hello"
         },
