@@ -106,6 +106,16 @@ static inline int64_t castree_ctime_ns(const struct stat *s) {
 static inline int castree_openat(int dir, const char *path, int flags, mode_t mode) {
     return openat(dir, path, flags, mode);
 }
+// open(2): O_PATH, which the C library declares for _GNU_SOURCE only; 0 where there is none.
+static inline int castree_only_looking(void) {
+#ifdef __O_PATH
+    return __O_PATH;
+#elif defined(O_PATH)
+    return O_PATH;
+#else
+    return 0;
+#endif
+}
 static inline unsigned castree_file_type(mode_t mode) { return mode & S_IFMT; }
 
 // mallopt(3), M_MMAP_THRESHOLD: keeps glibc from moving this limit; other allocators have none.

@@ -70,7 +70,9 @@ import VersionTree
         throws
     {
         let temporary = try Self.makeStore()
-        for stranger in [Damage.Stranger.directory, .fifo, .symbolicLink("nowhere"), .emptyFile] {
+        for stranger in [
+            Damage.Stranger.directory, .fifo, .socket, .symbolicLink("nowhere"), .emptyFile,
+        ] {
             try Damage.replace(temporary.indexPath, by: stranger)
             let findings = try temporary.reopened().check().findings
             #expect(findings.map(\.kind) == [.damagedIndex], "\(stranger)")
@@ -113,7 +115,9 @@ import VersionTree
 
     @Test func `something else in place of the index loses nothing`() throws {
         let temporary = try Self.makeStore()
-        for stranger in [Damage.Stranger.emptyFile, .symbolicLink("nowhere"), .fifo, .nothing] {
+        for stranger in [
+            Damage.Stranger.emptyFile, .symbolicLink("nowhere"), .fifo, .socket, .nothing,
+        ] {
             try expectSame(temporary, "\(stranger)") {
                 try Damage.replace($0.indexPath, by: stranger)
             }
@@ -136,7 +140,7 @@ import VersionTree
         #expect(try Damage.contents(foreign) == bytes("somebody's"))
     }
 
-    @Test(arguments: [Damage.Stranger.directory, .symbolicLink("/etc/hostname"), .fifo])
+    @Test(arguments: [Damage.Stranger.directory, .symbolicLink("/etc/hostname"), .fifo, .socket])
     func `something else in place of the stamp loses nothing`(stranger: Damage.Stranger) throws {
         try expectSame(Self.makeStore(), "\(stranger)") {
             try Damage.replace($0.stampPath, by: stranger)
@@ -283,7 +287,7 @@ import VersionTree
         #expect(found == nil)
     }
 
-    @Test(arguments: [Damage.Stranger.symbolicLink("/etc/hostname"), .directory, .fifo])
+    @Test(arguments: [Damage.Stranger.symbolicLink("/etc/hostname"), .directory, .fifo, .socket])
     func `something odd in place of a manifest does not stop the store`(
         stranger: Damage.Stranger
     ) throws {

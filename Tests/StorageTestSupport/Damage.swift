@@ -47,12 +47,16 @@ package enum Damage {
                 atPath: path, withDestinationPath: target)
         case .fifo:
             guard mkfifo(path, 0o644) == 0 else { throw CocoaError(.fileWriteUnknown) }
+        case .socket:
+            guard mknod(path, S_IFSOCK | 0o644, 0) == 0 else {
+                throw CocoaError(.fileWriteUnknown)
+            }
         }
     }
 
     /// What may stand where a file belongs.
     package enum Stranger: Sendable, CustomStringConvertible {
-        case nothing, emptyFile, directory, fifo
+        case nothing, emptyFile, directory, fifo, socket
         case symbolicLink(String)
 
         package var description: String {
@@ -61,6 +65,7 @@ package enum Damage {
             case .emptyFile: "an empty file"
             case .directory: "a directory"
             case .fifo: "a fifo"
+            case .socket: "a socket"
             case .symbolicLink: "a symbolic link"
             }
         }

@@ -129,7 +129,7 @@ extension FileSystem {
 
 /// How to open a file.
 package enum Access: Sendable, Hashable {
-    /// Reading a regular file; a symbolic link is refused, a fifo does not block.
+    /// Reading a regular file; a symbolic link is refused, a fifo does not block, a socket can only be looked at.
     case reading
     /// Reading, symbolic links followed: for sources outside the store when the user asked for it.
     case readingFollowingLinks

@@ -26,11 +26,21 @@ package struct POSIXFileSystem: FileSystem {
     package func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor {
-        let flags = Self.flags(access)
-        let raw = try call("openat", directory, path) {
-            castree_openat(directory, path, flags | O_CLOEXEC, mode_t(mode))
-        }
+        let raw = opened(access) { castree_openat(directory, path, $0, mode_t(mode)) }
+        guard raw >= 0 else { throw failure("openat", directory, path) }
         return Descriptor(owning: raw)
+    }
+
+    /// What `open` gives for an access.
+    ///
+    /// A socket cannot be opened, nor a device that is not there (ENXIO, open(2)). Whoever reads looks at what he has
+    /// opened before he reads it, as with a fifo, so he gets what can only be looked at.
+    private func opened(_ access: Access, _ open: (Int32) -> Int32) -> Int32 {
+        let flags = Self.flags(access) | O_CLOEXEC
+        let raw = retrying { open(flags) }
+        let onlyLooking = castree_only_looking()
+        guard raw < 0, errno == ENXIO, access == .reading, onlyLooking != 0 else { return raw }
+        return retrying { open(onlyLooking | O_NOFOLLOW | O_CLOEXEC) }
     }
 
     private static func flags(_ access: Access) -> Int32 {
@@ -50,8 +60,7 @@ package struct POSIXFileSystem: FileSystem {
     package func openBeneath(
         _ directory: Int32, _ path: String, _ access: Access
     ) throws(StoreError) -> Descriptor {
-        let flags = Self.flags(access) | O_CLOEXEC
-        let raw = retrying { castree_open_beneath(directory, path, flags, 0) }
+        let raw = opened(access) { castree_open_beneath(directory, path, $0, 0) }
         if raw >= 0 { return Descriptor(owning: raw) }
         // A kernel before 5.6, or a sandbox that does not know the call.
         guard errno == ENOSYS || errno == EPERM else { throw failure("openat", directory, path) }

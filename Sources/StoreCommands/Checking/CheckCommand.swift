@@ -37,7 +37,7 @@ extension Command {
     package static func checks(fetching: @escaping RepairSourceFinder) -> [Command] {
         [
             check(
-                "check", summary: "checks everything and changes nothing",
+                "check", summary: "checks everything and repairs nothing",
                 examples: ["check --deep"], source: .operand
             ) { _ in false },
             check(
@@ -104,7 +104,8 @@ extension Command {
         let looking = """
             Compares objects with their addresses, the index with the manifests, trees with both, \
             the lifecycle with what is there, and finds what writers that died have left. It runs \
-            safely beside everything else, on all processors.
+            safely beside everything else, on all processors. Like every command it makes the index \
+            again if that cannot be trusted (the store was copied, the power was cut), and says so.
 
             Without --deep, every object is read and compared with its size and its XXH3 \
             fingerprint, which finds what disks do; --deep computes every SHA-256 anew, which \

@@ -191,7 +191,7 @@ import VersionTree
     @Test(
         "replaces what has the wrong size or is no file",
         arguments: [
-            Damage.Stranger.emptyFile, .symbolicLink("/etc/passwd"), .fifo, .nothing,
+            Damage.Stranger.emptyFile, .symbolicLink("/etc/passwd"), .fifo, .socket, .nothing,
         ])
     func strangers(_ stranger: Damage.Stranger) throws {
         try place.publish("1")

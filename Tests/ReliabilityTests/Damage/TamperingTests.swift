@@ -72,7 +72,7 @@ import VersionTree
 
     @Test(
         "goes on beside what is no journal of SQLite's",
-        arguments: ["-journal", "-wal", "-shm"], [Damage.Stranger.fifo, .directory])
+        arguments: ["-journal", "-wal", "-shm"], [Damage.Stranger.fifo, .socket, .directory])
     func strangeJournal(_ suffix: String, _ kind: Damage.Stranger) throws {
         let victim = try Victim()
         try Damage.replace(victim.path("index.sqlite" + suffix), by: kind)

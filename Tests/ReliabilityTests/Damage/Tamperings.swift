@@ -129,6 +129,9 @@ extension TamperingTests {
         ofObject("puts a fifo in place of an object", .notAFile) {
             try Damage.replace($1, by: .fifo)
         },
+        ofObject("puts a socket in place of an object", .notAFile) {
+            try Damage.replace($1, by: .socket)
+        },
         ofObject("makes two objects one file", .damagedObject) {
             Damage.remove($1)
             guard try link($0.object("zero"), $1) == 0 else { throw NothingToDamage() }
@@ -240,6 +243,7 @@ extension TamperingTests {
                 try Damage.replace($0.path(name), by: .directory)
             },
             damage("puts a fifo in place of") { try Damage.replace($0.path(name), by: .fifo) },
+            damage("puts a socket in place of") { try Damage.replace($0.path(name), by: .socket) },
             damage("puts a link to another manifest in place of") {
                 try Damage.replace($0.path(name), by: .symbolicLink("0.json"))
             },

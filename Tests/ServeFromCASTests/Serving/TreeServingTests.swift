@@ -50,6 +50,7 @@ struct TreeServingTests {
     private static let damages: [(String, @Sendable (String) throws -> Void)] = [
         ("nothing", { Damage.remove($0) }),
         ("a fifo", { try Damage.replace($0, by: .fifo) }),
+        ("a socket", { try Damage.replace($0, by: .socket) }),
         ("a directory", { try Damage.replace($0, by: .directory) }),
         ("a link", { try Damage.replace($0, by: .symbolicLink("/etc/hostname")) }),
         ("an empty file", { try Damage.replace($0, by: .emptyFile) }),
