@@ -1,6 +1,6 @@
 extension Invocation {
     /// The value of an option that is a time: `500ms`, `20s`, `1m`; nil if it was not given.
-    /// - Throws: `usage` for anything else, for nothing, and for more than a day.
+    /// - Throws: `usage` for anything else, for zero, and for more than a day.
     public func duration(_ name: String) throws(CommandError) -> Duration? {
         guard let text = try value(name) else { return nil }
         for (unit, milliseconds) in [("ms", 1), ("s", 1000), ("m", 60_000)] {
@@ -27,7 +27,7 @@ extension Invocation {
     }
 
     /// The value of an option that is a number of bytes: `500`, `64K`, `2M`; nil if it was not given.
-    /// - Throws: `usage` for anything else, and for nothing.
+    /// - Throws: `usage` for anything else, and for zero.
     public func byteCount(_ name: String) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
         var digits = text[...]

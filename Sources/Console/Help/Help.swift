@@ -73,7 +73,7 @@ extension Program {
 }
 
 extension Option {
-    /// What stands in for the value, in brackets after the summary.
+    /// The defaults of the value, in brackets after the summary.
     fileprivate var defaults: String {
         let sources = [
             environment.map { "$\($0)" }, fallback.map { "\($0)" },

@@ -67,7 +67,7 @@ struct Reader {
         given[option.name, default: []].append(value)
     }
 
-    /// Takes the next argument, whatever it is, except an option: that one was hardly meant.
+    /// Takes the next argument, whatever it is, except an option, which was hardly meant as a value.
     ///
     /// Other words that begin with a hyphen are values, so that a script may pass any token.
     private mutating func nextValue(of option: Option) throws(UsageError) -> String {
