@@ -3,7 +3,7 @@ import StoreCommands
 
 /// The stand-alone maintenance program: checks, repairs, collects and measures a store.
 ///
-/// The commands are those of castree, on a store that is an operand.
+/// The commands are those of castree; the store is an operand.
 @main
 enum CheckingProgram {
     static let program = Program(

@@ -2,9 +2,9 @@ internal import CASStore
 package import Console
 package import VersionTree
 
-/// Finds the way to an origin before the store is opened: what then fetches from it.
+/// Finds an origin before the store is opened, and returns what then fetches from it.
 ///
-/// It may replace the program by one that speaks to networks.
+/// It may replace the program with the one that speaks to networks.
 package typealias RepairSourceFinder =
     @Sendable (_ invocation: Invocation, _ origin: String) throws ->
     (_ versions: VersionStore) throws -> RepairSource
@@ -13,8 +13,8 @@ extension Command {
     /// `fsck` of castree: checks, and repairs with `--repair`.
     ///
     /// - Parameters:
-    ///   - observed: makes somebody notice what is found.
-    ///   - fetching: where `--from` leads.
+    ///   - observed: attaches whoever is to notice what is found.
+    ///   - fetching: finds the origin that `--from` names.
     package static func fsck(
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
         fetching: @escaping RepairSourceFinder
@@ -76,7 +76,7 @@ extension Command {
             defer { bar.finish() }
             let isSampled = options.sample != nil
             options.progress = { done in
-                // What is left out is not read; of a sample the total is an estimate already.
+                // Skipped objects are not read; the total of a sample is an estimate already.
                 let left = isSampled ? nil : total.map { max($0 - done.skippedBytes, done.bytes) }
                 bar.report(done.bytes, of: left)
             }

@@ -3,7 +3,7 @@ internal import Console
 internal import StrictJSON
 internal import VersionTree
 
-/// What a check came to, and how it was asked for.
+/// The result of a check, and how it was asked for.
 struct CheckOutcome {
     var report: CheckReport
     var options: CheckOptions
@@ -115,7 +115,7 @@ extension Invocation {
 
     private func print(_ outcome: CheckOutcome, to output: Output) {
         let report = outcome.report
-        // A plan has told them already, with what is to be done.
+        // The plan has already listed them, with what is to be done.
         for finding in report.findings where !outcome.isDryRun {
             let style: DisplayText.Style = finding.isRepaired ? .yellow : .red
             let suffix: DisplayText =

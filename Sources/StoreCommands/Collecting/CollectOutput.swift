@@ -20,7 +20,7 @@ extension CollectionPlan {
         return Array(all.sorted { $0.byteCount > $1.byteCount }.prefix(shownGarbageCount))
     }
 
-    /// What a version that is to be retired gives back.
+    /// How many bytes retiring each version frees.
     fileprivate func byteCounts() -> [String: Int64] {
         var counts: [String: Int64] = [:]
         for garbage in objects {
@@ -43,7 +43,7 @@ extension CollectionPlan.Reason {
         }
     }
 
-    /// The version that was the last to use it, or is, where that is known.
+    /// The last version that used it, or still does, if that is known.
     fileprivate var version: String? {
         switch self {
         case .retired(let version): version.name
@@ -167,7 +167,7 @@ extension Invocation {
                 + "may go; it is held by \(holders.joined(separator: ", "))")
     }
 
-    /// How many of those are named that keep a limit from being met.
+    /// How many of the versions that keep a limit from being met are named.
     private static let shownHolderCount = 10
 
     private func print(

@@ -1,7 +1,7 @@
 internal import Console
 
 extension Option {
-    /// How an origin is reached: of every command that goes to one.
+    /// How to reach an origin: the options of every command that does.
     static let reaching: [Option] = [
         .text(
             "timeout", placeholder: "TIME",

@@ -1,7 +1,7 @@
 package import Console
 
 extension ExitStatus {
-    /// What came is an older copy of what was seen before: a cache or mirror is behind.
+    /// The origin's answer is older than one seen before: a cache or mirror is behind.
     package static let olderCopy = ExitStatus(rawValue: 21)
 }
 
@@ -39,7 +39,7 @@ extension ExitStatuses {
         (.interrupted, "interrupted"),
     ]
 
-    /// Of checks, after fsck(8): a store that is not there, or that another process keeps, cannot be
+    /// Of checks, after fsck(8): a store that does not exist, or that another process keeps, cannot be
     /// checked.
     package static let check = ExitStatuses(
         [

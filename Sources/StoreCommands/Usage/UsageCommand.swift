@@ -66,7 +66,7 @@ extension Option {
         completion: .files)
 }
 
-/// By what `du` groups.
+/// What `du` groups by.
 private enum Grouping: String, CaseIterable {
     case directory, type, object, version
 }
@@ -100,7 +100,7 @@ private struct UsageRequest {
     func show(_ versions: VersionStore) throws {
         var options = options
         if !invocation.isJSON {
-            // Tables that show neither need neither.
+            // What no table shows is not gathered.
             options.looksAtDisk = grouping == nil && options.retiring.isEmpty
             if grouping != nil && grouping != .object { options.largestMax = 0 }
             options.sharingMax = 0
@@ -132,7 +132,7 @@ private struct UsageRequest {
         }
     }
 
-    /// Whether what is printed is about the versions that are named, and nothing of the store as a whole.
+    /// Whether the output is only about named versions, and not about the store as a whole.
     private var isBrief: Bool {
         if invocation.isJSON { return false }
         if !options.retiring.isEmpty { return true }
@@ -151,7 +151,7 @@ private struct UsageRequest {
         options.largestMax = max(options.largestMax, 50)
         options.mapFilesMax = 100_000
         let bytes = try page(versions.survey(options))
-        // What is read from a pipe is the page and nothing else.
+        // A pipe gets the page and nothing else.
         guard try replaceFile(file, with: bytes) else { return }
         try invocation.report { writer in
             writer.member("html", file)

@@ -82,7 +82,7 @@ package struct UsageFigures: Sendable {
             let shown =
                 entry.paths.first
                 ?? (entry.object.references > 0 ? "a publisher's manifest" : "nothing")
-            // One path of each version was looked for at most where not all were.
+            // Where not all paths were looked for, at most one of each version was.
             let others =
                 entry.arePathsComplete
                 ? entry.paths.count - 1 : max(entry.object.references - 1, entry.paths.count - 1)
@@ -112,7 +112,7 @@ package struct UsageFigures: Sendable {
 
     /// Prints directories or types.
     ///
-    /// - Parameter nameless: what stands for an empty name.
+    /// - Parameter nameless: what to print for an empty name.
     package func print(
         _ usages: [PathUsage], heading: String, nameless: String, to output: Output
     ) {
@@ -121,7 +121,7 @@ package struct UsageFigures: Sendable {
         }
     }
 
-    /// Prints a line for each of what takes space, with its name and a remark behind the figures.
+    /// Prints a line for each row, with its name before the figures and a remark behind them.
     private func print<Row: UsageRow>(
         _ rows: [Row], heading: String, noun: String, to output: Output,
         _ words: (Row) -> (name: String, remark: String)
