@@ -10,7 +10,7 @@ extension Invocation {
     /// `pull`.
     func pull() throws -> ExitStatus {
         let origin = argument("URL")
-        // Said before anything is created.
+        // Refused before anything is created.
         _ = try OriginReference(parsing: origin)
         let transport = try CurlTransport(transportOptions())
         var options = try pullOptions()
