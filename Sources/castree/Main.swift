@@ -5,7 +5,7 @@ import UsagePage
 
 /// The program: a table of commands.
 ///
-/// Each is one call of the library, and what it printed.
+/// Each makes one call of the library and prints the result.
 @main
 enum CastreeProgram {
     static let program = Program(

@@ -27,12 +27,12 @@ extension Command {
     }
 }
 
-/// What `cat` is to print.
+/// What `cat` prints.
 private enum Subject {
     case object(ObjectID)
     case file(version: String, path: String)
 
-    /// Version names have neither 64 digits and no colon, nor a colon: the two cannot be confused.
+    /// VERSION:PATH has a colon and an address has none, so the two cannot be confused.
     init(_ text: String) throws(CommandError) {
         if let address = ObjectID(text) {
             self = .object(address)
@@ -60,7 +60,7 @@ private enum Subject {
         }
     }
 
-    /// What cannot be a path is the path of no file.
+    /// Text that cannot be a path names no file.
     private static func treePath(_ text: String) throws(CommandError) -> TreePath {
         do throws(StoreError) {
             return try TreePath(text)
@@ -91,7 +91,7 @@ private enum Subject {
 extension Invocation {
     /// Prints an object in constant memory.
     ///
-    /// If nobody reads any more, nothing more is printed.
+    /// Stops when the reader of the output has gone.
     fileprivate func copy(_ reader: borrowing ObjectReader) throws {
         let stopped = StoreError.Code("outputStopped")
         var failure: OutputError?

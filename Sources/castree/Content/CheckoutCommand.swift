@@ -44,7 +44,7 @@ extension Command {
 }
 
 extension TreeReport {
-    /// How the files came to be, as the end of a sentence.
+    /// How the files were made, as the end of a sentence.
     fileprivate var ways: String {
         let ways = [(linked, "linked"), (reflinked, "cloned"), (copied, "copied")]
             .filter { $0.0 > 0 }

@@ -50,7 +50,7 @@ extension Command {
         return .done
     }
 
-    /// `confirm`: it started well.
+    /// `confirm`: the version works.
     static let confirm = Command(
         "confirm", summary: "vouches for the version that started",
         discussion: """

@@ -26,8 +26,8 @@ extension Command {
 extension Lifecycle {
     /// Writes the members of the document.
     ///
-    /// - Parameter includesToken: whether the token of the boot may be seen; it is a secret towards
-    ///   whoever reads a report.
+    /// - Parameter includesToken: whether to write the token of the boot, which readers of a report
+    ///   must not see.
     func writeMembers(to writer: inout JSONWriter, includesToken: Bool = true) {
         writer.member("current", current)
         writer.member("pending", pending)

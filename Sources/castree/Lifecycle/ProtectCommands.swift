@@ -24,7 +24,7 @@ extension Command {
         return .done
     }
 
-    /// `unprotect`: lets it go its way again.
+    /// `unprotect`: takes the protection back.
     static let unprotect = Command(
         "unprotect", summary: "lets a protected version be retired again",
         discussion: """

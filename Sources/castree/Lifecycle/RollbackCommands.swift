@@ -4,7 +4,7 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `rollback`: back to what is known to be good.
+    /// `rollback`: goes back to what is known good.
     static let rollback = Command(
         "rollback", summary: "goes back to the newest known good version",
         discussion: """

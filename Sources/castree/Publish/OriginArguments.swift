@@ -22,7 +22,7 @@ extension Option {
 extension Invocation {
     /// The channel that the command works on.
     ///
-    /// - Throws: `usage` for what cannot be a channel.
+    /// - Throws: `usage` for a name that no channel can have.
     func channel() throws -> ChannelName {
         let given = try requiredValue("channel")
         return try parsed { () throws(StoreError) in try ChannelName(given) }
@@ -53,7 +53,7 @@ extension Invocation {
 }
 
 extension Command {
-    /// The same command; what an origin does not have is not there, as exit statuses have it.
+    /// The same command; it exits with `notFound` for what the origin does not have.
     var reportingAbsence: Command {
         translatingErrors { error in
             guard let error = error as? StoreError, [.noOrigin, .notOffered].contains(error.code)

@@ -47,7 +47,7 @@ extension Command {
 extension Invocation {
     /// Gathers what can be found out.
     ///
-    /// - Throws: `noStore`: then the command was probably given the wrong directory.
+    /// - Throws: `noStore`: the command was probably given the wrong directory.
     fileprivate func makeReport() throws -> BugReport {
         let path = try storePath()
         let options = try storeOptions()

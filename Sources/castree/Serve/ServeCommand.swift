@@ -93,7 +93,7 @@ extension Command {
         FileLimit.raise()
         let notices = ServerNotices(invocation.diagnostics)
         defer { notices.end() }
-        // All waiting until it is ready is one wait.
+        // All waits until it is ready share one limit.
         let begun = SuspendingClock.now
         let limit = try invocation.storeOptions().waitLimit
         let versions = try LockPatience.until(begun + limit) {
@@ -181,7 +181,7 @@ extension Invocation {
         options.confirmation = try duration("confirm-within")
         options.strikes = try integer("strikes") ?? Lifecycle.usualStrikes
         options.workers = try integer("workers") ?? 1
-        // There is no app here that would read them.
+        // No app here reads them.
         options.readsMessages = false
         options.notice = { notices.tell($0) }
         for route in values("proxy") { options.proxies.append(try proxy(route)) }
@@ -207,7 +207,7 @@ extension Invocation {
             throw CommandError.usage(
                 "--index takes the name of a file, without slashes; not '\(options.index)'")
         }
-        // The preset has a fallback of its own, which one that is given replaces.
+        // The preset has a fallback of its own, which --fallback replaces.
         if !flag("meteor") || !values("fallback").isEmpty {
             options.fallback =
                 switch try requiredValue("fallback") {

@@ -34,7 +34,7 @@ extension Command {
         var listing: DirectoryListing?
         let opened = try invocation.openOrCreateStore(isDurable: !invocation.flag("no-sync")) {
             try ImportSource(directory).checkIsOutside(store: $0)
-            // What cannot be added must not leave an empty store behind.
+            // An add that is refused must not leave an empty store behind.
             listing = try DirectoryListing(
                 of: directory, followingLinks: invocation.flag("follow"),
                 isInterrupted: { Interruption.isRequested })

@@ -5,7 +5,7 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `missing`: what is still to be downloaded.
+    /// `missing`: what a version still needs.
     static let missing = Command(
         "missing", summary: "lists what a version still lacks",
         discussion: """

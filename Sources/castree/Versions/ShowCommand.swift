@@ -54,7 +54,7 @@ extension Invocation {
         try output.write(writer.drain() + [UInt8(ascii: "\n")])
     }
 
-    /// Prints line by line, for the same reason; so the columns are measured beforehand.
+    /// Prints line by line, for the same reason, so the columns are measured first.
     fileprivate func print(_ manifest: Manifest) {
         var width = 0
         for entry in manifest.entries { width = max(width, sizes.text(entry.byteCount).count) }
@@ -79,7 +79,7 @@ extension Invocation {
     }
 }
 
-/// How long a piece of a document becomes before it is passed on.
+/// How many bytes of a document are collected before they are written.
 private let pieceByteCount = 65_536
 
 extension Manifest {
