@@ -10,7 +10,7 @@ extension Invocation {
             return .milliseconds(number * Int64(milliseconds))
         }
         throw .usage(
-            "--\(name) takes a whole number with ms, s or m, up to a day, as in 20s; not '\(text)'")
+            "--\(name) takes a whole number and ms, s or m, up to a day, as in 20s; not '\(text)'")
     }
 
     /// The value of an option that is a time of seconds to years: `90s`, `30m`, `24h`, `7d`; nil if it
@@ -21,7 +21,7 @@ extension Invocation {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         guard let last = text.last, let unit = units[last], let count = UInt32(text.dropLast())
         else {
-            throw .usage("--\(name) takes a number and s, m, h or d, as in 24h, not '\(text)'")
+            throw .usage("--\(name) takes a number and s, m, h or d, as in 24h; not '\(text)'")
         }
         return Int64(count) * unit
     }

@@ -45,7 +45,7 @@ extension Program {
         }
         sections += section("Options:", rows(options + [.help, .version]))
         sections += exitStatuses(of: nil)
-        sections.append("'\(name) help COMMAND' tells more about a command.")
+        sections.append("'\(name) help COMMAND' explains a command.")
         return sections.joined(separator: "\n\n") + "\n"
     }
 

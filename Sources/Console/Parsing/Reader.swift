@@ -96,7 +96,7 @@ struct Reader {
         for (argument, operand) in zip(command.arguments, operands) {
             guard let choices = argument.choices, !choices.contains(operand) else { continue }
             throw error(
-                "\(argument.name) is \(alternatives(choices)), not '\(operand)'"
+                "\(argument.name) must be \(alternatives(choices)), not '\(operand)'"
                     + suggestion(for: operand, among: choices))
         }
     }
