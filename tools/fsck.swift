@@ -8,9 +8,9 @@ import StoreCommands
 enum CheckingProgram {
     static let program = Program(
         "castree-fsck", version: castreeVersion,
-        summary: "checks and maintains a store of castree",
+        summary: "checks and maintains a castree store",
         discussion: """
-            Every command may run beside programs that use the store.
+            Every command is safe to run while other programs use the store.
 
                 castree-fsck /srv/app-store
                 castree-fsck repair /srv/app-store

@@ -12,11 +12,11 @@ extension Option {
         .integer("seed", in: 0...Int(UInt32.max), "choose the sample by this number"),
         .text(
             "since", placeholder: "TIME",
-            "read only objects that no check has found sound since, as in 7d or 2026-11-22"),
+            "read only objects that no check has found sound since then: 7d, 2026-11-22"),
         .text(
             "limit-rate", placeholder: "BYTES",
-            "read at most this many bytes a second; K, M and G are units of 1024"),
-        .flag("json-lines", "print each finding as it is found, one JSON document a line"),
+            "read at most this many bytes a second; K, M and G are powers of 1024"),
+        .flag("json-lines", "print each finding as it is found, one JSON document per line"),
     ]
 
     /// The further options of a repair.

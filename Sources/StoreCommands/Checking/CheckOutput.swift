@@ -148,7 +148,7 @@ extension Invocation {
         if let sample = outcome.options.sample {
             text += ", chosen by --seed \(sample.seed)"
         }
-        return text + "; of the others name, size and mode were looked at."
+        return text + "; of the others only name, size and mode were checked."
     }
 
     private func percentage(_ part: some BinaryInteger, of whole: some BinaryInteger) -> String {
@@ -173,7 +173,7 @@ extension Invocation {
     private func advice(on findings: [Finding], isRepairing: Bool) -> String? {
         guard findings.contains(where: { !$0.isRepaired }) else { return nil }
         if isRepairing {
-            return "What is left needs a person: each line above says where to look."
+            return "The rest needs a person: each line above says where to look."
         }
         let repair =
             command.name == "fsck"

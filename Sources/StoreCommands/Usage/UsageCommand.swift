@@ -11,7 +11,7 @@ extension Command {
         from source: StoreSource, page: (@Sendable (UsageSurvey) throws -> [UInt8])? = nil
     ) -> Command {
         Command(
-            "du", summary: "shows what the store and its versions take",
+            "du", summary: "shows how much disk the store and its versions take",
             discussion: discussion(source, hasPage: page != nil),
             arguments: source.arguments + [
                 Argument(
@@ -20,14 +20,14 @@ extension Command {
             options: [
                 .choice(
                     "by", of: Grouping.allCases.map(\.rawValue),
-                    "group by this: directories and types are those of VERSION, else of the current "
-                        + "version, else of the newest"),
-                .integer("top", in: 1...1_000_000, "how many rows a table has at most"),
+                    "group by this; directory and type are about VERSION, else the current version, "
+                        + "else the newest"),
+                .integer("top", in: 1...1_000_000, "print at most this many rows of a table"),
                 .integer(
-                    "largest", in: 0...100_000, "how many of the largest objects to show",
+                    "largest", in: 0...100_000, "show this many of the largest objects",
                     fallback: 10),
                 .text(
-                    "retire", placeholder: "A,B", "what retiring these together would free",
+                    "retire", placeholder: "A,B", "show what retiring these together would free",
                     repeats: true, completion: .versions(from: source)),
             ] + (page == nil ? [] : [.html]),
             statuses: .store
@@ -47,22 +47,22 @@ extension Command {
         """
         A version's unique bytes are what retiring it would free; its shared bytes are used by \
         other versions too. Apparent bytes are what plain copies would take. docs/disk-usage.md \
-        says what each figure means.
+        explains each figure.
 
-        Where the disk went, and what would come back:
+        Where the disk went, and what you could free:
             \(source.example("du --by version --top 10"))
             \(source.example("du --retire 41,42"))
             \(source.example("du --by directory"))
         """
             + (hasPage
-                ? "\n\nA page to look at, which needs no network:\n    castree du --html usage.html"
+                ? "\n\nThe same as a page for a browser:\n    castree du --html usage.html"
                 : "")
     }
 }
 
 extension Option {
     fileprivate static let html = Option.text(
-        "html", placeholder: "FILE", "write a page to look at instead: one file, no network",
+        "html", placeholder: "FILE", "write a page for a browser instead: one file, no network",
         completion: .files)
 }
 

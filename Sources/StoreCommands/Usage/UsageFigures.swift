@@ -37,7 +37,7 @@ package struct UsageFigures: Sendable {
         add("objects", store.objectBytes, "in " + counted(store.objects, "object"))
         add("versions show", store.apparentBytes, "\(ratioText(store.ratio)) times as much")
         let saved = store.apparentBytes - store.objectBytes + store.unreferencedBytes
-        if saved > 0 { add("saved", saved, "against plain copies of all versions") }
+        if saved > 0 { add("saved", saved, "compared with plain copies of all versions") }
         add("unreferenced", store.unreferencedBytes, "what gc would free")
         add("staged", store.stagedBytes, "partial objects")
         let executableCopies = store.disk[.executableCopies].apparentBytes
@@ -102,11 +102,11 @@ package struct UsageFigures: Sendable {
             "Retiring \(names) would free \(sizes.text(retirement.bytes)) in "
                 + "\(counted(retirement.objects, "object"))"
                 + (retirement.versions.count > 1
-                    ? ": \(sizes.text(retirement.separateBytes)) that one of them alone uses, and "
+                    ? ": \(sizes.text(retirement.separateBytes)) that only one of them uses, and "
                         + "\(sizes.text(retirement.bytes - retirement.separateBytes)) that only they share."
                     : "."))
         for refusal in retirement.refused {
-            output.print("Not now: \(refusal.version); \(refusal.reason).")
+            output.print("Version \(refusal.version) cannot go now: \(refusal.reason).")
         }
     }
 
@@ -144,7 +144,7 @@ package struct UsageFigures: Sendable {
         }
         table.print(to: output)
         guard rows.count > rowsMax else { return }
-        output.print("and \(counted(rows.count - rowsMax, noun)) more; --top shows more of them")
+        output.print("\(counted(rows.count - rowsMax, noun)) left out; --top shows more of them")
     }
 }
 
