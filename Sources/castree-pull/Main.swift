@@ -9,7 +9,7 @@ import StoreCommands
 enum PullProgram {
     static let program = Program(
         "castree", version: castreeVersion,
-        summary: "fetches versions of an app's content from where they are published",
+        summary: "fetches versions of an app's content from their origin",
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: [
             Command.pull { try $0.pull() },

@@ -27,8 +27,8 @@ package enum FetchingProgram {
         throw CommandError(
             code: "noFetchingProgram",
             message:
-                "the program \(name), which speaks to networks, is not installed: it is looked "
-                + "for in \(places.joined(separator: " and "))")
+                "the program \(name), which speaks to networks, is not installed: it belongs "
+                + "in \(places.joined(separator: " or "))")
     }
 
     /// How castree-fsck obeys `--from`: this program makes the same repair.

@@ -25,7 +25,7 @@ extension ExitStatuses {
 
     /// Of pulls.
     package static let pull = ExitStatuses(
-        help: failures + [(.olderCopy, "the origin is an older copy of what was seen before")]
+        help: failures + [(.olderCopy, "the origin's answer is older than one seen before")]
             + endings)
 
     private static let failures: [(status: ExitStatus, meaning: String)] = [
@@ -35,7 +35,7 @@ extension ExitStatuses {
         (.notFound, "there is no such version, object or store"),
     ]
     private static let endings: [(status: ExitStatus, meaning: String)] = [
-        (.busy, "another process has had the store for longer than --wait"),
+        (.busy, "another process kept the store for longer than --wait"),
         (.interrupted, "interrupted"),
     ]
 
