@@ -8,8 +8,8 @@ extension Command {
     static let cat = Command(
         "cat", summary: "prints the bytes of a file or an object",
         discussion: """
-            Every byte is verified; if the object is damaged, the command says so and fails after the \
-            bytes have been printed.
+            Verifies every byte. If the object is damaged, the command says so and fails, \
+            but by then the bytes are printed.
 
                 castree cat 42:index.html
                 castree cat 42:img/logo.png > logo.png
@@ -41,7 +41,7 @@ private enum Subject {
             self = .file(version: String(text[..<colon]), path: String(path))
         } else {
             throw .usage(
-                "'\(text)' is neither VERSION:PATH nor an address, which has 64 lower-case digits")
+                "'\(text)' is neither VERSION:PATH nor an address (64 lower-case hex digits)")
         }
     }
 
@@ -65,7 +65,7 @@ private enum Subject {
         do throws(StoreError) {
             return try TreePath(text)
         } catch {
-            throw absence("\(error.message); castree show VERSION lists paths as they are")
+            throw absence("\(error.message); castree show VERSION lists a version's paths")
         }
     }
 
@@ -76,7 +76,7 @@ private enum Subject {
         case .file(let version, let path):
             Self.absence(
                 "the content of \"\(path)\" of version \(version) is not in the store; castree fsck --repair "
-                    + "makes it again from a copy, if one is left; else add or pull the version again",
+                    + "restores it if a copy is left; otherwise add or pull the version again",
                 .missingObject)
         }
     }

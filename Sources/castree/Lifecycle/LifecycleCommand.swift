@@ -6,9 +6,10 @@ import VersionTree
 extension Command {
     /// `lifecycle`: where things stand.
     static let lifecycle = Command(
-        "lifecycle", summary: "shows which version is current, pending, known good, bad",
+        "lifecycle", summary: "shows which versions are current, pending, known good, bad",
         discussion: """
-            A boot is a start of the app that nobody has vouched for yet; castree confirm does.
+            The line 'boot' is a start of the app that is not confirmed yet (castree confirm). 'on \
+            trial' counts unconfirmed starts; 'way back' is what was current before them.
 
                 castree lifecycle
             """

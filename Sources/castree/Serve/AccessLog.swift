@@ -25,7 +25,7 @@ final class AccessLog: Sendable {
                 notices.tell("\(Self.lost(count)) from the access log, which took none for a while")
                 return nil
             },
-            onFailure: { notices.tell("the access log is not written: \($0)") })
+            onFailure: { notices.tell("unable to write the access log: \($0)") })
     }
 
     /// Appends a line; never waits.
@@ -61,7 +61,7 @@ final class ServerNotices: Sendable {
             onLoss: { count in
                 diagnostics.warningLine(
                     code: "linesDropped",
-                    "\(AccessLog.lost(count)) here, since nobody had read those before")
+                    "\(AccessLog.lost(count)) here, because nobody read the ones before")
             })
     }
 

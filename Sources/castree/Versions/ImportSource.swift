@@ -40,8 +40,8 @@ struct ImportSource: ~Copyable {
         }
         throw StoreError(
             .unsupportedFile,
-            "the store \(store) would be made inside \(path), which is to be imported; "
-                + "give another place with --store DIR")
+            "the store \(store) would be created inside \(path), the directory to import; "
+                + "choose another place with --store DIR")
     }
 
     /// Opens the last directory on the store's path that exists.

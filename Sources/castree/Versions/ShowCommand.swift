@@ -9,8 +9,9 @@ extension Command {
     static let show = Command(
         "show", summary: "lists the files of a version",
         discussion: """
-            For each file: its size, the beginning of its address, 'x' if it is executable, its path, \
-            and the routes by which it is served besides its path. With --json, whole addresses.
+            Prints for each file its size, the beginning of its address, 'x' if it is executable, \
+            its path, and its routes: the URL paths that serve it besides its path. --json prints \
+            whole addresses.
 
                 castree show 42
                 castree show 42 --json | jq -r '.entries[] | .address + "  " + .path'

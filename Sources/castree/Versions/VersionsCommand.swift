@@ -8,9 +8,9 @@ extension Command {
     static let versions = Command(
         "versions", summary: "lists the versions, newest first",
         discussion: """
-            The current version is marked with '*'. UNIQUE is what retiring a version would free.
+            '*' marks the current version. UNIQUE is what retiring a version would free.
 
-            The names alone, for a script:
+            To print only the names, for a script:
                 castree versions --json | jq -r '.[].version'
             """
     ) { invocation in
