@@ -1,7 +1,7 @@
 internal import Platform
 import Synchronization
 
-/// Lines for a file that may not take them: a pipe that nobody reads, a terminal that is held, a slow disk.
+/// Lines for a file that may not take them: a pipe that nobody reads, a paused terminal, a slow disk.
 ///
 /// A thread of its own writes them, so that adding a line never waits: a server's threads must not.
 /// Lines beyond the limit are dropped and counted; once lines flow again, the number stands where they

@@ -15,7 +15,7 @@ struct Reader {
         known = (command?.options ?? []) + program.options
     }
 
-    /// - Parameter wordIndex: where the command word stands, or nil if it was left out.
+    /// - Parameter wordIndex: the index of the command word, or nil if it was left out.
     mutating func read(wordIndex: Int?) throws(UsageError) -> Request {
         var optionsEnded = false
         while index < arguments.count {

@@ -13,7 +13,7 @@ extension Command {
     /// `fsck` of castree: checks, and repairs with `--repair`.
     ///
     /// - Parameters:
-    ///   - observed: attaches whoever is to notice what is found.
+    ///   - observed: lets an observer notice what is found.
     ///   - fetching: finds the origin that `--from` names.
     package static func fsck(
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },

@@ -5,7 +5,7 @@ package import VersionTree
 extension Command {
     /// `gc`: retires what a policy lets go, if one is given, and collects what nothing references.
     ///
-    /// - Parameter observed: attaches whoever is to notice what is done to the store.
+    /// - Parameter observed: lets an observer notice what is done to the store.
     package static func collect(
         from source: StoreSource,
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 }

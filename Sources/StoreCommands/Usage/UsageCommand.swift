@@ -4,7 +4,7 @@ internal import StrictJSON
 package import VersionTree
 
 extension Command {
-    /// `du`: who uses how much.
+    /// `du`: what uses how much disk.
     ///
     /// - Parameter page: makes the page for `--html`; without it there is no such option.
     package static func usage(

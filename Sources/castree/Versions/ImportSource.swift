@@ -24,7 +24,7 @@ struct ImportSource: ~Copyable {
     /// Refuses a store that would be created inside the directory.
     func checkIsOutside(store: String) throws(StoreError) {
         let own = try system.status(directory.raw)
-        // Nothing is found where this user may not look; then the import itself finds out.
+        // This user may not look there: the import itself will say so.
         guard var place = nearestDirectory(above: store) else { return }
         while true {
             let here = try system.status(place.raw)
