@@ -3,14 +3,14 @@ import StoreCommands
 
 /// The stand-alone maintenance program: checks, repairs, collects and measures a store.
 ///
-/// The commands are those of castree, on a store that is an operand.
+/// The commands are those of castree; the store is an operand.
 @main
 enum CheckingProgram {
     static let program = Program(
         "castree-fsck", version: castreeVersion,
-        summary: "checks and maintains a store of castree",
+        summary: "checks and maintains a castree store",
         discussion: """
-            Every command may run beside programs that use the store.
+            Every command is safe to run while other programs use the store.
 
                 castree-fsck /srv/app-store
                 castree-fsck repair /srv/app-store

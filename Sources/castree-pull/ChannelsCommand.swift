@@ -10,7 +10,7 @@ extension Invocation {
     /// `channels`.
     func channels() throws -> ExitStatus {
         let origin = argument("URL")
-        // Said before anything is asked.
+        // Refused before any request.
         _ = try OriginReference(parsing: origin)
         let access = OriginAccess(
             over: try CurlTransport(try connectionOptions()),
@@ -32,7 +32,7 @@ extension Invocation {
         return .done
     }
 
-    /// What an origin answers; that there is none, or no such channel, is its own exit status.
+    /// What an origin answers; if there is no origin or no such channel, the error is `notFound`.
     func askedOrigin<Answer>(_ ask: () throws(StoreError) -> Answer) throws -> Answer {
         do throws(StoreError) {
             return try ask()
@@ -42,7 +42,7 @@ extension Invocation {
         }
     }
 
-    /// How to connect, as every command that fetches takes it.
+    /// How to connect, from the options of every command that fetches.
     func connectionOptions() throws -> TransportOptions {
         var options = TransportOptions()
         options.stallTimeout = try duration("timeout") ?? options.stallTimeout

@@ -2,14 +2,14 @@ import Console
 import HotPush
 import StoreCommands
 
-/// The program that fetches: `castree pull` runs it, and `castree fsck --from URL`.
+/// The program that fetches: `castree pull` and `castree fsck --from URL` run it.
 ///
-/// Alone in using libcurl, so that every other command starts without it.
+/// No other program uses libcurl, so every other command starts without it.
 @main
 enum PullProgram {
     static let program = Program(
         "castree", version: castreeVersion,
-        summary: "fetches versions of an app's content from where they are published",
+        summary: "fetches versions of an app's content from their origin",
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: [
             Command.pull { try $0.pull() },

@@ -4,9 +4,9 @@ import CurlTransport
 import HotPush
 import VersionTree
 
-/// Where `fsck --from` leads: a web server, or a directory.
+/// Opens what `fsck --from` names: a web server, or a directory.
 ///
-/// - Throws: `.badOrigin`; what keeps libcurl from working.
+/// - Throws: `.badOrigin`; the error that keeps libcurl from working.
 @Sendable func originObjects(
     _ invocation: Invocation, _ origin: String
 ) throws -> (VersionStore) throws -> RepairSource {

@@ -3,10 +3,9 @@ import Console
 import StoreCommands
 import VersionTree
 
-/// The store that a plan is made for: the one that is there, or an empty one where a pull would make
-/// it.
+/// The store that a plan is made for: the one that exists, or an empty one if a pull would create it.
 ///
-/// The empty one stands aside, and goes with the plan.
+/// The empty one is a temporary directory, deleted with the plan.
 final class PlanningStore {
     let versions: VersionStore
     private let aside: String?
@@ -28,7 +27,7 @@ final class PlanningStore {
 
     deinit {
         guard let aside else { return }
-        // What stays is an empty store among other temporary files.
+        // At worst an empty store stays among other temporary files.
         try? POSIXFileSystem().removeTree(POSIXFileSystem.workingDirectory, aside)
     }
 }

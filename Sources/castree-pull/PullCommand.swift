@@ -10,7 +10,7 @@ extension Invocation {
     /// `pull`.
     func pull() throws -> ExitStatus {
         let origin = argument("URL")
-        // Said before anything is created.
+        // Refused before anything is created.
         _ = try OriginReference(parsing: origin)
         let transport = try CurlTransport(transportOptions())
         var options = try pullOptions()
@@ -132,11 +132,11 @@ extension Invocation {
             if report.isEmbedded {
                 output.print(
                     """
-                    The origin takes devices back to what was shipped with the app: version \
+                    The origin sends devices back to the version shipped with the app: \
                     \(report.version).
                     """)
             } else if report.isUnchanged {
-                output.print("Version \(report.version) is here already.")
+                output.print("The store already has version \(report.version).")
             } else {
                 let fetched = counted(report.figures.files, "object")
                 let requests = counted(report.requests, "request")
@@ -146,7 +146,7 @@ extension Invocation {
                     \(fetched), \(sizes.text(report.figures.bytes)), in \(requests).
                     """)
                 output.print(
-                    "  here before: \(counted(report.reusedObjects, "object")), "
+                    "  already here: \(counted(report.reusedObjects, "object")), "
                         + "\(sizes.text(report.figures.reusedBytes))")
                 if report.figures.resumedBytes > 0 {
                     output.print(
@@ -179,7 +179,7 @@ extension Invocation {
                 """
                 Would pull version \(version): fetch \(counted(plan.contents.count, "object")), \
                 \(least)\(sizes.text(plan.byteCount)); \
-                \(counted(plan.reusedObjects, "object")), \(sizes.text(plan.reusedBytes)), are here.
+                already here: \(counted(plan.reusedObjects, "object")), \(sizes.text(plan.reusedBytes)).
                 """)
         }
     }

@@ -5,15 +5,15 @@ import UsagePage
 
 /// The program: a table of commands.
 ///
-/// Each is one call of the library, and what it printed.
+/// Each makes one call of the library and prints the result.
 @main
 enum CastreeProgram {
     static let program = Program(
         "castree", version: castreeVersion,
-        summary: "keeps every version of an app's content, and every byte of it once",
+        summary: "keeps every version of an app's content, and equal files only once",
         discussion: """
-            A version is a directory of files under a name. Versions share what is equal, each is \
-            shown as a real directory of hard links, and one of them is current.
+            A version is a named directory of files. Versions share equal files; each is shown as \
+            a real directory of hard links, and one of them is current.
 
                 castree add ./build-41 --version 41
                 castree add ./build-42 --version 42 --activate

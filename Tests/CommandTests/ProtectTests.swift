@@ -63,7 +63,7 @@ import Testing
             refused.errors == "castree: version www cannot be retired: it is protected; "
                 + "unprotect it first (castree unprotect www)\n")
         #expect(
-            try place.castree("unprotect", "www").text == "Version www is not protected any more.\n"
+            try place.castree("unprotect", "www").text == "Version www is no longer protected.\n"
         )
         #expect(try place.castree("retire", "www").status == 0)
         #expect(try place.castree("unprotect", "www").status == 3)

@@ -99,7 +99,7 @@ import Testing
         #expect(answer.text.hasPrefix("Pulled version 1: 6 files; fetched 6 objects, "))
         #expect(answer.text.contains("pending"))
         let again = try pull("site")
-        #expect(again.status == 0 && again.text.hasPrefix("Version 1 is here already."))
+        #expect(again.status == 0 && again.text.hasPrefix("The store already has version 1."))
     }
 
     struct ChannelDocument: Decodable {

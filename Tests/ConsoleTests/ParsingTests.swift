@@ -79,7 +79,7 @@ import Testing
         ("serve --port x", "option --port takes a whole number from 0 to 65535, not 'x'"),
         ("serve --port 65536", "option --port takes a whole number from 0 to 65535, not '65536'"),
         ("help chekcout", "unknown command 'chekcout'; did you mean 'checkout'?"),
-        ("completions zhs", "SHELL is bash, zsh or fish, not 'zhs'; did you mean 'zsh'?"),
+        ("completions zhs", "SHELL must be bash, zsh or fish, not 'zhs'; did you mean 'zsh'?"),
     ])
     func `a wrong command line is explained, with its usage`(line: String, message: String) {
         let outcome = program.outcome(of: line)

@@ -60,13 +60,13 @@ public struct Command: Sendable {
     public let discussion: String
     /// What it takes besides options, in order; at most one stands for several operands, the last.
     public let arguments: [Argument]
-    /// Its own options; those of the program come in addition.
+    /// Its own options; it takes those of the program, too.
     public let options: [Option]
     /// Its exit statuses; nil for the program's.
     public let statuses: ExitStatuses?
     /// Whether help and completions leave it out.
     public let isHidden: Bool
-    /// What it does; it returns the exit status, and whatever it throws is reported.
+    /// Does the work and returns the exit status; whatever it throws is reported.
     public private(set) var run: @Sendable (Invocation) throws -> ExitStatus
 
     /// Makes a command.

@@ -6,7 +6,7 @@ public enum Completion: Sendable {
     case files
     /// Names of directories.
     case directories
-    /// Words that the program finds out. It MUST be quick and MUST NOT print.
+    /// Words that the closure finds out. It MUST be quick and MUST NOT print.
     case words(@Sendable (CompletionContext) -> [String])
 }
 
@@ -14,7 +14,7 @@ public enum Completion: Sendable {
 public struct CompletionContext: Sendable {
     /// The program.
     public let program: Program
-    /// The operands so far, the command word left out.
+    /// The operands so far, without the command word.
     public let operands: [String]
     /// Looks up an environment variable.
     public let environment: @Sendable (String) -> String?

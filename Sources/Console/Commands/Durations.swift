@@ -1,6 +1,6 @@
 extension Invocation {
     /// The value of an option that is a time: `500ms`, `20s`, `1m`; nil if it was not given.
-    /// - Throws: `usage` for anything else, for nothing, and for more than a day.
+    /// - Throws: `usage` for anything else, for zero, and for more than a day.
     public func duration(_ name: String) throws(CommandError) -> Duration? {
         guard let text = try value(name) else { return nil }
         for (unit, milliseconds) in [("ms", 1), ("s", 1000), ("m", 60_000)] {
@@ -10,7 +10,7 @@ extension Invocation {
             return .milliseconds(number * Int64(milliseconds))
         }
         throw .usage(
-            "--\(name) takes a whole number with ms, s or m, up to a day, as in 20s; not '\(text)'")
+            "--\(name) takes a whole number and ms, s or m, up to a day, as in 20s; not '\(text)'")
     }
 
     /// The value of an option that is a time of seconds to years: `90s`, `30m`, `24h`, `7d`; nil if it
@@ -21,13 +21,13 @@ extension Invocation {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         guard let last = text.last, let unit = units[last], let count = UInt32(text.dropLast())
         else {
-            throw .usage("--\(name) takes a number and s, m, h or d, as in 24h, not '\(text)'")
+            throw .usage("--\(name) takes a number and s, m, h or d, as in 24h; not '\(text)'")
         }
         return Int64(count) * unit
     }
 
     /// The value of an option that is a number of bytes: `500`, `64K`, `2M`; nil if it was not given.
-    /// - Throws: `usage` for anything else, and for nothing.
+    /// - Throws: `usage` for anything else, and for zero.
     public func byteCount(_ name: String) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
         var digits = text[...]

@@ -29,7 +29,7 @@ public struct Invocation: Sendable {
 
     /// Returns the value of an option: given, else from its variable, else its fallback, else nil.
     ///
-    /// - Throws: `usage` if the value of the variable is none that the option takes.
+    /// - Throws: `usage` if the option does not take the value of the variable.
     public func value(_ name: String) throws(CommandError) -> String? {
         let option = option(name)
         precondition(option.takesValue, "--\(name) is a flag")
@@ -61,7 +61,7 @@ public struct Invocation: Sendable {
 
     /// Returns the value of an option that takes a whole number.
     ///
-    /// - Throws: `usage` if the value of its variable is none.
+    /// - Throws: `usage` if the value of its variable is not one.
     public func integer(_ name: String) throws(CommandError) -> Int? {
         try value(name).flatMap { Int($0) }
     }
@@ -90,7 +90,7 @@ public struct Invocation: Sendable {
         }
     }
 
-    /// The options that were given, spelled again for another program.
+    /// The given options as words for another program.
     package var givenWords: [String] {
         given.sorted { $0.key < $1.key }.flatMap { name, values in
             option(name).takesValue ? values.map { "--\(name)=\($0)" } : ["--\(name)"]
@@ -143,12 +143,12 @@ extension Invocation {
         diagnostics.note("\(program.name): note: \(text)")
     }
 
-    /// Whether a person sees how far the work is.
+    /// Whether a person sees the progress of the work.
     package var isWatched: Bool {
         diagnostics.errors.isTerminal && !diagnostics.isQuiet && !diagnostics.isJSON
     }
 
-    /// Makes a progress bar; it shows itself only on a terminal, without `--quiet` and `--json`.
+    /// Makes a progress bar; it is drawn only on a terminal, without `--quiet` and `--json`.
     ///
     /// - Parameters:
     ///   - label: what is being done: "Hashing".

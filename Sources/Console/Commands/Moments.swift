@@ -1,9 +1,9 @@
 internal import Platform
 
 extension Invocation {
-    /// The value of an option that is a moment, in seconds since 1970: so long ago (`90m`, `12h`, `7d`),
-    /// or a date and a time of it in UTC (`2026-11-22`, `2026-11-22T03:00:00Z`); nil if it was not
-    /// given.
+    /// The value of an option that is a moment, in seconds since 1970: a time ago (`90m`, `12h`, `7d`),
+    /// or a date, with or without a time, in UTC (`2026-11-22`, `2026-11-22T03:00:00Z`); nil if it was
+    /// not given.
     /// - Throws: `usage` for anything else.
     package func moment(_ name: String, now: Int64) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
@@ -40,7 +40,7 @@ extension Invocation {
             let day = number(fields[2], digits: 2)
         else { return nil }
         let days = Int64(HTTPDate.days(year: Int(year), month: Int(month), day: Int(day)))
-        // A date that is none, as 2026-02-30, is another one when it is read back.
+        // A date that does not exist, such as 2026-02-30, is another one when it is read back.
         let date = CivilDate(daysSince1970: days)
         return date.year == year && date.month == month && date.day == day ? days : nil
     }

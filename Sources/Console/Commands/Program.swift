@@ -19,7 +19,7 @@ public struct Program: Sendable {
     public let summary: String
     /// What its help says after the summary.
     public let discussion: String
-    /// Options that stand before or after every command.
+    /// Options that every command takes, before or after its word.
     public let options: [Option]
     /// The commands, in the order of the help; `help` and `completions` are added at the end.
     public let commands: [Command]
@@ -61,7 +61,7 @@ public struct Program: Sendable {
 }
 
 extension Program {
-    /// What is wrong with the table itself; a test of every program asks that this is empty.
+    /// What is wrong with the table itself; a test of every program expects nothing.
     public var faults: [String] {
         var faults = duplicates(in: commands.map(\.name)).map { "command '\($0)' stands twice" }
         if let defaultCommand, command(named: defaultCommand) == nil {

@@ -11,9 +11,9 @@ struct CompletionWord: Hashable, Sendable {
     let summary: String
 }
 
-/// Answers completions by the table.
+/// Answers completions from the table.
 ///
-/// Pure, but for the words that programs find out themselves.
+/// Pure, except for the words that programs find out themselves.
 struct Completer {
     let program: Program
     let environment: @Sendable (String) -> String?
@@ -57,7 +57,7 @@ struct Completer {
                 line.operands.isEmpty
             else { return .words(commands) }
             // The word may be a command or the first operand of the default one; a shell shows
-            // either words or files, and the words are what nobody remembers.
+            // either words or files, and words are harder to remember.
             let first = command.arguments.first.map { values($0.choices, $0.completion, context) }
             guard case .words(let words)? = first else { return .words(commands) }
             return .words(commands + words)
@@ -70,7 +70,7 @@ struct Completer {
         return values(argument.choices, argument.completion, context)
     }
 
-    /// What a value may be: one of the words that are listed, else what its declaration offers.
+    /// What a value may be: one of the listed words, else what its declaration offers.
     private func values(
         _ choices: [String]?, _ completion: Completion, _ context: CompletionContext
     ) -> CompletionAnswer {
@@ -100,7 +100,7 @@ extension CompletionAnswer {
     }
 }
 
-/// The words before the one that is completed, read with good will: nothing is an error.
+/// The words before the one that is completed, read leniently: nothing is an error.
 private struct Line {
     var command: Command?
     var options: [Option]

@@ -1,7 +1,7 @@
 /// A shell for which the program prints a completion script.
 ///
 /// Every script calls the program back: `PROGRAM __complete SHELL WORD...`, the last word being the
-/// one that is completed. The answer is one candidate a line, a tab and what it means; or `:files`
+/// one that is completed. The answer is a candidate, a tab and its meaning on each line; or `:files`
 /// or `:directories`, which shells complete better themselves.
 enum CompletionShell: String, CaseIterable, Sendable {
     case bash, zsh, fish
@@ -10,7 +10,7 @@ enum CompletionShell: String, CaseIterable, Sendable {
     static let command = "__complete"
 
     func script(for program: String) -> String {
-        // A function of the shell cannot have every name that a program can.
+        // A shell function cannot have every name that a program can.
         let function =
             "_"
             + String(
@@ -24,8 +24,8 @@ enum CompletionShell: String, CaseIterable, Sendable {
     }
 }
 
-// printf %q: a candidate may hold what the shell would obey. Names of files are left to readline,
-// which knows how to quote them; it is asked for when there is no candidate.
+// printf %q: a candidate may hold what the shell would obey. File names are left to readline,
+// which knows how to quote them; it is asked if there is no candidate.
 private func bashScript(_ program: String, _ function: String) -> String {
     #"""
     \#(function)() {
@@ -101,7 +101,7 @@ extension Program {
             case .directories: [":directories"]
             case .words(let words): words.compactMap { line(for: $0, hiding: hidden) }
             }
-        // A shell that does not listen loses nothing that could be reported.
+        // If the shell does not listen, there is nobody to tell.
         try? surroundings.output.write(trusted: lines.map { $0 + "\n" }.joined())
         try? surroundings.output.flush()
         return .done

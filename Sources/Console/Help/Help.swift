@@ -45,7 +45,7 @@ extension Program {
         }
         sections += section("Options:", rows(options + [.help, .version]))
         sections += exitStatuses(of: nil)
-        sections.append("'\(name) help COMMAND' tells more about a command.")
+        sections.append("'\(name) help COMMAND' explains a command.")
         return sections.joined(separator: "\n\n") + "\n"
     }
 
@@ -73,7 +73,7 @@ extension Program {
 }
 
 extension Option {
-    /// What stands in for the value, in brackets after the summary.
+    /// The defaults of the value, in brackets after the summary.
     fileprivate var defaults: String {
         let sources = [
             environment.map { "$\($0)" }, fallback.map { "\($0)" },

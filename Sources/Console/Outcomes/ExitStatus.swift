@@ -18,13 +18,13 @@ public struct ExitStatus: RawRepresentable, Hashable, Sendable {
     public static let usage = ExitStatus(rawValue: 2)
     /// What was asked for is not there.
     public static let notFound = ExitStatus(rawValue: 3)
-    /// Somebody else has been at work for longer than was to be waited.
+    /// Another process was at work for longer than the command may wait.
     public static let busy = ExitStatus(rawValue: 24)
     /// SIGINT or SIGTERM ended the work.
     public static let interrupted = ExitStatus(rawValue: 130)
 }
 
-/// The exit statuses of a program or a command: of its errors, and what help says of all of them.
+/// The exit statuses of a program or a command: those of its errors, and what help says about all.
 public struct ExitStatuses: Sendable {
     /// What help says: number and meaning.
     public let help: [(status: ExitStatus, meaning: String)]

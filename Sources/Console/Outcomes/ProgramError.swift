@@ -1,4 +1,4 @@
-/// What sort of thing went wrong; a program turns it into an exit status.
+/// The kind of an error; a program turns it into an exit status.
 public enum ErrorKind: Hashable, Sendable, CaseIterable {
     /// The operation failed.
     case failed
@@ -8,7 +8,7 @@ public enum ErrorKind: Hashable, Sendable, CaseIterable {
     case notFound
     /// A signal ended the work.
     case interrupted
-    /// Somebody else is at work, for longer than was to be waited.
+    /// Another process was at work for longer than the command may wait.
     case busy
 }
 
@@ -23,7 +23,7 @@ public protocol ProgramError: Error {
     ///
     /// It MAY contain untrusted text: it is escaped when it is printed.
     var message: String { get }
-    /// What sort of thing went wrong.
+    /// The kind of the error.
     var kind: ErrorKind { get }
 }
 
@@ -33,7 +33,7 @@ public struct CommandError: ProgramError, Hashable {
     public let code: String
     /// A sentence for people.
     public let message: String
-    /// What sort of thing went wrong.
+    /// The kind of the error.
     public let kind: ErrorKind
 
     /// Makes an error with a code for programs and a message for people.

@@ -16,12 +16,12 @@ public struct Diagnostics: Sendable {
         deliver()
     }
 
-    /// Prints a warning: something that a person should know although the command goes on.
+    /// Prints a warning: something a person should know, although the command goes on.
     public func warn(code: String, _ message: String) {
         report("warning", code: code, message: message, .yellow)
     }
 
-    /// The line of a warning, for whoever must not wait until it is written; see ``LineQueue``.
+    /// The line of a warning, for callers that must not wait until it is written; see ``LineQueue``.
     public func warningLine(code: String, _ message: String) -> [UInt8] {
         line("warning", code: code, message: message, .yellow)
     }

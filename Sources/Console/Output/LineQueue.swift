@@ -1,18 +1,18 @@
 internal import Platform
 import Synchronization
 
-/// Lines for a file that may not take them: a pipe that nobody reads, a terminal that is held, a slow disk.
+/// Lines for a file that may not take them: a pipe that nobody reads, a paused terminal, a slow disk.
 ///
-/// A thread of its own writes them, so that whoever adds one never waits: a server's threads must not.
-/// What is too much is dropped and counted, and the number stands where the lines are missing, once they
-/// flow again. Whoever ends waits for no reader either.
+/// A thread of its own writes them, so that adding a line never waits: a server's threads must not.
+/// Lines beyond the limit are dropped and counted; once lines flow again, the number stands where they
+/// are missing. Ending the queue waits for no reader either.
 ///
-/// Nothing is changed about the file, which other programs may have open, too: it stays blocking, and is
-/// asked for room before each write (poll(2)). Safe to use from all threads.
+/// The file stays blocking, because other programs may have it open, too; the thread asks it for room
+/// before each write (poll(2)). Safe to use from all threads.
 public final class LineQueue: Sendable {
     private struct State {
         var waiting: [[UInt8]] = []
-        /// Of what waits and what the thread has in its hands.
+        /// The cost of the lines that wait and of those that the thread writes.
         var cost = 0
         var dropped = 0
         /// Counts lines that were written or given up.
@@ -23,33 +23,33 @@ public final class LineQueue: Sendable {
         /// Nothing more is written: its reader has gone.
         var isBroken = false
         var hasFailed = false
-        /// Nothing is left that flows.
+        /// Nothing is left that can be written now.
         var isOver: Bool { cost == 0 || isStuck || isBroken }
     }
 
-    /// Far more than a reader that is alive is ever behind.
+    /// Far more than a live reader is ever behind.
     public static let byteCountMax = 1 << 20
     /// What a line costs beside its bytes.
     private static let overhead = 64
-    /// A pipe that has room at all has room for so many bytes (pipe(7), PIPE_BUF).
+    /// A pipe that has room at all has room for this many bytes (pipe(7), PIPE_BUF).
     private static let pieceByteCount = 4096
-    /// How long an end waits for a line that is being written just now.
+    /// How long `end` waits for a line that is being written.
     private static let endPause = Duration.seconds(1)
 
     private let descriptor: Int32
     private let byteCountMax: Int
-    /// Whether a write may wait for somebody, so that room is asked for.
+    /// Whether a write may wait for a reader, so that the thread must ask for room.
     private let mayBlock: Bool
     private let state = Mutex(State())
     private let bell = ThreadBell()
     private let onLoss: @Sendable (Int) -> [UInt8]?
     private let onFailure: @Sendable (_ reason: String) -> Void
 
-    /// Makes a queue before a file that is open and stays so.
+    /// Makes a queue for a file that is open and stays open.
     ///
     /// - Parameter onLoss: makes the line that tells how many were dropped; `nil` to write none there.
-    /// - Parameter onFailure: told once that the file cannot be written, and why; not of a reader that has
-    ///   gone.
+    /// - Parameter onFailure: called once, with the reason, if the file cannot be written; not if its
+    ///   reader has gone.
     public init(
         descriptor: Int32, byteCountMax: Int = LineQueue.byteCountMax,
         onLoss: @escaping @Sendable (Int) -> [UInt8]?,
@@ -76,15 +76,15 @@ public final class LineQueue: Sendable {
             return !state.hasThread
         }
         if needsThread, !bell.startThread({ self.run() }) {
-            // No thread to be had: the next line tries again.
+            // No thread is available: the next line tries again.
             state.withLock { $0.hasThread = false }
         }
         bell.ring()
     }
 
-    /// Writes what is queued, as long as it flows; what nobody takes is dropped.
+    /// Writes what is queued, as long as it flows, and drops the rest.
     ///
-    /// Waits for no reader, and for a line that is being written no longer than a second.
+    /// Waits for no reader, and at most a second for a line that is being written.
     public func end() {
         var seen = -1
         while true {
@@ -117,7 +117,7 @@ public final class LineQueue: Sendable {
     private func run() {
         while true {
             let lines = state.withLock { state -> [[UInt8]] in
-                // What was dropped last is told although no further line comes.
+                // The last loss is reported even if no further line comes.
                 if state.waiting.isEmpty { noteLoss(&state) }
                 defer { state.waiting = [] }
                 return state.waiting

@@ -6,7 +6,7 @@ import Synchronization
 /// reader of a pipe has gone, the rest is dropped without complaint and the command ends as it
 /// would have: its exit status tells what it did, not who listened. Any thread may call.
 public final class Output: Sendable {
-    /// Whether a person reads along.
+    /// Whether a person reads it.
     public let isTerminal: Bool
     /// Whether styles show.
     public let usesColour: Bool
@@ -37,7 +37,7 @@ public final class Output: Sendable {
         self.init(descriptor: nil, isTerminal: false, usesColour: false)
     }
 
-    /// What has been written and not flushed; of a stream in memory, all of it.
+    /// What has been written and not flushed; for a stream in memory, all of it.
     public var pending: [UInt8] { state.withLock { $0.buffer } }
 
     /// Whether the reader has gone; a long stream need not go on.
@@ -92,7 +92,7 @@ public final class Output: Sendable {
 
     /// Closes the stream at the end of the program, after a flush.
     ///
-    /// Some file systems tell only then that they are full.
+    /// Some file systems say only then that they are full.
     ///
     /// - Throws: `output` if the system reports an error and no earlier call has thrown one.
     func close() throws(OutputError) {

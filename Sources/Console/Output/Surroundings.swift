@@ -1,6 +1,6 @@
 internal import Platform
 
-/// What a program meets when it runs: its streams, its environment, its clock.
+/// What surrounds a program that runs: its streams, its environment, its clock.
 ///
 /// A value, so that tests run whole programs in memory.
 public struct Surroundings: Sendable {

@@ -4,7 +4,7 @@
 ///     table.add(["\(version.name)", "\(sizes.text(version.byteCount))"])
 ///     table.print(to: output)
 public struct TextTable: Sendable {
-    /// A column: its heading and the side its cells stand on.
+    /// A column: its heading and the side that its cells align to.
     public struct Column: Sendable {
         let heading: String
         let isRight: Bool
@@ -54,7 +54,7 @@ public struct TextTable: Sendable {
 
     private func line(of cells: [DisplayText], widths: [Int]) -> DisplayText {
         var line: DisplayText = ""
-        // Spaces go in front of the next cell that is not empty, so that no line ends in them.
+        // Spaces are put before the next cell that is not empty, so that no line ends in them.
         var gap = 0
         for (column, cell) in cells.enumerated() {
             let padding = widths[column] - cell.columnCount

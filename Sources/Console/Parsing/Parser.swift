@@ -17,7 +17,7 @@ struct UsageError: ProgramError {
 /// Reads command lines by the table of a program.
 ///
 /// Pure: no output, no environment. Two passes: the first finds the command word, the second reads
-/// everything by that command's own options, so that options may stand before and after the word.
+/// everything with that command's own options, so options may stand before and after the word.
 struct Parser {
     let program: Program
 
@@ -29,7 +29,7 @@ struct Parser {
 
     private typealias Word = (command: Command, index: Int?)
 
-    /// Finds the command; nil if no word names one, which only `--help` and `--version` excuse.
+    /// Finds the command; nil if no word names one, which is right only with `--help` and `--version`.
     private func commandWord(in arguments: [String]) throws(UsageError) -> Word? {
         let fallback = program.defaultCommand.flatMap(program.command(named:))
         let leading = program.options + (fallback?.options ?? [])

@@ -15,7 +15,7 @@ struct Reader {
         known = (command?.options ?? []) + program.options
     }
 
-    /// - Parameter wordIndex: where the command word stands, or nil if it was left out.
+    /// - Parameter wordIndex: the index of the command word, or nil if it was left out.
     mutating func read(wordIndex: Int?) throws(UsageError) -> Request {
         var optionsEnded = false
         while index < arguments.count {
@@ -67,7 +67,7 @@ struct Reader {
         given[option.name, default: []].append(value)
     }
 
-    /// Takes the next argument, whatever it is, except an option: that one was hardly meant.
+    /// Takes the next argument, whatever it is, except an option, which was hardly meant as a value.
     ///
     /// Other words that begin with a hyphen are values, so that a script may pass any token.
     private mutating func nextValue(of option: Option) throws(UsageError) -> String {
@@ -96,7 +96,7 @@ struct Reader {
         for (argument, operand) in zip(command.arguments, operands) {
             guard let choices = argument.choices, !choices.contains(operand) else { continue }
             throw error(
-                "\(argument.name) is \(alternatives(choices)), not '\(operand)'"
+                "\(argument.name) must be \(alternatives(choices)), not '\(operand)'"
                     + suggestion(for: operand, among: choices))
         }
     }

@@ -1,12 +1,12 @@
 package import Platform
 
-/// Puts a file of these bytes in place of what is there, in one step: until then the old one stays.
+/// Replaces a file with one of these bytes, in one step: until then the old one stays.
 ///
-/// Behind a symbolic link, the file it leads to is replaced. What is no regular file, such as a pipe, a
-/// device or a file that is open already (`/dev/stdout`), is written into; so is a file that cannot be
-/// replaced: in a directory that takes no other one, or mounted by itself.
-/// - Returns: whether it is a file of its own; otherwise it may be where this program prints, too.
-/// - Throws: what the file system says; a file that can be replaced is as it was then.
+/// Follows symbolic links to the file. Writes into what is no regular file, such as a pipe, a device or
+/// a file that is open already (`/dev/stdout`), and into a file that cannot be replaced: its directory
+/// takes no other one, or it is a mount point.
+/// - Returns: whether it is a file of its own; otherwise this program may print to the same place.
+/// - Throws: what the file system says; a file that can be replaced is unchanged then.
 package func replaceFile(
     _ path: String, with bytes: [UInt8], on system: any FileSystem = POSIXFileSystem()
 ) throws(StoreError) -> Bool {
@@ -26,7 +26,7 @@ package func replaceFile(
         try write(bytes, aside: aside, for: old, system) { hasFailed = true }
         try system.rename(here, aside, to: here, place)
     } catch {
-        // The error to report is the first.
+        // The first error is the one to report.
         try? system.removeIfPresent(here, aside)
         // A disk that did not take the bytes will not take them elsewhere.
         guard !hasFailed, error.forbidsReplacing else { throw error }
@@ -35,17 +35,17 @@ package func replaceFile(
     return true
 }
 
-/// Writes a file that is to take the place of `old`, durably, with its mode.
+/// Writes a file to take the place of `old`, durably, with its mode.
 private func write(
     _ bytes: [UInt8], aside: String, for old: FileStatus?, _ system: any FileSystem,
     whenRefused: () -> Void
 ) throws(StoreError) {
-    // Nobody is to read on the way what the old file keeps from him.
+    // Until it has the mode of the old file, nobody else may read it.
     let file = try system.open(
         POSIXFileSystem.workingDirectory, aside, .creating, mode: old == nil ? 0o666 : 0o600)
     do throws(StoreError) {
         try system.write(file.raw, bytes)
-        // Else a power cut could leave the new name with no bytes.
+        // Otherwise a power cut could leave the new name with no bytes.
         try system.sync(file.raw)
     } catch {
         whenRefused()
@@ -55,13 +55,13 @@ private func write(
 }
 
 extension StoreError {
-    /// Whether only writing into the file is left, or says better what is wrong.
+    /// Whether only writing into the file can help, or can say better what is wrong.
     fileprivate var forbidsReplacing: Bool {
         [.permission, .readOnly, .tooLarge, .notFound].contains(code) || isMountPoint
     }
 }
 
-/// Writes into what is there, or into a new file.
+/// Writes into the file that is there, or into a new one.
 private func write(
     _ bytes: [UInt8], into path: String, _ system: any FileSystem
 ) throws(StoreError) {
@@ -76,7 +76,7 @@ private func write(
     }
 }
 
-/// The path behind symbolic links; `nil` where a link leads to nothing, or to what is open already.
+/// The path behind symbolic links; `nil` if a link leads to nothing, or to an open file.
 private func resolved(
     _ path: String, _ system: any FileSystem
 ) throws(StoreError) -> String? {

@@ -57,7 +57,7 @@ public enum Interruption {
         guard signalCount.load(ordering: .relaxed) == 0, wakeDescriptor == nil,
             wakeTarget.load(ordering: .relaxed) < 0, firstSignal.load(ordering: .relaxed) == 0
         else { return }
-        // Without a pipe, which takes a process without descriptors, `isRequested` still works.
+        // If no descriptor is left for a pipe, `isRequested` still works.
         if let ends = try? System.makePipe() {
             wakeSource.store(ends.source, ordering: .relaxed)
             wakeTarget.store(ends.target, ordering: .relaxed)
@@ -65,7 +65,7 @@ public enum Interruption {
         var handled = sigset_t()
         sigemptyset(&handled)
         for number in [SIGINT, SIGTERM] where handle(number) { sigaddset(&handled, number) }
-        // What starts programs may block signals for itself, and a mask is inherited (signal(7)).
+        // A parent may block signals for itself, and its mask is inherited (signal(7)).
         pthread_sigmask(SIG_UNBLOCK, &handled, nil)
     }
 

@@ -11,7 +11,7 @@
 extension System {
     /// Returns the path of the program that runs, with symbolic links resolved.
     ///
-    /// Falls back to what it was called, where the system does not tell.
+    /// Falls back to the name it was called by, if the system does not tell.
     package static func programPath() -> String? {
         for name in ["/proc/self/exe", CommandLine.arguments.first ?? ""] where !name.isEmpty {
             guard let resolved = realpath(name, nil) else { continue }
@@ -21,7 +21,7 @@ extension System {
         return nil
     }
 
-    /// Whether a file is there that this process may run.
+    /// Whether the path is a file that this process may run.
     package static func isProgram(_ path: String) -> Bool {
         access(path, X_OK) == 0
     }

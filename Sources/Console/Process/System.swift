@@ -40,7 +40,7 @@ package enum System {
                 rest = rest.dropFirst(count)
                 continue
             }
-            // A device that takes nothing and reports nothing would keep the loop for ever.
+            // A device that takes nothing and reports nothing would keep the loop going for ever.
             let number = count < 0 ? errno : EIO
             switch number {
             case EINTR: continue
@@ -59,9 +59,9 @@ package enum System {
         }
     }
 
-    /// Whether a file takes some bytes at once; waits for that no longer than `limit`, for ever without one.
+    /// Whether a file takes some bytes now; waits until it does, no longer than `limit` if there is one.
     ///
-    /// Also `true` where a write would fail.
+    /// Also `true` if a write would fail.
     static func isWritable(
         _ descriptor: Int32, within limit: Duration?
     ) throws(SystemError) -> Bool {
@@ -72,7 +72,7 @@ package enum System {
         return count > 0
     }
 
-    /// Whether writes to a file wait for a disk at most, and for nobody who reads.
+    /// Whether writes to a file wait for a disk at most, and never for a reader.
     static func isRegularFile(_ descriptor: Int32) -> Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
@@ -95,7 +95,7 @@ package enum System {
 
     /// Returns the width of a terminal, or nil if it does not say.
     static func columnCount(of descriptor: Int32) -> Int? {
-        // A winsize, ioctl_tty(2). Which module declares it depends on which is looked into first.
+        // A winsize, ioctl_tty(2). Which module declares it depends on which one is searched first.
         var size: (rows: UInt16, columns: UInt16, width: UInt16, height: UInt16) = (0, 0, 0, 0)
         let result = ioctl(descriptor, UInt(TIOCGWINSZ), &size)
         return result == 0 && size.columns > 0 ? Int(size.columns) : nil
@@ -106,7 +106,7 @@ package enum System {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// Whether a program can learn what it was started with: Swift reads /proc/self/cmdline.
+    /// Whether a program can learn its arguments: Swift reads /proc/self/cmdline.
     static var hasArguments: Bool { CommandLine.argc > 0 }
 
     /// Returns the arguments after the program's name; nil in the place of one that is not UTF-8.
@@ -152,10 +152,10 @@ package enum System {
         return requests.filter { $0.revents != 0 }.map(\.fd)
     }
 
-    /// Ends the process; what it has to say is written.
+    /// Ends the process at once; its output must have been written.
     ///
-    /// At once: the libraries' own farewells free memory that goes anyway, and take as long as a
-    /// small command. (`ORDERLY_EXIT`, for scripts/coverage: what the compiler counts is written with them.)
+    /// The libraries' own clean-up frees memory that goes anyway, and takes as long as a small command.
+    /// (`ORDERLY_EXIT` is for scripts/coverage: the clean-up writes what the compiler counts.)
     static func exit(_ status: ExitStatus) -> Never {
         cExit(status.rawValue)
     }

@@ -8,7 +8,7 @@
 
 /// Wakes one thread that waits for work.
 ///
-/// `@unchecked Sendable`: what the pointers lead to is of POSIX, made for many threads.
+/// `@unchecked Sendable`: the pointers lead to objects of POSIX, which are made for many threads.
 final class ThreadBell: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

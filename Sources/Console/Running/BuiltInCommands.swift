@@ -5,7 +5,7 @@ extension Command {
     static let help = Command(
         "help", summary: "explains a command",
         discussion: """
-            Without a command, lists all of them. 'help COMMAND' and 'COMMAND --help' are the same.
+            Without COMMAND, lists all commands. 'help COMMAND' and 'COMMAND --help' are the same.
             """,
         arguments: [
             Argument(
@@ -31,7 +31,7 @@ extension Command {
         Command(
             "completions", summary: "prints a script that completes commands in a shell",
             discussion: """
-                The script asks the program itself, so it stays right when the program changes.
+                The script asks the program itself, so it need not change when the program does.
 
                 bash, in ~/.bashrc:
                     eval "$(\(program) completions bash)"

@@ -12,7 +12,7 @@ public final class ProgressBar: Sendable {
     private let statusLine: StatusLine?
     private let now: @Sendable () -> Duration
     private let startedAt: Duration
-    /// Nanoseconds since the start before which nothing is drawn; whoever moves it on draws.
+    /// Nanoseconds since the start before which nothing is drawn; the thread that advances it draws.
     private let drawsAt = Atomic<Int64>(ProgressBar.intervalNanoseconds)
     private let isFinished = Atomic<Bool>(false)
 
@@ -37,9 +37,9 @@ public final class ProgressBar: Sendable {
     /// How much is done.
     var done: Int { doneCount.load(ordering: .relaxed) }
 
-    /// Notes how much is done by now, and of how much if that has become known.
+    /// Notes how much is done by now, and the total if it is known by now.
     ///
-    /// Reports that overtake each other move the bar back and forth; it is right again with the last one.
+    /// Reports that overtake each other move the bar back and forth; the last one sets it right.
     public func report(_ done: some BinaryInteger, of total: (some BinaryInteger)? = Int?.none) {
         doneCount.store(Int(clamping: done), ordering: .relaxed)
         if let total { self.total.withLock { $0 = Int(clamping: total) } }

@@ -14,7 +14,7 @@ struct ProgressLine: Hashable, Sendable {
     var unit: ProgressUnit
     var elapsed: Duration
 
-    /// Returns the line, at most as wide as the columns given; what matters least goes first.
+    /// Returns the line, at most as wide as the columns given; what matters least is dropped first.
     func text(columns: Int) -> String {
         let label = label.escapedForDisplay
         // Fields keep their width from one drawing to the next, so that the bar does.
@@ -47,7 +47,7 @@ struct ProgressLine: Hashable, Sendable {
 
     private var percentage: String? {
         guard let fraction else { return nil }
-        // Rounded down: 100 % is for what is done.
+        // Rounded down: 100 % means done.
         return "\(Int(fraction * 100))%"
     }
 

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The last line of a terminal, which a progress bar draws over and over.
 ///
-/// Whoever prints something else on the terminal clears it first. Any thread may call.
+/// Clear it before anything else is printed on the terminal. Any thread may call.
 final class StatusLine: Sendable {
     private let sink: @Sendable (String) -> Void
     private let columns: @Sendable () -> Int

@@ -43,7 +43,7 @@ public struct DisplayText: ExpressibleByStringInterpolation, Hashable, Sendable 
         /// Prepares for a literal.
         public init(literalCapacity: Int, interpolationCount: Int) {}
 
-        /// Takes a part that stands in the source.
+        /// Takes a part that is literal in the source.
         public mutating func appendLiteral(_ literal: String) {
             pieces.append(Piece(text: literal, style: nil))
         }

@@ -7,7 +7,7 @@ func withoutPasswords(_ text: String) -> String {
     while let scheme = rest.firstRange(of: "://") {
         result += rest[..<scheme.upperBound]
         rest = rest[scheme.upperBound...]
-        // Of an authority, and of a word: a blank, a quote or an angle bracket ends a URL.
+        // The end of the authority, or of a word: a blank, a quote or an angle bracket ends a URL.
         let end = rest.unicodeScalars.firstIndex { "/?# \t\n\"'<>".unicodeScalars.contains($0) }
         let authority = rest[..<(end ?? rest.endIndex)]
         if let sign = authority.lastIndex(of: "@") {
@@ -19,7 +19,7 @@ func withoutPasswords(_ text: String) -> String {
 }
 
 extension StringProtocol {
-    /// Where a short text stands first.
+    /// Where a short text occurs first.
     fileprivate func firstRange(of text: String) -> Range<Index>? {
         var start = startIndex
         while start < endIndex {

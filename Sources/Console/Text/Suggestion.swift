@@ -6,7 +6,7 @@ func suggestion(for word: String, among candidates: [String], prefix: String = "
 
 /// Returns the candidate that the word was probably meant to be, or nil.
 ///
-/// Capitals do not matter. One that begins with the word counts if it is the only one; otherwise up
+/// Capitals do not matter. If only one candidate begins with the word, it is that one; otherwise up
 /// to a third of the letters may be wrong. The first of several equally near candidates wins.
 func nearest(to word: String, among candidates: [String]) -> String? {
     // No name in a table is this long, and the distance costs the product of the lengths.

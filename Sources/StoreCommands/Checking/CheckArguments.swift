@@ -3,7 +3,7 @@ internal import Console
 internal import VersionTree
 
 extension Option {
-    /// What every check takes, in both programs.
+    /// The options of every check, in both programs.
     static let checking: [Option] = [
         .flag("deep", "compute the SHA-256 of every object"),
         .text(
@@ -12,14 +12,14 @@ extension Option {
         .integer("seed", in: 0...Int(UInt32.max), "choose the sample by this number"),
         .text(
             "since", placeholder: "TIME",
-            "read only objects that no check has found sound since, as in 7d or 2026-11-22"),
+            "read only objects that no check has found sound since then: 7d, 2026-11-22"),
         .text(
             "limit-rate", placeholder: "BYTES",
-            "read at most this many bytes a second; K, M and G are units of 1024"),
-        .flag("json-lines", "print each finding as it is found, one JSON document a line"),
+            "read at most this many bytes a second; K, M and G are powers of 1024"),
+        .flag("json-lines", "print each finding as it is found, one JSON document per line"),
     ]
 
-    /// What a repair takes besides.
+    /// The further options of a repair.
     static let repairing: [Option] = [
         .flag("dry-run", "print what a repair would do, and change nothing"),
         .text(
@@ -30,7 +30,7 @@ extension Option {
 }
 
 extension Invocation {
-    /// How far to look, as the command line says.
+    /// How far to look, according to the command line.
     /// - Throws: `usage`.
     func checkOptions() throws(CommandError) -> CheckOptions {
         var options = CheckOptions(isDeep: flag("deep"))
@@ -60,9 +60,9 @@ extension Invocation {
         return CheckOptions.Sample(share: percent / 100, seed: UInt64(seed))
     }
 
-    /// How many bytes a check will read, if somebody watches; nil if nobody does or nobody knows.
+    /// How many bytes a check will read; nil if that is unknown or nobody watches.
     func expectedBytes(in versions: VersionStore, _ options: CheckOptions) -> Int64? {
-        // The bar can do without, and the check says what is wrong.
+        // The bar can do without the number, and the check itself says what is wrong.
         guard isWatched, let bytes = try? versions.store.objectBytes() else { return nil }
         return Int64(Double(bytes) * (options.sample?.share ?? 1))
     }

@@ -2,9 +2,9 @@ internal import CASStore
 package import Console
 package import VersionTree
 
-/// Finds the way to an origin before the store is opened: what then fetches from it.
+/// Finds an origin before the store is opened, and returns what then fetches from it.
 ///
-/// It may replace the program by one that speaks to networks.
+/// It may replace the program with the one that speaks to networks.
 package typealias RepairSourceFinder =
     @Sendable (_ invocation: Invocation, _ origin: String) throws ->
     (_ versions: VersionStore) throws -> RepairSource
@@ -13,14 +13,14 @@ extension Command {
     /// `fsck` of castree: checks, and repairs with `--repair`.
     ///
     /// - Parameters:
-    ///   - observed: makes somebody notice what is found.
-    ///   - fetching: where `--from` leads.
+    ///   - observed: lets an observer notice what is found.
+    ///   - fetching: finds the origin that `--from` names.
     package static func fsck(
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
         fetching: @escaping RepairSourceFinder
     ) -> Command {
         check(
-            "fsck", summary: "checks everything, and repairs what can be repaired",
+            "fsck", summary: "checks everything; with --repair, repairs what can be repaired",
             examples: [
                 "fsck --deep",
                 "fsck --since 30d --limit-rate 20M",
@@ -76,7 +76,7 @@ extension Command {
             defer { bar.finish() }
             let isSampled = options.sample != nil
             options.progress = { done in
-                // What is left out is not read; of a sample the total is an estimate already.
+                // Skipped objects are not read; the total of a sample is an estimate already.
                 let left = isSampled ? nil : total.map { max($0 - done.skippedBytes, done.bytes) }
                 bar.report(done.bytes, of: left)
             }
@@ -103,30 +103,30 @@ extension Command {
     private static func discussion(repairs: Bool) -> String {
         let looking = """
             Compares objects with their addresses, the index with the manifests, trees with both, \
-            the lifecycle with what is there, and finds what writers that died have left. It runs \
-            safely beside everything else, on all processors. Like every command it makes the index \
-            again if that cannot be trusted (the store was copied, the power was cut), and says so.
+            and the lifecycle with the store, and finds what dead writers left behind. It runs \
+            safely beside everything else, on all processors. Like every command, it makes the \
+            index again if it cannot trust it (the store was copied, the power was cut), and says \
+            so.
 
-            Without --deep, every object is read and compared with its size and its XXH3 \
-            fingerprint, which finds what disks do; --deep computes every SHA-256 anew, which \
-            finds forgery too.
+            Without --deep, it reads every object and compares its size and its XXH3 fingerprint, \
+            which finds what disks do; --deep computes every SHA-256 anew, which finds forgery too.
 
-            The store remembers when each object was last found sound. With --since only objects \
-            that were not since then are read, so a check that is interrupted goes on where it \
-            stopped, and a part of the night is enough for a large store. --sample reads a part \
-            of the objects, the same one for the same --seed. Of all others name, size and mode \
-            are looked at.
+            The store remembers when each object was last found sound. --since reads only objects \
+            that were not found sound since then, so an interrupted check continues where it \
+            stopped, and a large store can be checked in parts, night by night. --sample reads a \
+            part of the objects, the same part for the same --seed. Of all others only name, size \
+            and mode are checked.
             """
         guard repairs else { return looking }
         return looking + """
 
 
-            A repair says what it will do, then does it, and guesses nothing: a damaged object goes \
-            to quarantine, and the versions that show it are incomplete until the same content is \
-            added or pulled again. What is lost is made again first from whatever in the store has the \
-            same bytes: trees, quarantine, what was left of downloads; lost manifests from trees. With \
-            --from it is fetched, with what is missing, from an origin and put in place of what is \
-            there; --from repairs everything else, too.
+            A repair says what it will do, then does it, and guesses nothing. It makes a lost \
+            object again from any file in the store that has the same bytes (in trees, in \
+            quarantine, left by downloads), and a lost manifest from its tree. --from fetches what \
+            is damaged or missing from an origin and puts it in place; it repairs everything else, \
+            too. If neither helps, a damaged object goes to quarantine, and the versions that show \
+            it are incomplete until you add or pull the same content again.
             """
     }
 }

@@ -3,7 +3,7 @@ internal import Console
 internal import StrictJSON
 internal import VersionTree
 
-/// What a check came to, and how it was asked for.
+/// The result of a check, and how it was asked for.
 struct CheckOutcome {
     var report: CheckReport
     var options: CheckOptions
@@ -115,7 +115,7 @@ extension Invocation {
 
     private func print(_ outcome: CheckOutcome, to output: Output) {
         let report = outcome.report
-        // A plan has told them already, with what is to be done.
+        // The plan has already listed them, with what is to be done.
         for finding in report.findings where !outcome.isDryRun {
             let style: DisplayText.Style = finding.isRepaired ? .yellow : .red
             let suffix: DisplayText =
@@ -148,7 +148,7 @@ extension Invocation {
         if let sample = outcome.options.sample {
             text += ", chosen by --seed \(sample.seed)"
         }
-        return text + "; of the others name, size and mode were looked at."
+        return text + "; of the others only name, size and mode were checked."
     }
 
     private func percentage(_ part: some BinaryInteger, of whole: some BinaryInteger) -> String {
@@ -173,7 +173,7 @@ extension Invocation {
     private func advice(on findings: [Finding], isRepairing: Bool) -> String? {
         guard findings.contains(where: { !$0.isRepaired }) else { return nil }
         if isRepairing {
-            return "What is left needs a person: each line above says where to look."
+            return "The rest needs a person: each line above says where to look."
         }
         let repair =
             command.name == "fsck"

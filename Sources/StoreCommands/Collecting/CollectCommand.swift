@@ -5,7 +5,7 @@ package import VersionTree
 extension Command {
     /// `gc`: retires what a policy lets go, if one is given, and collects what nothing references.
     ///
-    /// - Parameter observed: makes somebody notice what is done to the store.
+    /// - Parameter observed: lets an observer notice what is done to the store.
     package static func collect(
         from source: StoreSource,
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 }
@@ -13,32 +13,34 @@ extension Command {
         Command(
             "gc", summary: "deletes what no version references",
             discussion: """
-                Deletes the objects that only retired versions used, partial downloads that no version \
-                waits for, and damaged objects in quarantine. It costs what the garbage costs, not what \
-                the store holds, runs safely beside everything else, and works on a full disk.
+                Deletes the objects that only retired versions used, partial downloads that no \
+                version waits for, and damaged objects in quarantine. Its cost depends on the \
+                garbage, not on the size of the store. It runs safely beside everything else and \
+                works on a full disk.
 
-                With --keep, --older-than or --max-size it retires versions first. What is current, \
-                pending, known good, embedded, protected or shown to a page stays in any case, and while \
-                no version is current the newest stays. Of several options each must let a version go. With \
-                --max-size no more goes than must, the oldest first; it counts the bytes of objects, as \
-                'du' prints them.
+                With --keep, --older-than or --max-size it retires versions first. A version that \
+                is current, pending, known good, embedded, protected or shown to a page always \
+                stays; while no version is current, so does the newest. If several options are \
+                given, a version goes only if each lets it go. --max-size retires the oldest \
+                first, and no more than it must; it counts the bytes of objects, as 'du' prints \
+                them.
 
-                What would go, and why, before it goes:
+                To see what would go, and why:
                     \(source.example("gc --dry-run --keep 5"))
-                From a timer, on a small disk:
+                For a timer, on a small disk:
                     \(source.example("gc --older-than 30d --max-size 20G --quiet"))
                 """,
             arguments: source.arguments,
             options: [
                 .integer(
                     "keep", in: 0...1_000_000,
-                    "retire all but the newest N versions, besides those that are needed"),
+                    "retire all versions but the newest N and those that are needed"),
                 .text(
                     "older-than", placeholder: "TIME",
-                    "retire versions registered longer ago: 90s, 30m, 24h, 7d"),
+                    "retire versions registered longer ago than this: 90s, 30m, 24h, 7d"),
                 .text(
                     "max-size", placeholder: "BYTES",
-                    "retire the oldest versions until the objects hold no more: 500M, 20G"),
+                    "retire the oldest versions until objects take no more than this: 500M, 20G"),
                 .flag("dry-run", "print what would be retired and deleted, and change nothing"),
             ],
             statuses: .store

@@ -11,7 +11,7 @@ extension CollectionPlan {
         [
             ("unreferenced", "in no version", objects),
             ("quarantined", "damaged, in quarantine", quarantined),
-            ("staged", "partial, waited for by no version", staged),
+            ("staged", "partial; no version waits for them", staged),
         ]
     }
 
@@ -20,7 +20,7 @@ extension CollectionPlan {
         return Array(all.sorted { $0.byteCount > $1.byteCount }.prefix(shownGarbageCount))
     }
 
-    /// What a version that is to be retired gives back.
+    /// How many bytes retiring each version frees.
     fileprivate func byteCounts() -> [String: Int64] {
         var counts: [String: Int64] = [:]
         for garbage in objects {
@@ -43,7 +43,7 @@ extension CollectionPlan.Reason {
         }
     }
 
-    /// The version that was the last to use it, or is, where that is known.
+    /// The last version that used it, or still does, if that is known.
     fileprivate var version: String? {
         switch self {
         case .retired(let version): version.name
@@ -58,9 +58,9 @@ extension CollectionPlan.Reason {
         case .retired(let version):
             "last in version \(version.name), retired \(timestamp(version.retiredAt))"
         case .retiring(let version): "last in version \(version), which would be retired"
-        case .neverNamed: "stored for no version that is remembered"
+        case .neverNamed: "in no version that the store remembers"
         case .damaged: "damaged"
-        case .partial: "a part that no version waits for"
+        case .partial: "partial; no version waits for it"
         }
     }
 }
@@ -94,7 +94,7 @@ extension Invocation {
         } text: { output in
             if let retention {
                 if retired.isEmpty, outcome.stuck.isEmpty {
-                    output.print("No version may go; with --dry-run each one's reason is shown.")
+                    output.print("No version may go; --dry-run says why each one stays.")
                 }
                 for verdict in retention.retired where retired.contains(verdict.version) {
                     output.print("Retired version \(verdict.version): \(verdict.reason).")
@@ -163,11 +163,11 @@ extension Invocation {
         }
         diagnostics.warn(
             code: "limitNotMet",
-            "what is left holds \(sizes.text(byteCount)), more than \(sizes.text(limit)), and nothing else "
-                + "may go; it is held by \(holders.joined(separator: ", "))")
+            "the objects still take \(sizes.text(byteCount)), more than \(sizes.text(limit)), but no other "
+                + "version may go; these stay: \(holders.joined(separator: ", "))")
     }
 
-    /// How many of those are named that keep a limit from being met.
+    /// How many of the versions that keep a limit from being met are named.
     private static let shownHolderCount = 10
 
     private func print(

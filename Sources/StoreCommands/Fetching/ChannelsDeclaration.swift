@@ -8,16 +8,16 @@ extension Command {
         run: @escaping @Sendable (Invocation) throws -> ExitStatus
     ) -> Command {
         Command(
-            "channels", summary: "lists the channels of an origin, and what each offers",
+            "channels", summary: "lists the channels of an origin and what each offers",
             discussion: """
                 URL is an origin made by castree publish: a web server's URL, a directory, or the \
                 URL of one channel's pointer. A device takes the newest release that is for it. \
-                Neither a store nor more than the pointers is needed.
+                The command needs no store, and reads nothing but the pointers.
 
                     castree channels https://example.org/app
                     castree channels ./origin --json | jq -r '.[].channel'
                 """,
-            arguments: [Argument("URL", "where versions are published", completion: .directories)],
+            arguments: [Argument("URL", "the origin's URL or directory", completion: .directories)],
             options: Option.reaching, run: run)
     }
 }

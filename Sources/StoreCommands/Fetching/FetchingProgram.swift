@@ -2,8 +2,8 @@ package import Console
 
 /// The program that speaks to networks.
 ///
-/// `castree` itself is linked without any network library, so that it starts at once; what fetches
-/// lives in a program beside it, as with git.
+/// `castree` itself is linked without any network library, so that it starts at once; a program
+/// beside it does the fetching, as with git.
 package enum FetchingProgram {
     /// Its file name.
     package static let name = "castree-pull"
@@ -27,11 +27,11 @@ package enum FetchingProgram {
         throw CommandError(
             code: "noFetchingProgram",
             message:
-                "the program \(name), which speaks to networks, is not installed: it is looked "
-                + "for in \(places.joined(separator: " and "))")
+                "the program \(name), which speaks to networks, is not installed: it belongs "
+                + "in \(places.joined(separator: " or "))")
     }
 
-    /// Where `--from` of castree-fsck leads: the same repair by this program.
+    /// How castree-fsck obeys `--from`: this program makes the same repair.
     package static let repairSource: RepairSourceFinder = { invocation, _ in
         let store = invocation.argument("STORE")
         try become(["--store=\(store)", "fsck", "--repair"] + invocation.givenWords)

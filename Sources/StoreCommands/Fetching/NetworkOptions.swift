@@ -1,18 +1,18 @@
 internal import Console
 
 extension Option {
-    /// How an origin is reached: of every command that goes to one.
+    /// How to reach an origin: the options of every command that does.
     static let reaching: [Option] = [
         .text(
             "timeout", placeholder: "TIME",
-            "give up on a connection that stays silent this long, as in 30s",
+            "give up on a connection that is silent for this long",
             fallback: "30s"),
         .text(
-            "connect-timeout", placeholder: "TIME", "give up connecting after this time",
+            "connect-timeout", placeholder: "TIME", "give up connecting after this long",
             fallback: "20s"),
         .text(
             "total-timeout", placeholder: "TIME",
-            "end any request that takes longer than this; the next one continues from there"),
+            "end any request that takes longer than this; the next one goes on from there"),
         .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
         .text(
             "cacert", placeholder: "FILE",

@@ -11,22 +11,22 @@ extension Command {
         Command(
             "pull", summary: "fetches a version, downloading only what is missing",
             discussion: """
-                URL is an origin made by castree publish (any web server, or a directory), or a \
-                Meteor server. What any version in the store has already is not fetched again, \
-                whatever its path was; every byte is verified; the version becomes visible in one \
-                step, once it is whole, and waits for the next boot.
+                URL is an origin made by castree publish (on any web server, or a directory), or a \
+                Meteor server. Content that any version in the store has is not fetched again, \
+                whatever its path. Every byte is verified. Once the version is whole it becomes \
+                visible, in one step, and waits for the next boot.
 
                     castree pull https://example.org/app
                     castree pull https://example.org/app --channel beta --activate
                     castree pull https://example.org/app --dry-run
 
-                A channel's older pointer, from a cache or mirror that is behind, changes nothing, \
-                and ends with exit status 21; --force takes it all the same.
+                If a cache or mirror is behind and sends a channel's older pointer, nothing \
+                changes and the exit status is 21; --force takes the pointer all the same.
 
-                Interrupted, killed or cut off, the same command goes on where it stopped, within \
-                files too. The store is created if it is not there.
+                If the command is interrupted, killed or cut off, repeat it: it continues where it \
+                stopped, even within a file. A missing store is created.
                 """,
-            arguments: [Argument("URL", "where versions are published", completion: .directories)],
+            arguments: [Argument("URL", "the origin's URL or directory", completion: .directories)],
             options: [
                 .choice(
                     "format", of: ["auto", "castree", "meteor", "8fit"],
@@ -34,17 +34,17 @@ extension Command {
                 .text(
                     "channel", placeholder: "NAME", "the channel of a castree origin",
                     fallback: "stable"),
-                .text("version", placeholder: "NAME", "call the version so in the store"),
+                .text("version", placeholder: "NAME", "the version's name in the store"),
                 .flag("activate", "make the version current once it is whole"),
-                .flag("keep", "make it neither current nor pending"),
-                .flag("dry-run", "say what would be fetched, and fetch nothing of it"),
+                .flag("keep", "make the version neither current nor pending"),
+                .flag("dry-run", "print what would be fetched, and fetch none of it"),
                 .integer(
                     "jobs", in: 1...256, "fetch this many files at once from a server", fallback: 16
                 ),
                 .text(
                     "limit-rate", placeholder: "BYTES",
-                    "take at most this many bytes a second, also from a directory; K, M and G are "
-                        + "units of 1024"),
+                    "read at most this many bytes a second, even from a directory; K, M and G are "
+                        + "powers of 1024"),
                 .integer(
                     "max-entries", in: 1...4_000_000,
                     "refuse a version with more entries than this, before they are in memory",
@@ -53,7 +53,7 @@ extension Command {
             ] + Option.reaching + [
                 .text(
                     "device", placeholder: "ID",
-                    "the identity that staged roll-outs choose by; kept out of reports"),
+                    "the device's identity, by which roll-outs choose; kept out of reports"),
                 .text(
                     "app", placeholder: "KIND=VALUE",
                     "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=, "
@@ -62,7 +62,7 @@ extension Command {
                 .text("platform", placeholder: "NAME", "the app's platform, such as ios"),
                 .flag(
                     "force",
-                    "take a version that is banned, rolled out to others, or unsuited, and an older pointer"
+                    "take a version that is banned, rolled out to others or unsuitable; and an older pointer"
                 ),
             ], statuses: .pull, run: run)
     }

@@ -3,11 +3,11 @@ package import Console
 internal import VersionTree
 
 extension CommandError {
-    /// An error of the engine, as a program reports it: its own code and sentence, and a kind by which
-    /// the exit status is chosen.
+    /// An error of the engine, as a program reports it: its own code and sentence, and a kind that
+    /// chooses the exit status.
     ///
-    /// - Parameter kind: nil for the kind of the code. Not there is only what was asked for by name: a
-    ///   store, a version. A file or directory that an operation stumbles over is a failure of that
+    /// - Parameter kind: nil for the kind of the code. `notFound` is only for what was asked for by name:
+    ///   a store, a version. A file or directory that an operation finds missing is a failure of that
     ///   operation.
     package init(_ error: StoreError, _ kind: ErrorKind? = nil) {
         let usual: ErrorKind =
@@ -22,7 +22,7 @@ extension CommandError {
 }
 
 extension Invocation {
-    /// Returns what the closure makes of an argument; what it refuses is a mistake of the command line.
+    /// Returns what the closure makes of an argument; if it refuses, the command line is wrong.
     package func parsed<Value>(
         _ parse: () throws(StoreError) -> Value
     ) throws(CommandError) -> Value {

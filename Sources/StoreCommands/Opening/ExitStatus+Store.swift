@@ -1,7 +1,7 @@
 package import Console
 
 extension ExitStatus {
-    /// What came is an older copy of what was seen before: a cache or mirror is behind.
+    /// The origin's answer is older than one seen before: a cache or mirror is behind.
     package static let olderCopy = ExitStatus(rawValue: 21)
 }
 
@@ -25,7 +25,7 @@ extension ExitStatuses {
 
     /// Of pulls.
     package static let pull = ExitStatuses(
-        help: failures + [(.olderCopy, "the origin is an older copy of what was seen before")]
+        help: failures + [(.olderCopy, "the origin's answer is older than one seen before")]
             + endings)
 
     private static let failures: [(status: ExitStatus, meaning: String)] = [
@@ -35,11 +35,11 @@ extension ExitStatuses {
         (.notFound, "there is no such version, object or store"),
     ]
     private static let endings: [(status: ExitStatus, meaning: String)] = [
-        (.busy, "another process has had the store for longer than --wait"),
+        (.busy, "another process kept the store for longer than --wait"),
         (.interrupted, "interrupted"),
     ]
 
-    /// Of checks, after fsck(8): a store that is not there, or that another process keeps, cannot be
+    /// Of checks, after fsck(8): a store that does not exist, or that another process keeps, cannot be
     /// checked.
     package static let check = ExitStatuses(
         [

@@ -6,7 +6,7 @@ package import VersionTree
 package enum StoreSource: Hashable, Sendable {
     /// `--store DIR`, else `$CASTREE_STORE`, else `.castree`.
     case option
-    /// The operand STORE, which is the first.
+    /// The first operand, STORE.
     case operand
 
     /// A command as its help shows it.
@@ -34,7 +34,7 @@ extension Option {
     /// `--wait TIME`: how long to wait for other processes.
     package static let wait = Option.text(
         "wait", placeholder: "TIME",
-        "wait no longer than that for another process that uses the store (10m; serve: 30s)")
+        "wait no longer than this for other processes that use the store (10m; serve: 30s)")
 }
 
 extension Invocation {
@@ -46,7 +46,7 @@ extension Invocation {
         }
     }
 
-    /// Opens the store; it must be there.
+    /// Opens the store, which must exist.
     ///
     /// - Parameter notice: as in `storeOptions`.
     package func openStore(
@@ -77,11 +77,11 @@ extension Invocation {
     /// Makes the options by which every command opens its store: what the engine does without being
     /// asked becomes a warning, and a signal stops long work.
     ///
-    /// - Parameter notice: who is told instead of standard error, if that might wait.
+    /// - Parameter notice: takes notices instead of standard error, which might block.
     package func storeOptions(
         isDurable: Bool = true, notice: (@Sendable (String) -> Void)? = nil
     ) throws(CommandError) -> StoreOptions {
-        // A browser that waits longer than a server does shows nothing.
+        // A browser shows nothing while its server waits, so a server waits less.
         let usual: Duration = command.name == "serve" ? .seconds(30) : .seconds(600)
         return StoreOptions(
             isDurable: isDurable, waitLimit: try duration("wait") ?? usual,
@@ -95,7 +95,7 @@ extension Completion {
     package static func versions(from source: StoreSource = .option) -> Completion {
         .words { context in
             let path = source == .option ? context.value("store") : context.operands.first
-            // Whoever completes a word wants words or nothing, not an error.
+            // A completion wants words or nothing, not an error.
             guard let path, let versions = try? VersionStore.open(path) else { return [] }
             return (try? versions.store.manifestNames()) ?? []
         }

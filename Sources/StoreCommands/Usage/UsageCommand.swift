@@ -4,14 +4,14 @@ internal import StrictJSON
 package import VersionTree
 
 extension Command {
-    /// `du`: who uses how much.
+    /// `du`: what uses how much disk.
     ///
     /// - Parameter page: makes the page for `--html`; without it there is no such option.
     package static func usage(
         from source: StoreSource, page: (@Sendable (UsageSurvey) throws -> [UInt8])? = nil
     ) -> Command {
         Command(
-            "du", summary: "shows what the store and its versions take",
+            "du", summary: "shows how much disk the store and its versions take",
             discussion: discussion(source, hasPage: page != nil),
             arguments: source.arguments + [
                 Argument(
@@ -20,14 +20,14 @@ extension Command {
             options: [
                 .choice(
                     "by", of: Grouping.allCases.map(\.rawValue),
-                    "group by this: directories and types are those of VERSION, else of the current "
-                        + "version, else of the newest"),
-                .integer("top", in: 1...1_000_000, "how many rows a table has at most"),
+                    "group by this; directory and type are about VERSION, else the current version, "
+                        + "else the newest"),
+                .integer("top", in: 1...1_000_000, "print at most this many rows of a table"),
                 .integer(
-                    "largest", in: 0...100_000, "how many of the largest objects to show",
+                    "largest", in: 0...100_000, "show this many of the largest objects",
                     fallback: 10),
                 .text(
-                    "retire", placeholder: "A,B", "what retiring these together would free",
+                    "retire", placeholder: "A,B", "show what retiring these together would free",
                     repeats: true, completion: .versions(from: source)),
             ] + (page == nil ? [] : [.html]),
             statuses: .store
@@ -47,26 +47,26 @@ extension Command {
         """
         A version's unique bytes are what retiring it would free; its shared bytes are used by \
         other versions too. Apparent bytes are what plain copies would take. docs/disk-usage.md \
-        says what each figure means.
+        explains each figure.
 
-        Where the disk went, and what would come back:
+        Where the disk went, and what you could free:
             \(source.example("du --by version --top 10"))
             \(source.example("du --retire 41,42"))
             \(source.example("du --by directory"))
         """
             + (hasPage
-                ? "\n\nA page to look at, which needs no network:\n    castree du --html usage.html"
+                ? "\n\nThe same as a page for a browser:\n    castree du --html usage.html"
                 : "")
     }
 }
 
 extension Option {
     fileprivate static let html = Option.text(
-        "html", placeholder: "FILE", "write a page to look at instead: one file, no network",
+        "html", placeholder: "FILE", "write a page for a browser instead: one file, no network",
         completion: .files)
 }
 
-/// By what `du` groups.
+/// What `du` groups by.
 private enum Grouping: String, CaseIterable {
     case directory, type, object, version
 }
@@ -100,7 +100,7 @@ private struct UsageRequest {
     func show(_ versions: VersionStore) throws {
         var options = options
         if !invocation.isJSON {
-            // Tables that show neither need neither.
+            // What no table shows is not gathered.
             options.looksAtDisk = grouping == nil && options.retiring.isEmpty
             if grouping != nil && grouping != .object { options.largestMax = 0 }
             options.sharingMax = 0
@@ -132,7 +132,7 @@ private struct UsageRequest {
         }
     }
 
-    /// Whether what is printed is about the versions that are named, and nothing of the store as a whole.
+    /// Whether the output is only about named versions, and not about the store as a whole.
     private var isBrief: Bool {
         if invocation.isJSON { return false }
         if !options.retiring.isEmpty { return true }
@@ -151,7 +151,7 @@ private struct UsageRequest {
         options.largestMax = max(options.largestMax, 50)
         options.mapFilesMax = 100_000
         let bytes = try page(versions.survey(options))
-        // What is read from a pipe is the page and nothing else.
+        // A pipe gets the page and nothing else.
         guard try replaceFile(file, with: bytes) else { return }
         try invocation.report { writer in
             writer.member("html", file)

@@ -37,7 +37,7 @@ package struct UsageFigures: Sendable {
         add("objects", store.objectBytes, "in " + counted(store.objects, "object"))
         add("versions show", store.apparentBytes, "\(ratioText(store.ratio)) times as much")
         let saved = store.apparentBytes - store.objectBytes + store.unreferencedBytes
-        if saved > 0 { add("saved", saved, "against plain copies of all versions") }
+        if saved > 0 { add("saved", saved, "compared with plain copies of all versions") }
         add("unreferenced", store.unreferencedBytes, "what gc would free")
         add("staged", store.stagedBytes, "partial objects")
         let executableCopies = store.disk[.executableCopies].apparentBytes
@@ -82,7 +82,7 @@ package struct UsageFigures: Sendable {
             let shown =
                 entry.paths.first
                 ?? (entry.object.references > 0 ? "a publisher's manifest" : "nothing")
-            // One path of each version was looked for at most where not all were.
+            // Where not all paths were looked for, at most one of each version was.
             let others =
                 entry.arePathsComplete
                 ? entry.paths.count - 1 : max(entry.object.references - 1, entry.paths.count - 1)
@@ -102,17 +102,17 @@ package struct UsageFigures: Sendable {
             "Retiring \(names) would free \(sizes.text(retirement.bytes)) in "
                 + "\(counted(retirement.objects, "object"))"
                 + (retirement.versions.count > 1
-                    ? ": \(sizes.text(retirement.separateBytes)) that one of them alone uses, and "
+                    ? ": \(sizes.text(retirement.separateBytes)) that only one of them uses, and "
                         + "\(sizes.text(retirement.bytes - retirement.separateBytes)) that only they share."
                     : "."))
         for refusal in retirement.refused {
-            output.print("Not now: \(refusal.version); \(refusal.reason).")
+            output.print("Version \(refusal.version) cannot go now: \(refusal.reason).")
         }
     }
 
     /// Prints directories or types.
     ///
-    /// - Parameter nameless: what stands for an empty name.
+    /// - Parameter nameless: what to print for an empty name.
     package func print(
         _ usages: [PathUsage], heading: String, nameless: String, to output: Output
     ) {
@@ -121,7 +121,7 @@ package struct UsageFigures: Sendable {
         }
     }
 
-    /// Prints a line for each of what takes space, with its name and a remark behind the figures.
+    /// Prints a line for each row, with its name before the figures and a remark behind them.
     private func print<Row: UsageRow>(
         _ rows: [Row], heading: String, noun: String, to output: Output,
         _ words: (Row) -> (name: String, remark: String)
@@ -144,7 +144,7 @@ package struct UsageFigures: Sendable {
         }
         table.print(to: output)
         guard rows.count > rowsMax else { return }
-        output.print("and \(counted(rows.count - rowsMax, noun)) more; --top shows more of them")
+        output.print("\(counted(rows.count - rowsMax, noun)) left out; --top shows more of them")
     }
 }
 

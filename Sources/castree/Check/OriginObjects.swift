@@ -4,9 +4,9 @@ import HotPush
 import StoreCommands
 import VersionTree
 
-/// Where `fsck --from` leads: a directory is read here, a URL by the program that speaks to networks.
+/// Opens what `fsck --from` names: a directory here, a URL with the program that speaks to networks.
 ///
-/// - Throws: `.badOrigin`; that the program is not installed.
+/// - Throws: `.badOrigin`; `noFetchingProgram` if that program is not installed.
 @Sendable func originObjects(
     _ invocation: Invocation, _ origin: String
 ) throws -> (VersionStore) throws -> RepairSource {

@@ -8,8 +8,8 @@ extension Command {
     static let cat = Command(
         "cat", summary: "prints the bytes of a file or an object",
         discussion: """
-            Every byte is verified; if the object is damaged, the command says so and fails after the \
-            bytes have been printed.
+            Verifies every byte. If the object is damaged, the command says so and fails, \
+            but by then the bytes are printed.
 
                 castree cat 42:index.html
                 castree cat 42:img/logo.png > logo.png
@@ -27,12 +27,12 @@ extension Command {
     }
 }
 
-/// What `cat` is to print.
+/// What `cat` prints.
 private enum Subject {
     case object(ObjectID)
     case file(version: String, path: String)
 
-    /// Version names have neither 64 digits and no colon, nor a colon: the two cannot be confused.
+    /// VERSION:PATH has a colon and an address has none, so the two cannot be confused.
     init(_ text: String) throws(CommandError) {
         if let address = ObjectID(text) {
             self = .object(address)
@@ -41,7 +41,7 @@ private enum Subject {
             self = .file(version: String(text[..<colon]), path: String(path))
         } else {
             throw .usage(
-                "'\(text)' is neither VERSION:PATH nor an address, which has 64 lower-case digits")
+                "'\(text)' is neither VERSION:PATH nor an address (64 lower-case hex digits)")
         }
     }
 
@@ -60,12 +60,12 @@ private enum Subject {
         }
     }
 
-    /// What cannot be a path is the path of no file.
+    /// Text that cannot be a path names no file.
     private static func treePath(_ text: String) throws(CommandError) -> TreePath {
         do throws(StoreError) {
             return try TreePath(text)
         } catch {
-            throw absence("\(error.message); castree show VERSION lists paths as they are")
+            throw absence("\(error.message); castree show VERSION lists a version's paths")
         }
     }
 
@@ -76,7 +76,7 @@ private enum Subject {
         case .file(let version, let path):
             Self.absence(
                 "the content of \"\(path)\" of version \(version) is not in the store; castree fsck --repair "
-                    + "makes it again from a copy, if one is left; else add or pull the version again",
+                    + "restores it if a copy is left; otherwise add or pull the version again",
                 .missingObject)
         }
     }
@@ -91,7 +91,7 @@ private enum Subject {
 extension Invocation {
     /// Prints an object in constant memory.
     ///
-    /// If nobody reads any more, nothing more is printed.
+    /// Stops when the reader of the output has gone.
     fileprivate func copy(_ reader: borrowing ObjectReader) throws {
         let stopped = StoreError.Code("outputStopped")
         var failure: OutputError?

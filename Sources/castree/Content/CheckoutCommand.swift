@@ -8,18 +8,18 @@ extension Command {
     static let checkout = Command(
         "checkout", summary: "builds a version's tree elsewhere",
         discussion: """
-            The target must not exist; in one step it is there, complete.
+            TARGET must not exist yet; it appears in one step, complete.
 
-            With --mode link, its files are the store's own: no bytes, read-only; do not write to them. \
-            For a tree that is to be written to, use reflink (copy-on-write where the file system can, \
-            else a copy) or copy.
+            With --mode link, its files are the store's own: they take no space and are read-only. \
+            Never write to them. For a tree to write to, use reflink (copy-on-write if the file \
+            system can, else a copy) or copy.
 
                 castree checkout 42 /srv/www --mode reflink
             """,
-        arguments: [.version, Argument("TARGET", "the directory to be made", completion: .files)],
+        arguments: [.version, Argument("TARGET", "the directory to create", completion: .files)],
         options: [
             .choice(
-                "mode", of: LinkMode.allCases.map(\.rawValue), "how the files come to be",
+                "mode", of: LinkMode.allCases.map(\.rawValue), "how to make the files",
                 fallback: LinkMode.link.rawValue)
         ]
     ) { invocation in
@@ -44,7 +44,7 @@ extension Command {
 }
 
 extension TreeReport {
-    /// How the files came to be, as the end of a sentence.
+    /// How the files were made, as the end of a sentence.
     fileprivate var ways: String {
         let ways = [(linked, "linked"), (reflinked, "cloned"), (copied, "copied")]
             .filter { $0.0 > 0 }

@@ -8,14 +8,14 @@ extension Command {
     static let activate = Command(
         "activate", summary: "makes a version current, in one step",
         discussion: """
-            Whoever is shown the current version sees the old one or the new one, whole. With \
-            --at-next-boot the version waits until the app starts again.
+            Programs that read the current version see either the old one or the new one, whole. \
+            With --at-next-boot the version is pending until the app starts again (castree boot).
 
                 castree activate 42
                 castree activate 42 --at-next-boot
             """,
         arguments: [.version],
-        options: [.flag("at-next-boot", "switch when the app starts the next time")]
+        options: [.flag("at-next-boot", "switch when the app next starts")]
     ) { invocation in
         let name = try invocation.version()
         let versions = try invocation.openRecordingStore()
@@ -40,7 +40,7 @@ extension Invocation {
     func printSwitch(to version: String, from previous: String?, on output: Output) {
         switch previous {
         case version?: output.print("Version \(version) is current, as before.")
-        case let previous?: output.print("Version \(version) is current now, after \(previous).")
+        case let previous?: output.print("Version \(version) is current now (was \(previous)).")
         case nil: output.print("Version \(version) is current now.")
         }
     }

@@ -6,16 +6,16 @@ import VersionTree
 extension Command {
     /// `boot`: the app starts.
     static let boot = Command(
-        "boot", summary: "counts a start of the app, and says which version to start",
+        "boot", summary: "counts a start of the app and says which version to start",
         discussion: """
-            Run it when the app starts, before anything of a version is shown. It records the attempt \
-            durably, switches to a pending version, and rolls back from a version that was started \
-            before and never confirmed. The first time that version waits, unless a newer one does, and \
-            the next boot but one tries it again; after --strikes failed starts it is banned, until castree forgive. A start \
-            that a reboot has ended does not count, unless it is the third in a row. Content that is \
-            known good under another name needs no trial.
+            Run it when the app starts, before it shows anything of a version. It records the \
+            start durably and switches to a pending version. If the version that was started last \
+            was never confirmed, it rolls back; the next boot tries that version again, unless a \
+            newer one is pending. After --strikes failed starts a version is banned until castree \
+            forgive. A start that a reboot ended does not count, unless it is the third in a row. \
+            Content that is known good under another name needs no trial.
 
-            A start that a running server watches is the server's to judge: boot then prints its token.
+            If a running server watches the start, the server judges it; boot then prints its token.
 
                 castree boot --json
                 castree confirm 42 --token TOKEN
@@ -23,7 +23,7 @@ extension Command {
         options: [
             .integer(
                 "strikes", in: 1...100,
-                "how many starts of a version may fail before it is banned", fallback: 2)
+                "ban a version after this many failed starts", fallback: 2)
         ]
     ) { invocation in
         let strikes = try invocation.integer("strikes") ?? Lifecycle.usualStrikes
@@ -37,12 +37,12 @@ extension Command {
             if let from = boot.rolledBackFrom {
                 let fate =
                     boot.isBanned
-                    ? "it is banned (castree forgive)"
+                    ? "it is banned (castree forgive lifts the ban)"
                     : boot.isWaiting
                         ? "the next boot tries it again"
-                        : "it does not wait for another start (castree activate)"
+                        : "no boot tries it again (castree activate does)"
                 output.print(
-                    "Rolled back from version \(from): \(boot.reason ?? "it has failed"); \(fate).")
+                    "Rolled back from version \(from): \(boot.reason ?? "it failed"); \(fate).")
             }
             output.print("Start version \(boot.version). Once it runs well:")
             output.print("    castree confirm \(boot.version) --token \(boot.token)")
@@ -50,18 +50,19 @@ extension Command {
         return .done
     }
 
-    /// `confirm`: it started well.
+    /// `confirm`: the version works.
     static let confirm = Command(
-        "confirm", summary: "vouches for the version that started",
+        "confirm", summary: "says that the version that was started works",
         discussion: """
-            Version and token must be those that castree boot printed, so that a late confirmation \
-            never vouches for another version. Saying it twice changes nothing.
+            Run it once the app works: the version becomes known good, and the next boot does not \
+            roll it back. VERSION and TOKEN must be those that castree boot printed, so that a \
+            late confirmation never vouches for another version. Confirming twice changes nothing.
 
                 castree confirm 42 --token 0f9c2b7a
             """,
         arguments: [.version],
         options: [
-            .text("token", placeholder: "TOKEN", "what castree boot printed", required: true)
+            .text("token", placeholder: "TOKEN", "the token from castree boot", required: true)
         ]
     ) { invocation in
         let token = try invocation.requiredValue("token")
@@ -70,7 +71,7 @@ extension Command {
         try invocation.report { writer in
             writer.member("knownGood", knownGood)
         } text: { output in
-            output.print("Version \(knownGood) is known to be good.")
+            output.print("Version \(knownGood) is known good.")
         }
         return .done
     }

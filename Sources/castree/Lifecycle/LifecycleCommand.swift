@@ -6,9 +6,10 @@ import VersionTree
 extension Command {
     /// `lifecycle`: where things stand.
     static let lifecycle = Command(
-        "lifecycle", summary: "shows which version is current, pending, known good, bad",
+        "lifecycle", summary: "shows which versions are current, pending, known good, bad",
         discussion: """
-            A boot is a start of the app that nobody has vouched for yet; castree confirm does.
+            The line 'boot' is a start of the app that is not confirmed yet (castree confirm). 'on \
+            trial' counts unconfirmed starts; 'way back' is what was current before them.
 
                 castree lifecycle
             """
@@ -26,8 +27,8 @@ extension Command {
 extension Lifecycle {
     /// Writes the members of the document.
     ///
-    /// - Parameter includesToken: whether the token of the boot may be seen; it is a secret towards
-    ///   whoever reads a report.
+    /// - Parameter includesToken: whether to write the token of the boot, which readers of a report
+    ///   must not see.
     func writeMembers(to writer: inout JSONWriter, includesToken: Bool = true) {
         writer.member("current", current)
         writer.member("pending", pending)

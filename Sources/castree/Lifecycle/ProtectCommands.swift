@@ -8,9 +8,9 @@ extension Command {
     static let protect = Command(
         "protect", summary: "keeps a version from being retired",
         discussion: """
-            No policy retires a protected version, neither 'gc --keep' nor an app that cleans up after \
-            itself, and 'retire' refuses to, until 'castree unprotect'. 'castree serve --shell VERSION' \
-            protects its version by itself.
+            Until 'castree unprotect', no policy retires the version, neither 'gc --keep' nor an \
+            app that cleans up after itself, and 'castree retire' refuses to. 'castree serve \
+            --shell VERSION' protects its version without being asked.
 
                 castree protect www
             """,
@@ -24,11 +24,11 @@ extension Command {
         return .done
     }
 
-    /// `unprotect`: lets it go its way again.
+    /// `unprotect`: takes the protection back.
     static let unprotect = Command(
         "unprotect", summary: "lets a protected version be retired again",
         discussion: """
-            Retires nothing by itself.
+            Takes the protection back, and retires nothing.
 
                 castree unprotect www && castree retire www
             """,
@@ -37,7 +37,7 @@ extension Command {
         let name = try invocation.version()
         try invocation.openRecordingStore().unprotect(name)
         try invocation.report(name, isProtected: false) {
-            "Version \(name) is not protected any more."
+            "Version \(name) is no longer protected."
         }
         return .done
     }

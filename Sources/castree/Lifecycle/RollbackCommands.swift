@@ -4,19 +4,20 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `rollback`: back to what is known to be good.
+    /// `rollback`: goes back to what is known good.
     static let rollback = Command(
         "rollback", summary: "goes back to the newest known good version",
         discussion: """
-            The newest known good version becomes current, else what was current before the version on \
-            trial, else the embedded one. The version that was current is banned, by its content: it is not activated again until castree forgive. \
-            Of a reason the first 1,000 bytes are kept.
+            Use it when the current version turns out to be broken. The newest known good version \
+            becomes current, else the one before the version on trial, else the embedded one. The \
+            broken version is banned by its content: it is not activated again until castree \
+            forgive. Of --reason the first 1,000 bytes are kept.
 
                 castree rollback --reason "white page on iPad"
             """,
         options: [
             .text(
-                "reason", placeholder: "TEXT", "why, for whoever asks later",
+                "reason", placeholder: "TEXT", "why; castree lifecycle shows it",
                 fallback: "rolled back by request")
         ]
     ) { invocation in
@@ -35,8 +36,8 @@ extension Command {
     static let forgive = Command(
         "forgive", summary: "lifts the ban of a version",
         discussion: """
-            A version that was rolled back is banned; forgiven, it may be activated again, and none of its \
-            failed starts counts any more.
+            A version that was rolled back is banned. Forgive it to activate it again; its failed \
+            starts no longer count.
 
                 castree forgive 42 && castree activate 42
             """,

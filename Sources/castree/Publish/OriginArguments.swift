@@ -12,17 +12,17 @@ extension Argument {
 extension Option {
     /// `--channel NAME`.
     static let channel = Option.text(
-        "channel", placeholder: "NAME", "the channel",
+        "channel", placeholder: "NAME", "the channel of the origin",
         fallback: ChannelName.stable.description)
     /// `--no-wait`: another publisher is an error.
     static let noWait = Option.flag(
-        "no-wait", "fail instead of waiting while another publisher is at work")
+        "no-wait", "fail at once if another publisher is at work")
 }
 
 extension Invocation {
     /// The channel that the command works on.
     ///
-    /// - Throws: `usage` for what cannot be a channel.
+    /// - Throws: `usage` for a name that no channel can have.
     func channel() throws -> ChannelName {
         let given = try requiredValue("channel")
         return try parsed { () throws(StoreError) in try ChannelName(given) }
@@ -34,13 +34,13 @@ extension Invocation {
         let reference = try OriginReference(parsing: text)
         if let channel = reference.channel {
             throw CommandError.usage(
-                "ORIGIN is the directory of the origin, not a pointer; "
-                    + "write --channel \(channel) for the channel")
+                "ORIGIN must be the origin's directory, not a pointer; "
+                    + "name the channel with --channel \(channel)")
         }
         guard case .directory(let path) = reference.location else {
             throw StoreError(
                 .badOrigin,
-                "castree writes to directories; publish to one, then copy it to the server "
+                "castree writes only to directories; publish to one, then copy it to the server "
                     + "(objects and manifests first, channels last)")
         }
         var options = PublisherOptions()
@@ -53,7 +53,7 @@ extension Invocation {
 }
 
 extension Command {
-    /// The same command; what an origin does not have is not there, as exit statuses have it.
+    /// The same command; it exits with `notFound` for what the origin does not have.
     var reportingAbsence: Command {
         translatingErrors { error in
             guard let error = error as? StoreError, [.noOrigin, .notOffered].contains(error.code)

@@ -9,10 +9,10 @@ extension Command {
     static let prune = Command(
         "prune", summary: "deletes from an origin what its channels no longer need",
         discussion: """
-            Keeps the newest releases of every channel, and older ones that some devices still come to \
-            because of roll-outs and requirements. What no channel names any more is kept for the time \
-            of grace, counted from the first prune that finds it so: clients may be in the middle of \
-            downloading it. Run it after publishing, or from cron.
+            Keeps the newest releases of every channel, and older ones that some devices still get \
+            because of roll-outs and requirements. A release that no channel lists any more stays \
+            for a grace period, which begins with the first prune that finds it so: clients may \
+            still be downloading it. Run it after publishing, or from cron.
 
                 castree prune /srv/www/updates --keep 5
                 castree prune /srv/www/updates --grace 7d --dry-run
@@ -21,10 +21,10 @@ extension Command {
         options: [
             .integer(
                 "keep", in: 1...ChannelPointer.releaseCountMax,
-                "how many releases of every channel stay", fallback: 10),
+                "keep this many releases of every channel", fallback: 10),
             .text(
                 "grace", placeholder: "TIME",
-                "how long after that nothing is deleted: 90s, 30m, 24h, 7d", fallback: "24h"),
+                "keep what no channel lists for this long: 90s, 30m, 24h, 7d", fallback: "24h"),
             .flag("dry-run", "print what would be deleted, and delete nothing"),
             .noWait, .withoutSync,
         ]
@@ -66,7 +66,7 @@ extension Invocation {
             }
             if !plan.waiting.isEmpty {
                 output.print(
-                    "\(counted(plan.waiting.count, "manifest")) kept for the time of grace.")
+                    "\(counted(plan.waiting.count, "manifest")) kept for the grace period.")
             }
         }
     }

@@ -10,34 +10,35 @@ extension Command {
     static let publish = Command(
         "publish", summary: "writes a version to a directory that a web server can serve",
         discussion: """
-            Copies what the origin does not have yet, then offers the version at the head of a channel. \
-            Clients see the release before or this one, never a mixture, and the directory may be \
-            served by any web server or copied to any CDN (objects and manifests first, channels last). \
-            Interrupted or killed, the command can simply be repeated; the same version twice writes \
-            nothing. Two publishers take turns.
+            Copies what the origin does not have yet, then offers the version first in a channel. \
+            Clients see the previous release or this one, never a mixture. Any web server can \
+            serve the directory, and you can copy it to any CDN (objects and manifests first, \
+            channels last). If the command is interrupted or killed, repeat it; publishing the \
+            same version twice writes nothing. Two publishers take turns.
 
                 castree publish 42 /srv/www/updates
                 castree publish 42 /srv/www/updates --rollout 5 --channel beta
                 castree publish 42 /srv/www/updates --require minimumAppVersion=3.1
 
-            To widen a roll-out publish the same version with a larger one; without --rollout all \
-            devices may have it. To go back publish an older version again, or withdraw the bad one.
+            To widen a roll-out, publish the same version with a larger share; without --rollout \
+            every device may have it. To go back, publish an older version again, or withdraw the \
+            bad one.
             """,
         arguments: [.version, .originDirectory],
         options: [
             .channel,
             .text(
                 "rollout", placeholder: "PERCENT",
-                "offer it to this share of the devices only: 5, 0.5, 100"),
+                "offer it only to this share of the devices: 5, 0.5, 100"),
             .text(
                 "salt", placeholder: "TEXT",
-                "what decides which devices those are (the version's name)"),
+                "choose those devices by this text [else the version's name]"),
             .text(
                 "require", placeholder: "KIND=VALUE",
-                "only apps that fulfil it: compatibility=KEY, minimumAppVersion=3.1; may be repeated",
+                "offer it only to apps that meet this: compatibility=KEY, minimumAppVersion=3.1; repeatable",
                 repeats: true),
-            .flag("mandatory", "an app must have it before it goes on"),
-            .flag("verify", "read what the origin has already, and replace what is wrong"),
+            .flag("mandatory", "an app must have this version before it goes on"),
+            .flag("verify", "read what the origin already has, and replace what is wrong"),
             .flag("dry-run", "print what would be written, and write nothing"),
             .noWait, .withoutSync,
         ]
@@ -72,7 +73,7 @@ extension Invocation {
             }
             offer.rollout = Rollout(perMille: perMille, salt: try value("salt") ?? version)
         } else if try value("salt") != nil {
-            throw CommandError.usage("--salt is for use with --rollout")
+            throw CommandError.usage("--salt needs --rollout")
         }
         for text in values("require") {
             let parts = text.split(
@@ -118,7 +119,7 @@ extension Invocation {
             } else {
                 output.print(
                     """
-                    Channel \(channel) of \(origin) offers version \(name) already; \
+                    Channel \(channel) of \(origin) already offers version \(name); \
                     \(objects), \(size).
                     """)
             }

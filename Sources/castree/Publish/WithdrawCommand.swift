@@ -9,10 +9,10 @@ extension Command {
     static let withdraw = Command(
         "withdraw", summary: "takes a published version out of a channel",
         discussion: """
-            Devices that have the version go to the release that the channel then offers first, also \
-            if it is older. Where nothing is left they keep what they have; --embedded sends every \
-            device back to what was shipped with the app. Nothing is deleted: prune does that later, \
-            and the version can be published again.
+            Devices that have the version move to the release that the channel then offers first, \
+            even if it is older. If none is left, they keep what they have; --embedded sends every \
+            device back to the version shipped with the app. Nothing is deleted: castree prune \
+            does that later. You can publish the version again.
 
                 castree withdraw 42 /srv/www/updates
                 castree withdraw 42 /srv/www/updates --embedded
@@ -22,7 +22,7 @@ extension Command {
         ],
         options: [
             .channel,
-            .flag("embedded", "send every device back to what was shipped with the app"),
+            .flag("embedded", "send every device back to the version shipped with the app"),
             .noWait, .withoutSync,
         ]
     ) { invocation in
@@ -41,7 +41,7 @@ extension Command {
             let next =
                 switch pointer.releases.first?.target {
                 case .version(let version)?: "version \(version.name) is offered first"
-                case .embedded?: "devices go back to what was shipped with the app"
+                case .embedded?: "devices go back to the version shipped with the app"
                 case nil: "nothing is offered, and devices keep what they have"
                 }
             output.print(

@@ -5,9 +5,9 @@ import StoreCommands
 import StrictJSON
 import VersionTree
 
-/// What was found out, or why not.
+/// What was found out, or the error that prevented it.
 ///
-/// A report is most needed where something is broken.
+/// A report is needed most when something is broken.
 typealias Answer<Value> = Result<Value, StoreError>
 
 /// One document about a store: figures and names, no content, no secrets.
@@ -99,7 +99,7 @@ extension Result where Failure == StoreError {
         do throws(StoreError) { self = .success(try body()) } catch { self = .failure(error) }
     }
 
-    /// What follows from a success; the same failure otherwise.
+    /// What the closure makes of a success; otherwise the same failure.
     func then<Value>(
         _ body: (Success) throws(StoreError) -> Value
     ) -> Result<Value, StoreError> {
@@ -109,7 +109,7 @@ extension Result where Failure == StoreError {
         }
     }
 
-    /// Prints a section: a heading, and what was found out or why not.
+    /// Prints a section: a heading, then what was found out, or the error.
     fileprivate func print(_ heading: String, to output: Output, _ body: (Success) -> Void) {
         output.print("\n\(heading)")
         switch self {

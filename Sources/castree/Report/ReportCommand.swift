@@ -10,14 +10,15 @@ extension Command {
     static let report = Command(
         "report", summary: "writes one document to attach to a bug report",
         discussion: """
-            What is there, where it stands and what happened lately: the program, the system, the \
-            store's figures, the versions, the lifecycle, the event log. No content, no paths of content, no secrets. What cannot be found \
-            out is told as an error in its place. It goes to FILE, which is replaced, or is printed.
+            It describes the program, the system, the store's figures, the versions, the lifecycle \
+            and the event log. It holds no content, no paths of content and no secrets. If a part \
+            cannot be found out, its error stands in its place. The document replaces FILE; \
+            without FILE it is printed.
 
                 castree report bug.txt
                 castree report bug.json --json
             """,
-        arguments: [Argument("FILE", "where to write it", .optional, completion: .files)]
+        arguments: [Argument("FILE", "the file to write", .optional, completion: .files)]
     ) { invocation in
         let report = try invocation.makeReport()
         let file = invocation.optionalArgument("FILE")
@@ -47,7 +48,7 @@ extension Command {
 extension Invocation {
     /// Gathers what can be found out.
     ///
-    /// - Throws: `noStore`: then the command was probably given the wrong directory.
+    /// - Throws: `noStore`: the command was probably given the wrong directory.
     fileprivate func makeReport() throws -> BugReport {
         let path = try storePath()
         let options = try storeOptions()

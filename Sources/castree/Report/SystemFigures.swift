@@ -6,7 +6,7 @@
     import Darwin
 #endif
 
-/// What the system says of itself; the name of the machine is nobody's business.
+/// What the system says about itself; the machine's name stays private.
 struct SystemFigures: Sendable {
     /// The kernel's name: `Linux`.
     var name = "unknown"
@@ -24,7 +24,7 @@ struct SystemFigures: Sendable {
             machine: text(of: names.machine))
     }
 
-    /// Reads a text from an array of C, which Swift sees as a tuple.
+    /// Reads a text from a C array, which Swift sees as a tuple.
     private static func text(of field: some Any) -> String {
         withUnsafeBytes(of: field) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }

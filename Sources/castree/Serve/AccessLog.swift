@@ -5,9 +5,9 @@ import ServeFromCAS
 /// What a server says while it runs: a line for every answered request, and what its operator should know.
 ///
 /// `2026-11-21T20:40:00Z GET /app.js 200 1234 0.213`: when, method, target as it was sent, status, bytes
-/// with the head, milliseconds. Each line is one write(2) to a file opened for appending, so it can be
-/// moved away and several servers may share it; of a pipe or a terminal only short ones are. The threads
-/// that serve never wait for it (``LineQueue``). Safe to use from any thread.
+/// with the head, milliseconds. Each line is one write(2) to a file opened for appending, so the file can
+/// be moved away and several servers may share it; to a pipe or a terminal only a short line is one write.
+/// The threads that serve never wait for it (``LineQueue``). Safe to use from any thread.
 final class AccessLog: Sendable {
     private let file: Descriptor
     private let lines: LineQueue
@@ -16,7 +16,7 @@ final class AccessLog: Sendable {
     init(_ path: String, _ notices: ServerNotices) throws(StoreError) {
         let fileSystem = POSIXFileSystem()
         let here = POSIXFileSystem.workingDirectory
-        // Appending does not create.
+        // Opening for appending does not create the file.
         _ = try fileSystem.open(here, path, .updating, mode: 0o644)
         file = try fileSystem.open(here, path, .appending, mode: 0)
         lines = LineQueue(
@@ -25,7 +25,7 @@ final class AccessLog: Sendable {
                 notices.tell("\(Self.lost(count)) from the access log, which took none for a while")
                 return nil
             },
-            onFailure: { notices.tell("the access log is not written: \($0)") })
+            onFailure: { notices.tell("unable to write the access log: \($0)") })
     }
 
     /// Appends a line; never waits.
@@ -49,7 +49,7 @@ final class AccessLog: Sendable {
     }
 }
 
-/// What goes to standard error while a server runs: warnings, and the access log if it is wished there.
+/// What goes to standard error while a server runs: warnings, and the access log if it goes there.
 final class ServerNotices: Sendable {
     private let diagnostics: Diagnostics
     private let lines: LineQueue
@@ -61,7 +61,7 @@ final class ServerNotices: Sendable {
             onLoss: { count in
                 diagnostics.warningLine(
                     code: "linesDropped",
-                    "\(AccessLog.lost(count)) here, since nobody had read those before")
+                    "\(AccessLog.lost(count)) here, because nobody read the ones before")
             })
     }
 

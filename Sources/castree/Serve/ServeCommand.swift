@@ -10,9 +10,9 @@ extension Command {
     static let serve = Command(
         "serve", summary: "serves the current version over HTTP on this machine",
         discussion: """
-            Prints one line when it is ready, and serves until SIGINT or SIGTERM; then it answers what \
-            is in flight and ends. A page keeps the version that it was loaded from; what becomes \
-            current, by any process, is shown from the next navigation on.
+            Prints one line when it is ready, and serves until SIGINT or SIGTERM; then it answers \
+            the requests in flight and ends. A page keeps the version it was loaded from; when any \
+            process makes another version current, the next navigation gets it.
 
                 castree serve --open
                 castree serve --app-id com.example.kiosk --token
@@ -23,50 +23,51 @@ extension Command {
                 castree serve --confirm-within 20s
                 castree serve --dashboard
 
-            The port follows from the app's identifier and is remembered in the store, since the web \
-            origin owns the app's local storage. Only this machine can connect.
+            The port is computed from the app's identifier and remembered in the store, because \
+            the app's local storage belongs to its web origin. Only this machine can connect.
 
-            With --dashboard a page about the store is served, too: versions, what keeps them, running \
-            downloads, the last check, and where the bytes are. Its address, which is printed on a line \
-            of its own, has a token that is new at each start; without it nobody sees the page.
+            --dashboard also serves a page about the store: versions, what keeps them, running \
+            downloads, the last check, and where the bytes are. Its address, printed on a line of \
+            its own, has a token that is new at each start; nobody can open the page without it.
             """,
         options: [
-            .integer("port", in: 1...65_535, "take this port and no other"),
+            .integer("port", in: 1...65_535, "use this port and no other"),
             .text(
                 "app-id", placeholder: "ID",
-                "the app's identifier, from which the port is computed", fallback: ""),
+                "compute the port from this identifier of the app", fallback: ""),
             .flag("next-port", "if another program has the port, take the next free one"),
             .text(
-                "index", placeholder: "FILE", "the file that stands for its directory",
+                "index", placeholder: "FILE", "the file to serve for its directory",
                 fallback: "index.html"),
             .choice(
                 "fallback", of: ["navigations", "none", "meteor"],
-                "what paths that lead nowhere get: navigations the index, nothing, or as Meteor did",
+                "answer to paths that lead nowhere: navigations (the index, for pages only), none (404), "
+                    + "meteor (the index, for nearly everything)",
                 fallback: "navigations"),
-            .flag("clean-urls", "serve about.html as /about, too"),
-            .flag("meteor", "behave as cordova-plugin-meteor-webapp: labels as ETags, its caching"),
+            .flag("clean-urls", "also serve about.html as /about"),
+            .flag("meteor", "work like cordova-plugin-meteor-webapp: labels as ETags, its caching"),
             .text(
                 "shell", placeholder: "VERSION",
-                "serve this version's files where the current one has none (Cordova's www)",
+                "serve files that the current version lacks from this one (Cordova's www)",
                 completion: .versions()),
             .text(
                 "immutable", placeholder: "PREFIX",
-                "URLs that begin so never change and may be kept for a year", repeats: true),
+                "URLs with this prefix never change and may be kept for a year", repeats: true),
             .text(
                 "header", placeholder: "'NAME: VALUE'", "add a field to every file that is served",
                 repeats: true),
             .text(
                 "proxy", placeholder: "PREFIX=URL",
-                "answer URLs below PREFIX, or like a PATTERN with stars, from another server, by "
-                    + "http or https",
+                "answer URLs below PREFIX, or that match it if it has stars, from another server, "
+                    + "over http or https",
                 repeats: true),
             .text(
                 "proxy-ca", placeholder: "FILE",
-                "trust the certificates in FILE (PEM), too, when another server is asked by https",
+                "also trust the certificates in FILE (PEM) when asking another server over https",
                 completion: .files),
             .text(
                 "certificate", placeholder: "FILE",
-                "serve by https with this certificate (PEM), its authorities' behind it",
+                "serve over https with this certificate (PEM), followed by those of its authorities",
                 completion: .files),
             .text(
                 "key", placeholder: "FILE", "the certificate's private key (PEM), not encrypted",
@@ -74,26 +75,26 @@ extension Command {
             .flag("token", "answer only requests that carry this store's token"),
             .text(
                 "host", placeholder: "NAME",
-                "answer to this host name, too (a proxy in front, a name in /etc/hosts)",
+                "also answer to this host name (a proxy in front, a name in /etc/hosts)",
                 repeats: true),
             .text(
                 "confirm-within", placeholder: "TIME",
                 "roll a new version back unless a page confirms it in time: 20s, 500ms, 1m"),
             .integer(
                 "strikes", in: 1...100,
-                "how many starts of a version may fail before it is banned", fallback: 2),
+                "ban a version after this many failed starts", fallback: 2),
             .integer("workers", in: 1...64, "threads that serve", fallback: 1),
             .text(
-                "access-log", placeholder: "FILE", "append a line for every request; - is stderr",
+                "access-log", placeholder: "FILE", "append a line per request; - is standard error",
                 completion: .files),
-            .flag("dashboard", "serve a page about the store, too, at an address that is printed"),
+            .flag("dashboard", "also serve a page about the store, at the address printed"),
             .flag("open", "open the page in the browser"),
         ]
     ) { invocation in
         FileLimit.raise()
         let notices = ServerNotices(invocation.diagnostics)
         defer { notices.end() }
-        // All waiting until it is ready is one wait.
+        // All waits until it is ready share one limit.
         let begun = SuspendingClock.now
         let limit = try invocation.storeOptions().waitLimit
         let versions = try LockPatience.until(begun + limit) {
@@ -142,9 +143,9 @@ extension Invocation {
     }
 
     private var portAdvice: String {
-        let named = "--port NUMBER names one"
-        if flag("next-port") { return "the twenty behind it are in use, too; \(named)" }
-        return "--next-port takes the next free one, \(named), --app-id ID has one computed"
+        let named = "--port NUMBER sets one"
+        if flag("next-port") { return "the next twenty are in use, too; \(named)" }
+        return "--next-port takes the next free one, \(named), --app-id ID computes one"
     }
 
     /// The access log in a file of its own; `nil` if it has none.
@@ -168,12 +169,12 @@ extension Invocation {
         options.hosts = values("host")
         for host in options.hosts where !HostPolicy.isHost(host) {
             throw CommandError.usage(
-                "--host takes a name as in a URL, kiosk.example or kiosk.example:8080, without scheme "
-                    + "and path; not '\(host)'")
+                "--host takes a host as in a URL, kiosk.example or kiosk.example:8080, without scheme "
+                    + "or path; not '\(host)'")
         }
         if flag("dashboard"), let host = options.hosts.first {
             throw CommandError.usage(
-                "--dashboard is for this machine alone, and --host \(host) lets others ask: leave one "
+                "--dashboard is for this machine alone, but --host \(host) lets others in: leave one "
                     + "of them out")
         }
         options.shell = try value("shell")
@@ -181,7 +182,7 @@ extension Invocation {
         options.confirmation = try duration("confirm-within")
         options.strikes = try integer("strikes") ?? Lifecycle.usualStrikes
         options.workers = try integer("workers") ?? 1
-        // There is no app here that would read them.
+        // No app here reads them.
         options.readsMessages = false
         options.notice = { notices.tell($0) }
         for route in values("proxy") { options.proxies.append(try proxy(route)) }
@@ -207,7 +208,7 @@ extension Invocation {
             throw CommandError.usage(
                 "--index takes the name of a file, without slashes; not '\(options.index)'")
         }
-        // The preset has a fallback of its own, which one that is given replaces.
+        // The preset has a fallback of its own, which --fallback replaces.
         if !flag("meteor") || !values("fallback").isEmpty {
             options.fallback =
                 switch try requiredValue("fallback") {
@@ -236,11 +237,11 @@ extension Invocation {
     private func portChoice() throws -> PortChoice {
         if let port = try integer("port").flatMap({ UInt16(exactly: $0) }) {
             if flag("next-port") {
-                throw CommandError.usage("--port names one port; leave --next-port out")
+                throw CommandError.usage("--port sets the port: leave --next-port out")
             }
             guard values("app-id").isEmpty else {
                 throw CommandError.usage(
-                    "--port names one port, and --app-id has one computed: leave one of them out")
+                    "--port sets the port, and --app-id computes it: leave one of them out")
             }
             return .exactly(port)
         }

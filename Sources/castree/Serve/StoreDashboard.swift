@@ -7,7 +7,7 @@ import StrictJSON
 import UsagePage
 import VersionTree
 
-// Joins the page about usage with the server: the server knows no page, and the page no server.
+// Joins the usage page with the server: neither knows the other.
 
 extension Dashboard {
     /// The dashboard of a store.
@@ -29,7 +29,7 @@ extension Dashboard {
 }
 
 extension SurveyOptions {
-    /// As `castree du --html` asks, but for the files: the page is made again and again.
+    /// As for `castree du --html`, but with fewer files: the page is made again and again.
     fileprivate static var ofDashboard: SurveyOptions {
         var options = SurveyOptions()
         options.largestMax = 50
@@ -38,7 +38,7 @@ extension SurveyOptions {
     }
 }
 
-/// How a store is at one moment, as the dashboard asks every few seconds.
+/// The state of a store at one moment; the dashboard asks for it every few seconds.
 private struct DashboardStatus {
     let versions: [VersionSummary]
     let lifecycle: Lifecycle
@@ -46,7 +46,7 @@ private struct DashboardStatus {
     let held: Dashboard.Held
     let progress: [VersionProgress]
     let lastCheck: LastCheck?
-    /// What the event log says last of the download of each incomplete version.
+    /// The last event about the download of each incomplete version.
     let downloads: [String: JournalEvent]
 
     init(_ store: VersionStore, held: Dashboard.Held) throws(StoreError) {
@@ -61,7 +61,7 @@ private struct DashboardStatus {
 
     private static func downloads(_ store: VersionStore) -> [String: JournalEvent] {
         var last: [String: JournalEvent] = [:]
-        // The log is for people: without it the store still says how far a download is.
+        // The log is for people: without it the store still says how far a download has come.
         guard let entries = try? Journal(store).entries() else { return last }
         for entry in entries {
             switch entry.event {
@@ -75,7 +75,7 @@ private struct DashboardStatus {
 
     var document: [UInt8] {
         JSONWriter.document { writer in
-            // Compared with others of this process only, so its own seed does no harm.
+            // Compared only within this process, so a seed of its own does no harm.
             writer.member("revision", "\(figures.hashValue)")
             writer.member("lifecycle") { write(lifecycle, to: &$0) }
             writer.member("versions", versions) { write($1, to: &$0) }
@@ -87,7 +87,7 @@ private struct DashboardStatus {
         }
     }
 
-    /// What the figures of the page depend on, but for what changes with every object that comes.
+    /// What the figures of the page depend on, except what changes with every object that arrives.
     private var figures: [UInt8] {
         JSONWriter.document { writer in
             writer.member("versions", versions) { writer, version in

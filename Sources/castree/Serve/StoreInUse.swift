@@ -3,7 +3,7 @@ import HotPush
 import Synchronization
 import VersionTree
 
-/// The store of a server, also after another one has taken the place of the first.
+/// The store of a server, even after another store has replaced the first.
 final class StoreInUse: Sendable {
     private let state: Mutex<VersionStore>
     private let options: StoreOptions
@@ -15,7 +15,7 @@ final class StoreInUse: Sendable {
 
     var versions: VersionStore { state.withLock { $0 } }
 
-    /// Opens the store that stands at a path now; its event log says what is done.
+    /// Opens the store that is at a path now; its event log records what is done.
     var reopen: @Sendable (String) throws(StoreError) -> VersionStore {
         { (path) throws(StoreError) in
             let opened = try VersionStore.open(path, options: self.options).recordingEvents()

@@ -9,7 +9,8 @@ extension Command {
     static let initialize = Command(
         "init", summary: "creates a store",
         discussion: """
-            A store that is there already stays as it is. The directory must be new, empty, or a store.
+            The directory must be new or empty; an existing store stays as it is. 'castree add' \
+            and 'castree pull' create a missing store, too.
 
                 castree init
                 castree --store /srv/app-store init
@@ -25,7 +26,7 @@ extension Command {
             writer.member("created", isNew)
         } text: { output in
             output.print(
-                isNew ? "Created the store \(path)." : "The store \(path) is there already.")
+                isNew ? "Created the store \(path)." : "The store \(path) already exists.")
         }
         return .done
     }
@@ -35,6 +36,6 @@ extension Option {
     /// `--no-sync`: dangerous, and says so.
     static let withoutSync = flag(
         "no-sync",
-        "DANGEROUS: do not wait for the disk; after a power cut or a crash of the system, what was"
-            + " written may be lost or damaged")
+        "DANGEROUS: do not wait for the disk; a power cut or a crash of the system may lose or"
+            + " damage what was written")
 }

@@ -4,7 +4,7 @@ import StoreCommands
 import VersionTree
 
 extension Invocation {
-    /// Opens the store for a command that changes something: its event log says afterwards what.
+    /// Opens the store for a command that changes something, which its event log records.
     ///
     /// - Parameter notice: as in `storeOptions`.
     func openRecordingStore(

@@ -4,14 +4,14 @@ import StoreCommands
 import VersionTree
 
 extension Argument {
-    /// A version that must be there.
+    /// A version that must exist.
     static let version = Argument("VERSION", "the version's name", completion: .versions())
 }
 
 extension Invocation {
     /// Returns an operand that names a version.
     ///
-    /// - Throws: `noVersion` for a name that no version can have: there is none of that name.
+    /// - Throws: `noVersion` for a name that no version can have.
     func version(_ argument: String = "VERSION") throws(CommandError) -> String {
         try Self.version(named: self.argument(argument))
     }

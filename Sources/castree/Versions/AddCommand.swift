@@ -10,22 +10,26 @@ extension Command {
     static let add = Command(
         "add", summary: "imports a directory as a version",
         discussion: """
-            Reads what has changed since it was last read, stores what is new, and builds the version's \
-            tree. Every file is read the first time after a reboot, and always where change times prove \
-            nothing: read-only images, FUSE, networks, memory, overlays. A file \
-            that somebody is writing is refused, and so is a directory in which files come, go or are \
-            replaced meanwhile: let the build end first. When the command ends, all of it survives a power cut. Interrupted or killed, it can \
-            simply be repeated; the same content under the same name changes nothing. The store is \
-            created if it is not there.
+            Reads the files that changed since they were last read, stores what is new, and builds \
+            the version's tree. It reads every file the first time after a reboot, and always on \
+            file systems whose change times prove nothing: read-only images, FUSE, networks, \
+            memory, overlays.
+
+            Let the build end first: a file that is being written is refused, and so is a \
+            directory in which files appear, vanish or are replaced meanwhile.
+
+            When the command ends, the version survives a power cut. If it is interrupted or \
+            killed, repeat it; adding the same content under the same name changes nothing. A \
+            missing store is created.
 
                 castree add ./dist --version 2025.11.1 --activate
             """,
-        arguments: [Argument("DIR", "the directory of a release", completion: .directories)],
+        arguments: [Argument("DIR", "the directory to import", completion: .directories)],
         options: [
             .text("version", placeholder: "NAME", "the version's name", required: true),
             .flag("activate", "make the version current afterwards"),
-            .flag("follow", "take what symbolic links point to; otherwise they are refused"),
-            .flag("no-cache", "read every file, also those that look unchanged"),
+            .flag("follow", "follow symbolic links, which are refused otherwise"),
+            .flag("no-cache", "read every file, even those that look unchanged"),
             .withoutSync,
         ]
     ) { invocation in
@@ -34,7 +38,7 @@ extension Command {
         var listing: DirectoryListing?
         let opened = try invocation.openOrCreateStore(isDurable: !invocation.flag("no-sync")) {
             try ImportSource(directory).checkIsOutside(store: $0)
-            // What cannot be added must not leave an empty store behind.
+            // An add that is refused must not leave an empty store behind.
             listing = try DirectoryListing(
                 of: directory, followingLinks: invocation.flag("follow"),
                 isInterrupted: { Interruption.isRequested })
@@ -94,8 +98,8 @@ extension Invocation {
         let shownCount = 5
         for collision in added.collisions.prefix(shownCount) {
             note(
-                "\"\(collision.first)\" and \"\(collision.second)\" would be one file where names differ "
-                    + "neither by case nor by Unicode form")
+                "\"\(collision.first)\" and \"\(collision.second)\" would be one file on a file system that "
+                    + "ignores case or Unicode form")
         }
         if added.collisions.count > shownCount {
             note("and \(counted(added.collisions.count - shownCount, "more such pair"))")

@@ -8,8 +8,8 @@ extension Command {
     static let diff = Command(
         "diff", summary: "shows what changed from one version to another",
         discussion: """
-            One line for each file: A added, D removed, M changed, R moved. The last line says how much \
-            somebody who has the first version downloads to have the second.
+            Prints a line for each file: A added, D removed, M changed, R moved. The last line \
+            says how much a device that has the older version must download to get the newer one.
 
                 castree diff 41 42
             """,

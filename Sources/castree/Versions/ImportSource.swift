@@ -2,8 +2,8 @@ import CASStore
 import Console
 import VersionTree
 
-/// The directory that `add` is to import, looked at before a store is made for it: a mistyped name,
-/// or a store that would lie inside, must not leave an empty store behind.
+/// The directory that `add` imports, examined before a store is created: a mistyped name, or a store
+/// that would lie inside, must not leave an empty store behind.
 struct ImportSource: ~Copyable {
     private let path: String
     private let directory: Descriptor
@@ -21,10 +21,10 @@ struct ImportSource: ~Copyable {
         }
     }
 
-    /// Refuses a store that would be made inside the directory.
+    /// Refuses a store that would be created inside the directory.
     func checkIsOutside(store: String) throws(StoreError) {
         let own = try system.status(directory.raw)
-        // Where one may not look nothing is found, and the import itself finds out.
+        // This user may not look there: the import itself will say so.
         guard var place = nearestDirectory(above: store) else { return }
         while true {
             let here = try system.status(place.raw)
@@ -40,11 +40,11 @@ struct ImportSource: ~Copyable {
         }
         throw StoreError(
             .unsupportedFile,
-            "the store \(store) would be made inside \(path), which is to be imported; "
-                + "give another place with --store DIR")
+            "the store \(store) would be created inside \(path), the directory to import; "
+                + "choose another place with --store DIR")
     }
 
-    /// Opens the directory that the store's path leads through last, of those that are there.
+    /// Opens the last directory on the store's path that exists.
     private func nearestDirectory(above path: String) -> Descriptor? {
         var components = path.split(separator: "/")
         while components.popLast() != nil {
@@ -54,7 +54,7 @@ struct ImportSource: ~Copyable {
                 return try system.open(
                     POSIXFileSystem.workingDirectory, ancestor, .directoryFollowingLinks, mode: 0)
             } catch {
-                // What is not there is looked for one level higher.
+                // Look one level higher.
                 continue
             }
         }

@@ -5,12 +5,12 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `missing`: what is still to be downloaded.
+    /// `missing`: what a version still needs.
     static let missing = Command(
-        "missing", summary: "lists what a version still lacks",
+        "missing", summary: "lists the objects that a version lacks",
         discussion: """
-            What was registered and has not been downloaded, and what a repair took away because it was \
-            damaged. Adding the same content again brings it back.
+            A version lacks objects that are not downloaded yet, or that a repair took away \
+            because they were damaged. Pull or add the same content again to bring them back.
 
                 castree missing 42
             """,

@@ -8,9 +8,9 @@ extension Command {
     static let retire = Command(
         "retire", summary: "forgets a version",
         discussion: """
-            Deletes the version's tree and its manifest. What only it used is garbage from then on; gc \
-            deletes it. Refused for the current, the pending, the embedded, a protected and the last known \
-            good version.
+            Deletes the version's tree and its manifest. What only it used becomes garbage, which \
+            castree gc deletes. The current, the pending, the embedded, a protected and the last \
+            known good version cannot be retired.
 
                 castree retire 40 && castree gc
             """,

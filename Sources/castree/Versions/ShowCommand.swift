@@ -9,8 +9,9 @@ extension Command {
     static let show = Command(
         "show", summary: "lists the files of a version",
         discussion: """
-            For each file: its size, the beginning of its address, 'x' if it is executable, its path, \
-            and the routes by which it is served besides its path. With --json, whole addresses.
+            Prints for each file its size, the beginning of its address, 'x' if it is executable, \
+            its path, and its routes: the URL paths that serve it besides its path. --json prints \
+            whole addresses.
 
                 castree show 42
                 castree show 42 --json | jq -r '.entries[] | .address + "  " + .path'
@@ -54,7 +55,7 @@ extension Invocation {
         try output.write(writer.drain() + [UInt8(ascii: "\n")])
     }
 
-    /// Prints line by line, for the same reason; so the columns are measured beforehand.
+    /// Prints line by line, for the same reason, so the columns are measured first.
     fileprivate func print(_ manifest: Manifest) {
         var width = 0
         for entry in manifest.entries { width = max(width, sizes.text(entry.byteCount).count) }
@@ -79,7 +80,7 @@ extension Invocation {
     }
 }
 
-/// How long a piece of a document becomes before it is passed on.
+/// How many bytes of a document are collected before they are written.
 private let pieceByteCount = 65_536
 
 extension Manifest {

@@ -4,13 +4,13 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `versions`: lists them.
+    /// `versions`: lists the versions.
     static let versions = Command(
         "versions", summary: "lists the versions, newest first",
         discussion: """
-            The current version is marked with '*'. UNIQUE is what retiring a version would free.
+            '*' marks the current version. UNIQUE is what retiring a version would free.
 
-            The names alone, for a script:
+            To print only the names, for a script:
                 castree versions --json | jq -r '.[].version'
             """
     ) { invocation in
@@ -46,7 +46,7 @@ extension VersionSummary {
         writer.member("protected", isProtected)
     }
 
-    /// What else is to be said, in a table: "pending, known good".
+    /// The remarks at the end of its row: "pending, known good".
     private var remarks: DisplayText {
         var words: [String] = []
         if missingObjects > 0 { words.append("lacks \(counted(missingObjects, "object"))") }
