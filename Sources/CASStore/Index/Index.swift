@@ -1,7 +1,7 @@
 /// Who names what, how big it is, and what nothing names: the derived index in SQLite.
 ///
-/// SQL is in this folder; what only Usage/ and Checking/ ask is there. Every use is one transaction, given
-/// as a closure that cannot suspend. A transaction holds a shared lock on
+/// SQL is in this folder; queries that only Usage/ or Checking/ needs are there. Every use is one
+/// transaction, given as a closure that cannot suspend. A transaction holds a shared lock on
 /// `leases/.index`; a rebuild holds it alone, so the file is never replaced under a running
 /// transaction, and each transaction first looks whether the file at the path is still the one it has
 /// open. Writers queue on `leases/.writer`.
