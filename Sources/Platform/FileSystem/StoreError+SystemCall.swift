@@ -68,7 +68,8 @@ extension StoreError {
     package var isLinkRefused: Bool {
         errno == EXDEV || errno == EPERM || errno == EOPNOTSUPP || errno == ENOTSUP
     }
-    /// Whether a directory cannot be renamed since it stands in a lower layer of overlayfs (EXDEV).
+    /// Whether a directory cannot be renamed because it stands in a lower layer of overlayfs
+    /// (EXDEV).
     package var isOtherLayer: Bool { errno == EXDEV }
     /// Whether a directory was expected and something else is there (ENOTDIR, ELOOP).
     package var isNotDirectory: Bool { errno == ENOTDIR || errno == ELOOP }
