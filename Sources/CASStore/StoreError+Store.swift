@@ -49,10 +49,10 @@ extension StoreError {
 
     /// The message for a manifest whose bytes are not those that were registered.
     package static func editedManifest(_ name: String) -> String {
-        "the manifest of version \(name) is not the one that was registered: put that back from a copy, "
-            + "add the same content again, which is enough if an add was cut short, or retire the "
-            + "version and add or pull it again; if what it says now is right, delete the store's "
-            + "index, which is then made from what is there"
+        "the manifest of version \(name) is not the one that was registered: put that one back "
+            + "from a copy, add the same content again (enough if an add was cut short), or retire the "
+            + "version and add or pull it again; if the manifest is right as it is now, delete the "
+            + "store's index, which is then made again"
     }
 
     /// The error for a name that no version has.

@@ -131,10 +131,10 @@ extension Store {
             switch suspicion.kind {
             case .damagedObject: "the bytes of object \(name) do not match its address"
             case .damagedExecutableCopy: "the executable copy of object \(name) does not match it"
-            case .missingObject: "object \(name) is not there though the index says so"
+            case .missingObject: "object \(name) is missing, though the index lists it"
             case .notAFile: "something that is not a regular file stands in place of \(name)"
-            case .wrongMode: "object \(name) can be written or not be read: its mode is wrong"
-            case .unindexedObject: "object \(name) is sound and unknown to the index"
+            case .wrongMode: "object \(name) has the wrong mode: it is writable or unreadable"
+            case .unindexedObject: "object \(name) is sound but unknown to the index"
             case .wrongFingerprint:
                 "object \(name) is sound; the index holds another size or fingerprint"
             case .strayFile: "\(printable(suspicion.path ?? "")) is not castree's"
@@ -273,8 +273,8 @@ extension Store {
         for name in asides { try fileSystem.removeIfPresent(directories.root.raw, name) }
     }
 
-    /// Finds what stands among the leases and is not a file; leaves it alone. It is nobody's lease, or stands in
-    /// place of a lock's file, so that nobody can take the lock.
+    /// Finds what stands among the leases and is not a file: nobody's lease, or in place of a lock's file, so that
+    /// nobody can take the lock; leaves it alone.
     private func strayLeases() throws(StoreError) -> [Finding] {
         var names: [String] = []
         try fileSystem.list(directories.leases.raw) { (entry, kind) throws(StoreError) in

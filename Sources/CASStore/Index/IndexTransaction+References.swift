@@ -139,8 +139,8 @@ extension IndexTransaction {
     ) -> StoreError {
         StoreError(
             .mismatch,
-            "version \(version) gives object \(reference.address) \(reference.byteCount) bytes; "
-                + "it has \(byteCount)", object: reference.address)
+            "version \(version) says that object \(reference.address) has "
+                + "\(reference.byteCount) bytes; it has \(byteCount)", object: reference.address)
     }
 
     private func insertRow(

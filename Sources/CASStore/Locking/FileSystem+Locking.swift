@@ -95,13 +95,13 @@ package struct LockWait {
     package func error(_ holder: LockHolder) -> StoreError {
         let advice =
             holder.isStopped
-            ? "it is stopped: kill -CONT \(holder.process ?? 0) lets it go on"
+            ? "it is stopped: kill -CONT \(holder.process ?? 0) lets it continue"
             : "repeat the command when it has finished"
         let isCut = waited < options.waitLimit
         let time =
             isCut
-            ? "has a lock of it, and the time to wait for locks is over"
-            : "has had a lock of it for longer than \(spelled(options.waitLimit))"
+            ? "holds a lock on it, and the time to wait for locks is over"
+            : "has held a lock on it for longer than \(spelled(options.waitLimit))"
         return StoreError(
             .locked,
             "the store is in use: \(holder.description) \(time); \(advice), or wait longer (--wait)"

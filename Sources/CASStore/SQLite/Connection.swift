@@ -132,7 +132,7 @@ extension StoreError {
         case SQLITE_FULL: (kind, advice) = (.outOfSpace, "; free space and repeat the command")
         case SQLITE_BUSY, SQLITE_LOCKED:
             (kind, advice) = (
-                .locked, "; another process has had it for too long: repeat the command later"
+                .locked, "; another process held the lock for too long: repeat the command later"
             )
         case SQLITE_READONLY: (kind, advice) = (.readOnly, "; the store is not writable")
         case SQLITE_PERM, SQLITE_AUTH: kind = .permission

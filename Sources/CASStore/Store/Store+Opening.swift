@@ -122,7 +122,7 @@ extension Store {
             throw StoreError(
                 .unsupportedFormat,
                 "the store \(printable(path)) has format \(version); this castree knows formats up "
-                    + "to \(formatVersion), use a newer one")
+                    + "to \(formatVersion); use a newer castree")
         }
     }
 

@@ -54,6 +54,7 @@ extension Store {
     }
 
     /// Whether a store stands at a path, with all its directories.
+    ///
     /// Opening a store that is being deleted would make its lost directories again, and the deletion would
     /// find it not empty.
     package static func stands(at path: String, _ fileSystem: any FileSystem) -> Bool {

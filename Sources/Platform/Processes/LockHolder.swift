@@ -26,7 +26,7 @@ package struct LockHolder: Sendable, Hashable {
     package var description: String {
         guard let process else { return "another process" }
         if isThis { return "another part of this process" }
-        if hasEnded { return "a process that process \(process) has started" }
+        if hasEnded { return "a process that was started by process \(process)" }
         let about = [name, isStopped ? "stopped" : nil].compactMap { $0 }.joined(separator: ", ")
         return "process \(process)" + (about.isEmpty ? "" : " (\(about))")
     }
