@@ -1,2 +1,2 @@
-// What CASStore speaks of is its reader's as well: errors, addresses, dates.
+// A program that imports CASStore gets its errors, addresses and dates, too.
 @_exported public import Platform

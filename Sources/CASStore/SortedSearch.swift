@@ -1,5 +1,6 @@
 extension Range<Int> {
-    /// The first of these positions that is found, or the end; behind it all are, before it none is.
+    /// The first position that `isFound` accepts, or the end; it accepts all after it and none
+    /// before it.
     func firstPosition(where isFound: (Int) -> Bool) -> Int {
         var (low, high) = (lowerBound, upperBound)
         while low < high {

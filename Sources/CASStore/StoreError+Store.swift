@@ -17,9 +17,9 @@ extension StoreError.Code {
     public static let writesRefused = Self("writesRefused")
     /// The index cannot be used and could not be rebuilt.
     public static let index = Self("index")
-    /// Another process is at this very piece of work, or undoes it over and over.
+    /// Another process is doing this very work, or undoes it over and over.
     public static let busy = Self("busy")
-    /// Another process has had a lock of the store for longer than `StoreOptions.waitLimit`.
+    /// Another process has held a lock of the store for longer than `StoreOptions.waitLimit`.
     public static let locked = Self("locked")
     /// A version of that name is registered with other content.
     public static let versionExists = Self("versionExists")
@@ -28,17 +28,17 @@ extension StoreError.Code {
 }
 
 extension StoreError.Code {
-    /// Ends a transaction whose ground has moved; never leaves the package.
+    /// Ends a transaction whose basis has changed; never leaves the package.
     package static let lost = Self("lost")
 }
 
 extension StoreError {
-    /// The error of work that the caller asked to stop.
+    /// The error for work that the caller asked to stop.
     package static var interruption: StoreError {
         StoreError(.interrupted, "interrupted; what was acknowledged is kept")
     }
 
-    /// The error of bytes that are not the object's.
+    /// The error for bytes that are not the object's.
     static func damagedObject(_ address: ObjectID) -> StoreError {
         StoreError(
             .damagedObject,
@@ -47,21 +47,21 @@ extension StoreError {
             object: address)
     }
 
-    /// What to say of a manifest whose bytes are not those that were registered.
+    /// The message for a manifest whose bytes are not those that were registered.
     package static func editedManifest(_ name: String) -> String {
-        "the manifest of version \(name) is not the one that was registered: put that back from a copy, "
-            + "add the same content again, which is enough if an add was cut short, or retire the "
-            + "version and add or pull it again; if what it says now is right, delete the store's "
-            + "index, which is then made from what is there"
+        "the manifest of version \(name) is not the one that was registered: put that one back "
+            + "from a copy, add the same content again (enough if an add was cut short), or retire the "
+            + "version and add or pull it again; if the manifest is right as it is now, delete the "
+            + "store's index, which is then made again"
     }
 
-    /// The error of a name that no version has.
+    /// The error for a name that no version has.
     package static func noVersion(_ name: String) -> StoreError {
         StoreError(
             .noVersion, "there is no version \"\(printable(name))\"; castree versions lists them")
     }
 
-    /// The error of a name that is taken.
+    /// The error for a name that is taken.
     package static func versionExists(_ name: String) -> StoreError {
         StoreError(
             .versionExists,

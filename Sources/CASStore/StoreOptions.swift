@@ -2,7 +2,7 @@
 public struct StoreOptions: Sendable {
     /// Whether what a call acknowledges survives a power cut.
     ///
-    /// Only a user who says so turns it off.
+    /// It is off only if a user says so.
     public var isDurable: Bool
     /// Free space, in bytes, that new content must leave on the file system, so that collecting,
     /// switching and the rest of the machine go on.
@@ -11,11 +11,11 @@ public struct StoreOptions: Sendable {
     public var reservedByteCount: Int64?
     /// How long to wait for another process that has a lock of the store; then `.locked`.
     ///
-    /// After two seconds a notice says for whom.
+    /// After two seconds a notice names the process.
     public var waitLimit: Duration
-    /// Where to say what was done without being asked, such as rebuilding the index.
+    /// Receives notices of what was done unasked, such as rebuilding the index.
     public var notice: @Sendable (String) -> Void
-    /// Asked now and then during long work; `true` stops it with `.interrupted`.
+    /// Called now and then during long work; `true` stops it with `.interrupted`.
     public var isInterrupted: @Sendable () -> Bool
 
     /// Durable, with the default reserve, waiting for ten minutes, silent, never interrupted.

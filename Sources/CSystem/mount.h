@@ -30,7 +30,7 @@ static inline int castree_mount_of(int fd, struct castree_mount *m) {
     memset(m, 0, sizeof *m);
     memset(&x, 0, sizeof x);
     if (fstatfs(fd, &s) != 0) return -1;
-    // f_type is signed and of the width of a word: a magic is 32 bits.
+    // f_type is signed and as wide as a word: a magic is 32 bits.
     m->magic = (uint32_t)s.f_type;
     m->is_writable = !(s.f_flags & 1 /* ST_RDONLY */);
     memcpy(&m->file_system, &s.f_fsid, sizeof m->file_system);
@@ -47,7 +47,7 @@ static inline int castree_mount_of(int fd, struct castree_mount *m) {
 #include <sys/mount.h>
 #include <sys/param.h>
 
-// fstatfs(2). Mounts have no number here; the device that is mounted stands for it, by a hash (FNV-1a).
+// fstatfs(2). Mounts have no number here; a hash (FNV-1a) of the mounted device stands for it.
 static inline int castree_mount_of(int fd, struct castree_mount *m) {
     struct statfs s;
     const char *byte;

@@ -75,7 +75,7 @@ static inline ssize_t castree_send_two(
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     return sendmsg(fd, &message, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
 }
-// Congestion control without pacing, for a listener and what it accepts. Where BBR is the default, every
+// Congestion control without pacing, for a listener and what it accepts. If BBR is the default, every
 // answer would set a timer; between two processes of one machine nothing can be congested.
 static inline int castree_unpaced(int fd) {
     return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
@@ -180,7 +180,7 @@ static inline void castree_waker_drain(int fd) {
     ssize_t ignored = read(fd, counts, sizeof counts);
     (void)ignored;
 }
-// sendfile(2) has no MSG_NOSIGNAL: the calling thread takes no SIGPIPE, it sees EPIPE.
+// sendfile(2) has no MSG_NOSIGNAL: the calling thread blocks SIGPIPE and sees EPIPE instead.
 static inline void castree_block_sigpipe(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -194,7 +194,7 @@ static inline int castree_no_delay(int fd) {
     int on = 1;
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
-// Bytes sent that the peer has not acknowledged; -1 if it cannot be told.
+// Bytes sent that the peer has not acknowledged; -1 if unknown.
 static inline int castree_unacknowledged(int fd) {
     int count = 0;
 #ifdef __linux__
@@ -235,7 +235,7 @@ static inline int castree_listen(int is6, const uint8_t *bytes, uint16_t port, i
     errno = number;
     return -1;
 }
-// A connection that is being made: EINPROGRESS is success.
+// Begins a connection: EINPROGRESS is success.
 static inline int castree_connect(int is6, const uint8_t *bytes, uint16_t port) {
     struct sockaddr_storage s;
     socklen_t length = castree_address(&s, is6, bytes, port);
@@ -247,7 +247,7 @@ static inline int castree_connect(int is6, const uint8_t *bytes, uint16_t port) 
     errno = number;
     return -1;
 }
-// What became of a connection that was being made: 0, or its errno.
+// The outcome of a connection that was begun: 0, or its errno.
 static inline int castree_connect_result(int fd) {
     int number = 0;
     socklen_t length = sizeof number;
@@ -274,7 +274,7 @@ static inline int castree_peer(int fd, uint8_t *bytes, uint16_t *port) {
     *port = ntohs(((struct sockaddr_in *)&s)->sin_port);
     return 4;
 }
-// close(2) will reset the connection: the peer cannot take a cut for an orderly end.
+// Makes close(2) reset the connection: the peer cannot take a cut for an orderly end.
 static inline int castree_reset_on_close(int fd) {
     struct linger on = {1, 0};
     return setsockopt(fd, SOL_SOCKET, SO_LINGER, &on, sizeof on);

@@ -11,7 +11,8 @@ struct castree_resolved {
     uint8_t count; // 4 or 16
 };
 
-// Returns how many addresses were found, in the order to try; or minus the positive of an EAI_ code.
+// Returns how many addresses were found, in the order to try; or minus the absolute value of an EAI_
+// code.
 static inline int castree_resolve(const char *name, struct castree_resolved *found, int capacity) {
     struct addrinfo wanted, *first = 0, *each;
     int count = 0, code;

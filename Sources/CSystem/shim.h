@@ -26,7 +26,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 
-// capget(2): whether CAP_CHOWN is effective; a kernel that does not tell lets fchown(2) answer.
+// capget(2): whether CAP_CHOWN is effective; if the kernel does not tell, fchown(2) will.
 static inline int castree_may_chown(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct data[2] = {{0}};
@@ -40,7 +40,7 @@ static inline int castree_syncfs(int fd) { return syncfs(fd); }
 // ioctl_ficlone(2): target becomes a copy-on-write clone of source.
 static inline int castree_clone(int target, int source) { return ioctl(target, FICLONE, source); }
 static inline int castree_fsync(int fd) { return fsync(fd); }
-// renameat2(2) with RENAME_EXCHANGE: both names must be there.
+// renameat2(2) with RENAME_EXCHANGE: both names must exist.
 static inline int castree_rename_exchange(int oldfd, const char *old, int newfd, const char *name) {
     return (int)syscall(SYS_renameat2, oldfd, old, newfd, name, RENAME_EXCHANGE);
 }
@@ -106,7 +106,7 @@ static inline int64_t castree_ctime_ns(const struct stat *s) {
 static inline int castree_openat(int dir, const char *path, int flags, mode_t mode) {
     return openat(dir, path, flags, mode);
 }
-// open(2): O_PATH, which the C library declares for _GNU_SOURCE only; 0 where there is none.
+// open(2): O_PATH, which the C library declares for _GNU_SOURCE only; 0 if there is none.
 static inline int castree_only_looking(void) {
 #ifdef __O_PATH
     return __O_PATH;

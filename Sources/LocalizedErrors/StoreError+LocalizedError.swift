@@ -1,11 +1,11 @@
-// A library of its own: Foundation costs start-up time and memory, which programs that print errors need not pay.
+// A separate library: Foundation costs start-up time and memory, which programs that only print errors need not pay.
 public import Foundation
 public import Platform
 
-/// Lets `error.localizedDescription` be the sentence of the error, with what it says of the system's or SQLite's own.
+/// Makes `error.localizedDescription` the sentence of the error, with what that says of the system or SQLite.
 ///
-/// Import this module once in an app that shows errors by Foundation's or a user interface's means.
+/// Import this module once in an app that shows errors through Foundation or a user interface.
 extension StoreError: LocalizedError {
-    /// As ``Platform/StoreError/description``; English.
+    /// The same as ``Platform/StoreError/description``; in English.
     public var errorDescription: String? { description }
 }

@@ -18,7 +18,7 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
         self = Array(bytes).withUnsafeBytes { ObjectID(unchecked: $0) }
     }
 
-    /// 32 zero bytes: a place to be filled.
+    /// 32 zero bytes: a placeholder.
     ///
     /// No object has this address.
     package static let zero = ObjectID(0, 0, 0, 0)
@@ -27,7 +27,7 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
         (self.w0, self.w1, self.w2, self.w3) = (w0, w1, w2, w3)
     }
 
-    /// Reads the 32 bytes at the start of `bytes`, which the caller owes.
+    /// Reads the 32 bytes at the start of `bytes`, which the caller must provide.
     package init(unchecked bytes: UnsafeRawBufferPointer) {
         precondition(bytes.count >= Self.byteCount, "an address has 32 bytes")
         w0 = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
@@ -86,7 +86,7 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// The first twelve digits, for messages to people.
     package var shortDescription: String { String(description.prefix(12)) }
 
-    /// Orders as the spelling does.
+    /// Orders like the spelling.
     public static func < (left: ObjectID, right: ObjectID) -> Bool {
         if left.w0 != right.w0 { return left.w0 < right.w0 }
         if left.w1 != right.w1 { return left.w1 < right.w1 }

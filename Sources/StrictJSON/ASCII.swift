@@ -46,7 +46,7 @@ extension UInt8 {
     }
 }
 
-/// What other values stand in.
+/// A value that contains others.
 enum JSONContainer {
     case object, array
 }

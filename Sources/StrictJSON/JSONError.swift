@@ -6,7 +6,7 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Reason: String, Sendable, Hashable, CaseIterable {
         /// The input ends inside the value: everything so far could still become valid.
         case unexpectedEnd
-        /// A byte stands where the grammar allows none like it (RFC 8259 §2).
+        /// The grammar does not allow this byte here (RFC 8259 §2).
         case unexpectedByte
         /// An object has the same key twice, compared after decoding escapes (RFC 8259 §4).
         case duplicateKey
@@ -26,7 +26,7 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         case tooLong
         /// Something other than white space follows the value.
         case trailingBytes
-        /// The text is valid, but holds another type than the one asked for.
+        /// The text is valid, but holds a type other than the one requested.
         case wrongType
     }
 

@@ -1,4 +1,4 @@
-// Objects and arrays: entering, going on, leaving (RFC 8259 §4, §5).
+// Objects and arrays: entering, continuing, leaving (RFC 8259 §4, §5).
 
 extension JSONReader {
     /// Enters the object that is due; ``nextKey()`` then leads through it.
@@ -26,7 +26,7 @@ extension JSONReader {
 
     /// Returns true if an element is due, or leaves the array and returns false.
     ///
-    /// - Throws: `unexpectedByte` where neither comma nor end is, and at a trailing comma.
+    /// - Throws: `unexpectedByte` if there is neither a comma nor the end, and at a trailing comma.
     public mutating func nextElement() throws(JSONError) -> Bool {
         guard containers.last == .array, state == .first || state == .next else {
             throw misuse("nextElement() is for use in an array, after its last element was read")

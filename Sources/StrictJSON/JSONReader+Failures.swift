@@ -1,15 +1,15 @@
-// Errors, and how they name the place. Nothing here runs while the text is right.
+// Errors, and how they name the place. Nothing here runs while the text is valid.
 
 extension JSONReader {
     /// Makes a `wrongType` error, for decoders that refuse what they read.
     ///
-    /// The sentence gets the place appended: write it without a full stop.
+    /// The place is appended to the sentence: write it without a full stop.
     ///
     /// - Parameters:
     ///   - message: What is wrong.
-    ///   - offset: Where; the reader's ``offset`` unless told otherwise. Save the offset before
-    ///     reading a value to name its beginning; what was discarded since has no line any more.
-    /// - Returns: The error, to be thrown; the reader itself goes on as if nothing had happened.
+    ///   - offset: Where; by default the reader's ``offset``. Save the offset before reading a
+    ///     value to name its beginning; discarded text has no line any more.
+    /// - Returns: The error, to be thrown; the reader itself continues as if nothing had happened.
     public func failure(_ message: String, at offset: Int? = nil) -> JSONError {
         let place = offset.map { $0 - base } ?? position
         return JSONError(
@@ -25,13 +25,13 @@ extension JSONReader {
         return error
     }
 
-    /// Returns the error thrown before, or stops the program if the caller makes a mistake.
+    /// Returns the error thrown before, or stops the program if the caller made a mistake.
     func misuse(_ message: StaticString) -> JSONError {
         guard let firstError else { preconditionFailure("JSONReader: \(message)") }
         return firstError
     }
 
-    /// Explains that a value of another type is due than `expectation`, or none at all.
+    /// Explains that the value due has a type other than `expectation`, or that none is due.
     mutating func mismatch(_ expectation: StaticString) -> JSONError {
         do {
             let kind = try peekKind()

@@ -71,7 +71,7 @@ extension JSONReader {
         while true {
             do {
                 let token = try NumberToken(in: bytes, at: position)
-                // What ends where the window ends may go on behind it.
+                // What ends at the end of the window may continue after it.
                 if token.end < bytes.count || !extend() { return token }
             } catch {
                 if error.isCut, extend() { continue }

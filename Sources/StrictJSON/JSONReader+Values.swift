@@ -1,4 +1,4 @@
-// Whole values: as a tree, or proved and passed over. Neither recurses.
+// Whole values: as a tree, or checked and skipped. Neither recurses.
 
 extension JSONReader {
     /// Reads the value that is due, of any type, as a tree; numbers keep their spelling.
@@ -12,11 +12,12 @@ extension JSONReader {
         return try readValue(valuesLeft: &left)
     }
 
-    /// Reads the value that is due as a tree of so many values at most, itself and its keys counted.
+    /// Reads the value that is due as a tree of a limited number of values, itself and its keys
+    /// counted.
     ///
-    /// - Parameter left: how many values may be read; as many less as were, and below 0 if there
-    ///   are more.
-    /// - Throws: whatever is wrong inside it; that it has more values.
+    /// - Parameter left: how many values may be read; reduced by those that were read, and to below
+    ///   0 if there are more.
+    /// - Throws: whatever is wrong inside it, or that it has more values.
     public mutating func readValue(valuesLeft left: inout Int) throws(JSONError) -> JSONValue {
         var open: [PartialValue] = []
         while true {
@@ -33,7 +34,7 @@ extension JSONReader {
         }
     }
 
-    /// Passes over the value that is due after proving it as strictly as if it were read.
+    /// Skips the value that is due, and checks it as strictly as reading it would.
     ///
     /// - Throws: whatever is wrong inside it, duplicate keys included.
     public mutating func skipValue() throws(JSONError) {
@@ -86,7 +87,7 @@ extension JSONReader {
         }
     }
 
-    /// Goes on in the innermost open container and returns nil, or returns it if it ends here.
+    /// Continues in the innermost open container and returns nil, or returns it if it ends here.
     private mutating func advance(_ open: inout [PartialValue]) throws(JSONError) -> JSONValue? {
         let last = open.count - 1
         switch open[last].container {
@@ -102,7 +103,7 @@ extension JSONReader {
     }
 }
 
-/// An object or array of which the end was not yet read.
+/// An object or array whose end has not been read.
 private struct PartialValue {
     var container: JSONContainer
     /// The key whose value comes next; of objects only.

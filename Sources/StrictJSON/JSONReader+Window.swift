@@ -1,11 +1,11 @@
-// A text that is longer than one wants to hold: the reader asks for the next piece when it needs it,
-// and forgets what was read when it is told to.
+// A text that is too long to be held whole: the reader gets the next piece when it needs it, and
+// forgets what it has read when the caller says so.
 
 extension JSONReader {
     /// Gives the bytes of a text from an offset on: `count` of them or fewer, none at its end.
     public typealias Pieces = @Sendable (_ offset: Int, _ count: Int) -> [UInt8]
 
-    /// The least that is asked for at once.
+    /// The least to ask for at once.
     static let pieceByteCount = 64 * 1024
 
     /// Begins to read a text that comes in pieces, each asked for when the reader gets there.
@@ -16,8 +16,8 @@ extension JSONReader {
     /// - Parameters:
     ///   - byteCount: The length of the whole text.
     ///   - limits: What is accepted.
-    ///   - pieces: Gives the text. Where it gives nothing, the text ends: a caller whose source fails
-    ///     remembers that by itself.
+    ///   - pieces: Gives the text. An empty piece ends the text: a caller must remember itself that
+    ///     its source failed.
     /// - Throws: `tooLong` above the limit, `byteOrderMark` if the text begins with one.
     public init(
         byteCount: Int, limits: JSONLimits = JSONLimits(), pieces: @escaping Pieces
@@ -25,13 +25,13 @@ extension JSONReader {
         try self.init([], byteCount, pieces, limits)
     }
 
-    /// Forgets the text before ``offset``, if that is worth the while.
+    /// Forgets the text before ``offset``, if that is worth doing.
     ///
     /// Costs little: call it after every value of a long array or object.
     ///
-    /// - Parameter threshold: The number of bytes for which it is.
+    /// - Parameter threshold: The number of bytes from which it is.
     public mutating func discard(atLeast threshold: Int = 64 * 1024) {
-        // Not for less than is moved: kept keys are moved again each time.
+        // Not for fewer bytes than it moves: each call moves the kept keys again.
         guard position - keptCount >= max(threshold, keptCount), pieces != nil else { return }
         let (first, end) = (keptCount, position)
         bytes.withUnsafeBufferPointer { windowStart.pass($0[first..<end]) }
@@ -62,7 +62,7 @@ extension JSONReader {
     mutating func extend() -> Bool {
         let end = base + bytes.count
         guard let pieces, end < byteCount else { return false }
-        // As much again as there is: what is larger than a window is still read in linear time.
+        // Doubles what there is: a value larger than a window is still read in linear time.
         let wanted = min(max(Self.pieceByteCount, bytes.count - keptCount), byteCount - end)
         let piece = pieces(end, wanted)
         if piece.isEmpty {

@@ -20,7 +20,7 @@
 /// that puts keys into a `Dictionary` MUST expect a collision there.
 ///
 /// After an error every verb throws that error again, except after ``JSONError/Reason/wrongType``
-/// and ``JSONError/Reason/integerOutOfRange``, which leave the reader where it was. To ask for a
+/// and ``JSONError/Reason/integerOutOfRange``, which leave the reader where it was. Asking for a
 /// value where none can stand is a programmer's mistake and stops the program.
 public struct JSONReader: ~Copyable, Sendable {
     /// The six types of values (RFC 8259 §3).
@@ -43,13 +43,13 @@ public struct JSONReader: ~Copyable, Sendable {
 
     /// The window: the whole text, or the keys that are kept and the part that is being read.
     var bytes: [UInt8]
-    /// Gets the next piece of a text that is not whole in memory.
+    /// Gets the next piece of a text that is not in memory as a whole.
     let pieces: Pieces?
-    /// The byte of the text that stands at index 0, were there no kept keys.
+    /// The byte of the text that would stand at index 0 if there were no kept keys.
     var base = 0
     /// The bytes of keys at the front of the window, which ``discard()`` has put there.
     var keptCount = 0
-    /// The line and column of the text that begin behind the kept keys.
+    /// The line and column of the text that begins after the kept keys.
     var windowStart = TextPlace()
     /// The length of the whole text.
     var byteCount: Int

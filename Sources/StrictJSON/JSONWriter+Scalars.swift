@@ -10,8 +10,8 @@ extension JSONWriter {
 
     /// Writes a string whose UTF-8 is at hand: an array, a slice, a buffer.
     ///
-    /// Bytes that are not UTF-8 stop the program: whoever has bytes of unknown origin, such as a
-    /// file's name, proves them first.
+    /// Bytes that are not UTF-8 stop the program: validate bytes of unknown origin, such as a
+    /// file's name, first.
     public mutating func string(utf8: some Collection<UInt8>) {
         let isContiguous: Void? = utf8.withContiguousStorageIfAvailable { string(utf8: $0) }
         if isContiguous == nil { Array(utf8).withUnsafeBufferPointer { string(utf8: $0) } }
@@ -58,7 +58,7 @@ extension JSONWriter {
         literal("null")
     }
 
-    /// Writes what stands in the text as it is.
+    /// Writes text as it is.
     mutating func literal(_ text: String) {
         beginValue()
         bytes.append(contentsOf: text.utf8)

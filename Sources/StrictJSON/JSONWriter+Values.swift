@@ -17,8 +17,8 @@ extension JSONWriter {
 
     /// Writes a tree, members in their order.
     ///
-    /// A number whose spelling is not JSON stops the program. Goes as deep on the stack as the tree
-    /// is nested.
+    /// A number whose spelling is not JSON stops the program. Recurses as deep as the tree is
+    /// nested.
     public mutating func value(_ value: JSONValue) {
         switch value {
         case .null: null()

@@ -11,9 +11,8 @@
 /// let bytes = writer.drain()  // {"size":42}
 /// ```
 ///
-/// Commas and colons are the writer's business. The order of keys and that they differ is the
-/// caller's. To call a verb where its text cannot stand is a programmer's mistake and stops the
-/// program.
+/// The writer puts commas and colons. The caller sees to the order of keys, and that they differ.
+/// Calling a verb where its text cannot stand is a programmer's mistake and stops the program.
 public struct JSONWriter: Sendable {
     private enum State {
         /// A value is due: the outermost, or that of a key.

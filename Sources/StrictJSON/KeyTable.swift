@@ -8,7 +8,8 @@
 /// slots   [. 3 . 8 1 . … … . | ]                 indices into keys; none up to `linearCountMax`
 /// ```
 ///
-/// Few keys are compared one by one. More are found through `slots`, an open-addressing table whose
+/// A few keys are compared one by one. More are found through `slots`, an open-addressing table
+/// whose
 /// hash is seeded anew in every process, so that nobody can prepare keys that collide.
 struct KeyTable: Sendable {
     private struct Key {

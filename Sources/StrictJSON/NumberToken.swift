@@ -56,7 +56,7 @@ struct NumberToken {
         throw Refusal(offset: index, isCut: index == bytes.count, expectation: expectation)
     }
 
-    /// Returns the value if it fits 64 bits; only asked of integers.
+    /// Returns the value if it fits 64 bits; for integers only.
     func value(in bytes: [UInt8]) -> Int64? {
         assert(isInteger)
         let isNegative = bytes[start] == ASCII.minus

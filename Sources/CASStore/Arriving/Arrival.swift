@@ -1,14 +1,15 @@
 /// One content on its way: append its bytes as they come, then finish, suspend or discard it.
 ///
-/// Dropped, it is suspended as well as can be: a killed or cancelled pull goes on from the bytes that
-/// came. Small content is in memory until then, so a killed process loses up to 256 KiB of it.
+/// Dropping it suspends it as well as possible: the next pull after a killed or cancelled one
+/// continues from the bytes that came. Small content is in memory until then, so a killed process
+/// loses up to 256 KiB.
 public struct Arrival: ~Copyable {
     private let arrivals: Arrivals
     private let expected: ExpectedContent
     private var memory: [UInt8] = []
     private var staged: StagedContent?
     private var isEnded = false
-    /// Where the bytes come from, as ``note(source:)`` was told, now or by an earlier attempt.
+    /// Where the bytes come from: what ``note(source:)`` noted, now or in an earlier attempt.
     package private(set) var source: String?
 
     init(
@@ -22,22 +23,22 @@ public struct Arrival: ~Copyable {
     }
 
     deinit {
-        // Whoever drops it has other worries; what cannot be kept is fetched again.
+        // This is no time to report errors; what cannot be kept is fetched again.
         if !isEnded { try? arrivals.suspend(expected, memory, staged, source) }
     }
 
-    /// The name under which it was begun.
+    /// The name with which it was begun.
     public var name: ObjectID { expected.name }
-    /// Its size, if it was told.
+    /// Its size, if given.
     public var byteCount: Int64? { expected.byteCount }
-    /// How many bytes are there: where to go on.
+    /// How many bytes are there: where to continue.
     ///
-    /// More than 0 at the beginning when an earlier attempt is continued.
+    /// More than 0 at the beginning if an earlier attempt is continued.
     public var offset: Int64 { staged?.offset ?? Int64(memory.count) }
 
     /// Adds bytes at ``offset``.
-    /// - Throws: `.mismatch` beyond the size that was told; `.outOfSpace`, `.io`. Nothing is added
-    ///   then, and what is there stays.
+    /// - Throws: `.mismatch` beyond the given size; `.outOfSpace`, `.io`. Then nothing is added, and
+    ///   what is there stays.
     public mutating func append(_ bytes: RawSpan) throws(StoreError) {
         let end = offset + Int64(bytes.byteCount)
         if let byteCount, end > byteCount {
@@ -64,10 +65,10 @@ public struct Arrival: ~Copyable {
         try note(source: nil)
     }
 
-    /// Says where the bytes come from that are appended from now on, before the first of them.
+    /// Notes the source of the bytes that are appended from now on, before the first of them.
     ///
-    /// Only for content that neither address nor label vouches for: a later attempt may go on with a
-    /// killed process's part if it is of the same source.
+    /// Only for content that neither address nor label vouches for: a later attempt may continue a
+    /// killed process's part if it has the same source.
     /// - Parameter source: one line; `nil` if nothing names the source, so that parts of two sources
     ///   could be mixed up.
     package mutating func note(source: String?) throws(StoreError) {
@@ -76,14 +77,14 @@ public struct Arrival: ~Copyable {
         if let staged { try arrivals.note(source, of: staged, expected) }
     }
 
-    /// Verifies the bytes and hands them over to ``Arrivals/settle()``.
+    /// Verifies the bytes and hands them to ``Arrivals/settle()``.
     ///
-    /// They are not readable and not durable before that.
-    /// - Parameter isRight: asked last, with the digests of the bytes; what it says no to is a mismatch.
-    /// - Returns: what came, and its digests by the algorithms of the labels and those asked for.
-    /// - Throws: `.mismatch` when size, address or a label differ: the bytes are deleted, as going on
-    ///   with them could never succeed (suspend content of which more may come); `.outOfSpace`, `.io`:
-    ///   what is staged stays.
+    /// Until that they are neither readable nor durable.
+    /// - Parameter isRight: called last, with the digests of the bytes; `false` is a mismatch.
+    /// - Returns: what came, and its digests by the algorithms of the labels and the requested ones.
+    /// - Throws: `.mismatch` when size, address or a label differ: the bytes are deleted, because
+    ///   continuing with them could never succeed (suspend content of which more may come);
+    ///   `.outOfSpace`, `.io`: what is staged stays.
     public consuming func finish(
         provedBy isRight: ([Label]) throws(StoreError) -> Bool = { (_) throws(StoreError) in true }
     ) throws(StoreError) -> Arrived {
@@ -93,7 +94,7 @@ public struct Arrival: ~Copyable {
         } catch {
             if error.code == .mismatch {
                 isEnded = true
-                // The error to report is the first; the next attempt meets the same bytes again.
+                // Report the first error; the next attempt meets the same bytes again.
                 try? delete()
             }
             throw error
@@ -156,10 +157,10 @@ public struct Arrival: ~Copyable {
 public struct Arrived: Sendable, Hashable {
     /// The object that it is.
     public let object: StoredObject
-    /// Its digests, one by each algorithm that was asked for.
+    /// Its digests, one by each algorithm requested.
     public let digests: [Label]
 
-    /// The digest by an algorithm; `nil` if it was not asked for.
+    /// The digest by an algorithm; `nil` if it was not requested.
     public func digest(_ algorithm: DigestAlgorithm) -> Label? {
         digests.first { $0.algorithm == algorithm }
     }
@@ -186,7 +187,7 @@ struct ExpectedContent {
         algorithms = wanted.isEmpty ? [] : DigestAlgorithm.allCases.filter { wanted.contains($0) }
     }
 
-    /// Whether neither the name nor a digest tells right bytes from wrong ones.
+    /// Whether neither the name nor a digest can tell right bytes from wrong ones.
     var isUnvouched: Bool {
         isProvisional && !labels.contains(where: \.algorithm.identifiesContent)
     }

@@ -8,14 +8,14 @@
 /// let completed = try arrivals.settle()     // durable and readable: acknowledged
 /// ```
 ///
-/// What is not finished stands in `staging/<name>`, where a later arrival of the same name goes on
-/// from it, in any process. What is finished stands in `staging/<lease>/` until ``settle()``: three
-/// steps then make all of it durable, readable and known, whatever its number. If the process ends
-/// before that, the next writer puts content that a registered version misses back in
-/// `staging/<name>`. A collection leaves alone what is finished, and of the unfinished what a
-/// writer has open or a registered version misses.
+/// Unfinished content stands in `staging/<name>`, where a later arrival of the same name continues it,
+/// in any process. Finished content stands in `staging/<lease>/` until ``settle()``: three steps then
+/// make all of it durable, readable and known, whatever its number. If the process ends before that, the
+/// next writer puts content that a registered version misses back in `staging/<name>`. A collection
+/// spares finished content, and unfinished content that a writer has open or a registered version
+/// misses.
 ///
-/// One thread uses it. Two processes may bring the same content at once: both end right.
+/// For use by one thread. Two processes may bring the same content at once: both end right.
 public final class Arrivals {
     let store: Store
     let batch: ObjectBatch
@@ -25,18 +25,18 @@ public final class Arrivals {
     private var finished: [Finished] = []
     private var addresses: Set<ObjectID> = []
     private var partCount = 0
-    /// What stood in `staging/` when it was first looked at, and what was put there since.
+    /// What stood in `staging/` at the first look, and what was put there since.
     private var staged: Set<ObjectID>?
 
-    /// How many contents are finished and not settled.
+    /// How many contents are finished but not settled.
     package var unsettledCount: Int { finished.count }
     /// How many bytes they have.
     package private(set) var unsettledByteCount: Int64 = 0
 
-    /// Content is kept in memory up to here, then in a file: one write for a small file.
+    /// Content is kept in memory up to this size, then in a file: one write for a small file.
     static let memoryByteCount = 256 * 1024
 
-    // What is finished, and the name it was expected under, if its address was not known.
+    // Finished content, and the name it was expected under, if its address was not known.
     private struct Finished {
         var object: StoredObject
         var provisional: ObjectID?
@@ -44,15 +44,16 @@ public final class Arrivals {
         var stagedName: String { Arrivals.stagedName(object.address, provisional) }
     }
 
-    /// The name in the lease's directory: recovery reads from it where the content belongs.
+    /// Its name in the lease's directory, from which recovery reads where the content belongs.
     static func stagedName(_ address: ObjectID, _ provisional: ObjectID?) -> String {
         provisional.map { "\($0).\(address)" } ?? address.description
     }
 
-    /// Takes a lease, which protects what arrives as long as this lives.
+    /// Takes a lease, which protects what arrives as long as this object lives.
     ///
-    /// A version must name it by then, or the next collection takes it. If that version is registered
-    /// or revised after ``settle()``, hold on to this until it is (`withExtendedLifetime`).
+    /// A version must name the content by then, or the next collection deletes it. If that version is
+    /// registered or revised after ``settle()``, hold on to this object until then
+    /// (`withExtendedLifetime`).
     /// - Throws: what taking a lease throws.
     public init(_ store: Store) throws(StoreError) {
         let hasher = try ObjectHasher()
@@ -64,17 +65,17 @@ public final class Arrivals {
         self.store = store
     }
 
-    /// Begins content, or goes on with what an earlier attempt has staged.
+    /// Begins content, or continues what an earlier attempt staged.
     ///
-    /// Content that another process is staging at this moment is staged apart from it.
+    /// Content that another process is staging now is staged apart from it.
     /// - Parameters:
-    ///   - name: its address; or, if the publisher does not tell the address, whatever stands for it
-    ///     in the manifest until the content is there.
+    ///   - name: its address; or, if the publisher does not tell the address, the stand-in for it in the
+    ///     manifest.
     ///   - byteCount: its size, if known.
-    ///   - isProvisional: `name` is not the address. If no label vouches for the bytes either, only
-    ///     what was suspended is gone on with: of anything else a power cut may have left holes.
-    ///   - labels: what the bytes must match besides.
-    ///   - digests: what ``Arrival/finish(provedBy:)`` shall report besides.
+    ///   - isProvisional: `name` is not the address. If no label vouches for the bytes either, only what
+    ///     was suspended is continued: a power cut may have left holes in anything else.
+    ///   - labels: what else the bytes must match.
+    ///   - digests: what else ``Arrival/finish(provedBy:)`` reports.
     /// - Throws: `.outOfSpace` if content of a large known size has no room; `.writesRefused`.
     public func begin(
         _ name: ObjectID, byteCount: Int64?, isProvisional: Bool = false, labels: [Label] = [],
@@ -96,7 +97,7 @@ public final class Arrivals {
         _ expected: ExpectedContent, _ source: inout String?
     ) throws(StoreError) -> StagedContent? {
         let staging = store.directories.staging.raw
-        // Of many small contents each would cost a look.
+        // With many small contents, a look for each costs too much.
         if let byteCount = expected.byteCount, byteCount <= Self.memoryByteCount,
             try !isStaged(expected.name)
         {
@@ -117,7 +118,7 @@ public final class Arrivals {
             }
             source = noted?.source
             if isSuspended {
-                // Durable before the next bytes: of those nothing is known after a power cut.
+                // Durable before the next bytes: after a power cut nothing is known of those.
                 try store.fileSystem.setMode(staged.file.raw, 0o600)
                 try store.sync(staged.file.raw)
             }
@@ -137,10 +138,10 @@ public final class Arrivals {
         return found.contains(name)
     }
 
-    /// The mode of a staged file all of whose bytes are durable.
+    /// The mode of a staged file whose bytes are all durable.
     private static let suspendedMode: UInt32 = 0o640
 
-    /// A file for content that memory shall not hold, with the bytes that came so far.
+    /// A file for content that is too large for memory, with the bytes that came so far.
     func stage(
         _ expected: ExpectedContent, _ bytes: [UInt8], _ source: String?
     ) throws(StoreError) -> StagedContent {
@@ -161,7 +162,7 @@ public final class Arrivals {
             try staged.restart()
             return staged
         }
-        // Another process has that name: ours goes with our lease.
+        // Another process has that name: ours goes into our lease's directory.
         partCount += 1
         let part = "part-\(partCount)"
         let file = try store.fileSystem.open(batch.directory.raw, part, .creating, mode: 0o600)
@@ -173,7 +174,7 @@ public final class Arrivals {
     func note(
         _ source: String?, of staged: StagedContent, _ expected: ExpectedContent
     ) throws(StoreError) {
-        // A part in the lease's directory goes with the lease.
+        // A part in the lease's directory goes when the lease does.
         guard expected.isUnvouched, staged.directory == store.directories.staging.raw else {
             return
         }
@@ -189,7 +190,7 @@ public final class Arrivals {
         guard !memory.isEmpty || staged != nil else { return }
         let kept: StagedContent
         if let staged { kept = staged } else { kept = try stage(expected, memory, source) }
-        // A small part that a power cut takes is small to fetch again.
+        // If a power cut takes a small part, little has to be fetched again.
         guard kept.offset > Self.memoryByteCount || expected.isUnvouched else { return }
         try store.sync(kept.file.raw)
         guard expected.isUnvouched else { return }
@@ -217,7 +218,7 @@ public final class Arrivals {
         return (object, digests.finish(address: address))
     }
 
-    /// Takes over whole and right content; from here on it waits for ``settle()``.
+    /// Takes over complete, verified content; from now on it waits for ``settle()``.
     func accept(
         _ object: StoredObject, _ expected: ExpectedContent, _ memory: [UInt8],
         _ staged: StagedContent?
@@ -234,7 +235,7 @@ public final class Arrivals {
             object: object, provisional: expected.isProvisional ? expected.name : nil)
         do throws(StoreError) {
             if let staged {
-                // First: a part without a note is begun anew, a note without a part would stay for ever.
+                // First: a part without a note is begun anew; a note without a part would stay for ever.
                 try note(nil, of: staged, expected)
                 try store.fileSystem.setMode(staged.file.raw, 0o444)
                 try store.fileSystem.rename(
@@ -251,20 +252,20 @@ public final class Arrivals {
         unsettledByteCount += object.byteCount
     }
 
-    /// Makes everything that was finished since the last time durable, readable and known.
+    /// Makes everything finished since the last call durable, readable and known.
     ///
     /// When it returns, all of it survives a power cut. When it throws, nothing is lost and it may be
-    /// called again, unless a sync has failed: then only after the store was opened again.
-    /// - Returns: the names of versions that have become complete by it.
+    /// called again, unless a sync failed: then only after the store has been opened again.
+    /// - Returns: the names of the versions that this completed.
     /// - Throws: `.outOfSpace`, `.io`, `.writesRefused`, `.interrupted`, what the index throws.
     @discardableResult
     public func settle() throws(StoreError) -> [String] {
         guard !finished.isEmpty else { return [] }
         try store.checkWritable()
-        // In the index's own order each of its pages is read and written once, whatever its cache holds.
+        // In the index's own order each of its pages is read and written once, whatever the cache holds.
         finished.sort { $0.object.address < $1.object.address }
         let objects = finished.map(\.object)
-        // A collector that has announced the deletion of one of them is waited for.
+        // This waits for a collector that has announced the deletion of one of them.
         try store.claim(count: objects.count, { objects[$0].address }, lease: lease)
         try store.syncAll(orEach: batch.directory.raw, finished.lazy.map(\.stagedName))
         for position in finished.indices where finished[position].provisional != nil {
@@ -277,7 +278,7 @@ public final class Arrivals {
         // Makes their names durable together with the record.
         let completed = try store.recordPublished(objects)
         for object in objects {
-            // Recorded, so this is only tidying: what stays goes with the lease.
+            // Recorded, so this is only tidying: what stays goes when the lease does.
             try? batch.dropStagedName(object.address)
         }
         finished.removeAll(keepingCapacity: true)

@@ -1,7 +1,7 @@
-/// What a partial file that nothing vouches for came from, beside it in `staging/<name>.from`.
+/// Where a partial file that nothing vouches for came from; beside it in `staging/<name>.from`.
 ///
-/// A digest would tell in the end whether its bytes are right. Without one, a part may be gone on with
-/// only if it is of the same source, and if no power cut can have torn it: the note names the boot of
+/// A digest would show in the end whether the bytes are right. Without one, a part may be continued
+/// only if it has the same source, and if no power cut can have torn it: the note names the boot of
 /// the system during which it was written. `castree-part 1 <boot>`, a line end, the source.
 struct PartSource {
     private let store: Store
@@ -14,7 +14,7 @@ struct PartSource {
 
     private var staging: Int32 { store.directories.staging.raw }
 
-    /// What was noted, and whether that was in the time since the system started.
+    /// The noted source, and whether it was noted since the system started.
     func read() throws(StoreError) -> (source: String, isOfThisBoot: Bool)? {
         guard try store.fileSystem.status(staging, name)?.kind == .regular else { return nil }
         let bytes = try store.fileSystem.contents(staging, name, limit: 16 * 1024)
@@ -27,7 +27,7 @@ struct PartSource {
         return (String(lines[1]), boot != nil && boot == String(lines[0].dropFirst(head.count)))
     }
 
-    /// Notes where the bytes come from that are written from now on.
+    /// Notes the source of the bytes that are written from now on.
     func note(_ source: String) throws(StoreError) {
         guard !source.utf8.contains(10), source.utf8.count < 8 * 1024 else { return try remove() }
         let boot = try store.fileSystem.systemBoot() ?? "-"
@@ -44,9 +44,9 @@ struct PartSource {
 
     func remove() throws(StoreError) { try store.fileSystem.removeIfPresent(staging, name) }
 
-    /// Removes what is the note of a part that is not there.
+    /// Removes a note if its part is gone.
     ///
-    /// A part is there before its note, so no writer is in the way; one that has just begun would only
+    /// A part exists before its note, so no writer is in the way; one that has just begun would only
     /// begin again.
     static func removeOrphan(_ name: String, _ store: Store) throws(StoreError) {
         let staging = store.directories.staging.raw
@@ -56,7 +56,7 @@ struct PartSource {
         try store.fileSystem.removeIfPresent(staging, name)
     }
 
-    /// The name of the part that a note is about, also of one that was never finished.
+    /// The name of the part that a note is about, even of a note that was never finished.
     private static func part(of name: String) -> String? {
         var note = name[...]
         if note.hasPrefix("."), note.hasSuffix(".new") { note = note.dropFirst().dropLast(4) }

@@ -4,17 +4,18 @@ public struct CheckOptions: Sendable {
     public var isDeep: Bool
     /// Read only this part of the objects; `nil` for all.
     public var sample: Sample?
-    /// Read only objects that no check has found sound since then, in seconds since 1970.
+    /// Read only objects that no check has found sound since this time, in seconds since 1970.
     ///
     /// With ``isDeep``, since a check found them sound by their SHA-256.
     public var since: Int64?
-    /// Bytes of objects a second, over all threads; `nil` for as fast as it goes.
+    /// Bytes of objects a second, over all threads; `nil` for full speed.
     public var byteRateMax: Int64?
-    /// Read no other objects than these; `nil` for no such limit.
+    /// Read only these objects; `nil` for no such limit.
     package var revisits: Set<ObjectID>?
     /// Called with each finding as soon as it is certain, from any thread, one call at a time.
     ///
-    /// Before any repair, and for an object without the versions that show it: the report has those.
+    /// This is before any repair, and without the versions that show an object: the report has
+    /// those.
     public var found: @Sendable (Finding) -> Void
     /// Called now and then, from any thread, with what is done so far.
     public var progress: @Sendable (CheckProgress) -> Void
@@ -33,7 +34,7 @@ public struct CheckOptions: Sendable {
         self.progress = progress
     }
 
-    /// Whether objects may be left out: what they were found to be earlier then counts.
+    /// Whether objects may be left out: then what was found of them earlier counts.
     var isPartial: Bool { sample != nil || since != nil || revisits != nil }
 
     /// Which part of the objects to read: the same one for the same seed, whatever else is there.
@@ -43,7 +44,7 @@ public struct CheckOptions: Sendable {
         /// Chooses the part.
         public var seed: UInt64
 
-        /// Makes a choice; another one each time unless a seed is given.
+        /// Makes a choice; a different one each time unless a seed is given.
         public init(share: Double, seed: UInt64 = .random(in: 0...UInt64(UInt32.max))) {
             self.share = share
             self.seed = seed
@@ -51,8 +52,8 @@ public struct CheckOptions: Sendable {
 
         /// Whether an object is in the part.
         func contains(_ address: ObjectID) -> Bool {
-            // Addresses are as good as random, but who makes content can choose their beginnings:
-            // the seed goes through the finalizer of SplitMix64 (Steele, Lea, Flood 2014) with one.
+            // Addresses are as good as random, but a maker of content can choose how they begin: so
+            // address and seed go through the finalizer of SplitMix64 (Steele, Lea, Flood 2014).
             var mixed = address.w1 &+ (seed &+ 1) &* 0x9e37_79b9_7f4a_7c15
             mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
             mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
@@ -63,7 +64,7 @@ public struct CheckOptions: Sendable {
     }
 }
 
-/// How far a check is.
+/// How far a check has come.
 public struct CheckProgress: Sendable, Hashable {
     /// Objects that were read.
     public var objects = 0
@@ -88,7 +89,7 @@ public struct CheckReport: Sendable {
     public var checkedObjects = 0
     /// Bytes that were read.
     public var checkedBytes: Int64 = 0
-    /// Objects whose name, size and mode were looked at and whose bytes were not read, because of
+    /// Objects whose name, size and mode were looked at but whose bytes were not read, because of
     /// ``CheckOptions/sample`` or ``CheckOptions/since``.
     public var skippedObjects = 0
     /// Their bytes.

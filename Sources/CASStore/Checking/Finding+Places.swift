@@ -1,5 +1,5 @@
 extension [Finding] {
-    /// The paths inside the store of what a check has found where something else belongs.
+    /// The paths, inside the store, at which a check found something in the wrong place.
     package var wrongPlaces: [String] {
         var places: Set<String> = []
         for finding in self {

@@ -8,11 +8,11 @@ public struct Finding: Sendable, Hashable {
         case damagedObject
         /// An object's executable copy does not match it.
         case damagedExecutableCopy = "damagedTwin"
-        /// A version names an object, the index says it is there, and it is not.
+        /// A version names an object that the index knows as present, but it is not there.
         case missingObject
         /// Something that is not a regular file stands in place of an object.
         case notAFile
-        /// An object's file has another mode than 0444 (its executable copy: 0555).
+        /// An object's file has a mode other than 0444 (its executable copy: 0555).
         case wrongMode
         /// A sound object that the index does not know.
         case unindexedObject
@@ -26,13 +26,13 @@ public struct Finding: Sendable, Hashable {
         case damagedIndex
         /// A manifest cannot be read.
         case damagedManifest
-        /// A manifest is not the one that was registered: somebody has edited or exchanged it.
+        /// A manifest is not the one that was registered: somebody has edited or replaced it.
         case editedManifest
-        /// A version is registered, and its manifest is not there. Nothing that it names is collected.
+        /// A version is registered, but its manifest is not there. Nothing that it names is collected.
         case missingManifest
-        /// A manifest was made again from the tree of its version, and cannot be shown to be all of it.
+        /// A manifest was made again from the tree of its version, and nothing shows that it says all.
         case recoveredManifest
-        /// Files of a tree are copies of objects where they could be links: the store was copied without its links.
+        /// Files of a tree are copies of objects but could be links: the store was copied without its links.
         case copiedInTree
         /// A tree lacks a file of its manifest.
         case missingInTree
@@ -50,13 +50,13 @@ public struct Finding: Sendable, Hashable {
         case incompleteVersion
         /// `lifecycle.json` cannot be read.
         case damagedLifecycle
-        /// `lifecycle.json` can be read, and does not say what castree wrote: somebody has edited it.
+        /// `lifecycle.json` can be read but does not say what castree wrote: somebody has edited it.
         case editedLifecycle
         /// The lifecycle names a version that is not registered.
         case unknownVersion
         /// `current` does not point to the current version.
         case wrongCurrentLink
-        /// What a writer that died has left.
+        /// Something that a dead writer left.
         case leftover
     }
 
@@ -74,7 +74,7 @@ public struct Finding: Sendable, Hashable {
     ///
     /// Lost content stays lost: the versions that had it are incomplete until it is added again.
     public var isRepaired: Bool
-    /// Whether that is all: the content, which versions name, is lost.
+    /// Whether a repair can do no more: content that versions name is lost.
     package var isLost = false
 
     /// Makes a finding.

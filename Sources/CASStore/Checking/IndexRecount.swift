@@ -1,8 +1,8 @@
-/// Counts again, from the edges of the versions, what the index says of its objects and versions.
+/// Recounts, from the edges of the versions, what the index says about its objects and versions.
 ///
-/// Objects are looked at in the order of their ids, a window of them at a time: for each, the edges of
-/// all versions are gone through. So the rows are read in the order in which they lie on disk, each
-/// once, and what is held in memory does not grow with the store.
+/// It looks at objects in the order of their ids, one window at a time, and for each window goes
+/// through the edges of all versions. So it reads each row once, in the order on disk, and its memory
+/// does not grow with the store.
 struct IndexRecount {
     private let index: IndexTransaction
     private let last: Int64
@@ -19,7 +19,7 @@ struct IndexRecount {
     /// What the rows of neighbouring ids say.
     private struct Window {
         var ids: Range<Int64> = 0..<0
-        /// `nil` where there is no such object.
+        /// `nil` if there is no such object.
         var addresses: [ObjectID?] = []
         /// What the rows count, less what the edges say.
         var references: [Int64] = []
@@ -30,7 +30,7 @@ struct IndexRecount {
 
     /// How many ids are looked at together: 8 MiB of them.
     private static let windowSize: Int64 = 1 << 17
-    /// In how many windows at most: the edges are read once for each.
+    /// The largest number of windows: the edges are read once for each.
     private static let windowCountMax: Int64 = 64
 
     init(_ index: IndexTransaction) throws(StoreError) {
@@ -120,7 +120,7 @@ struct IndexRecount {
         }
     }
 
-    /// - Returns: whether the edges name ids that there may be; `nil` if they are damaged.
+    /// - Returns: whether the edges name possible ids only; `nil` if they are damaged.
     private mutating func subtract(
         _ edges: UnsafeRawBufferPointer, of version: Int64, _ sum: inout AddressSum,
         _ tally: inout Int64
@@ -135,7 +135,7 @@ struct IndexRecount {
             let end = Int(min(run.upperBound + 1, ids.upperBound) - ids.lowerBound)
             for place in first..<end {
                 tally &+= Tally.weight(of: ids.lowerBound + Int64(place))
-                // There may be no such object any more; then the sum says so.
+                // The object may be gone; then the sum says so.
                 guard let address = window.addresses[place] else { continue }
                 sum.add(address)
                 window.references[place] -= 1

@@ -15,16 +15,16 @@ struct Suspicion: Sendable, Hashable {
 final class ObjectPass: Sendable {
     let store: Store
     let options: CheckOptions
-    /// When it began: what is found sound is at least sound as of then.
+    /// When it began: what it finds sound counts as sound as of then.
     let startedAt: Int64
     let pace: ReadPace?
-    /// What earlier passes remember; nothing if every object is read anyway.
+    /// What earlier passes remembered; nothing if every object is read anyway.
     let earlier: VerifiedTimes
-    /// Whether anybody asks for the inodes of sound objects afterwards.
+    /// Whether the caller needs the inodes of sound objects afterwards.
     let keepsInodes: Bool
     private let rows: CheckedRows
     private let state = Mutex(State())
-    /// One at a time keeps what was verified.
+    /// Lets one thread at a time keep what was verified.
     private let keeping = Mutex<Void>(())
 
     private struct State {
@@ -33,18 +33,18 @@ final class ObjectPass: Sendable {
         var computed: [(address: ObjectID, fingerprint: Fingerprint)] = []
         /// In the order in which they ended; until their times are kept.
         var finished: [FinishedRange] = []
-        /// How many times wait to be kept.
+        /// How many of their times wait to be kept.
         var timeCount = 0
         var hasKept = false
         var sound: [SoundInodes] = []
         var keepsAt = ContinuousClock.now + ObjectPass.keepingInterval
     }
 
-    /// How often what was verified is kept: so much of a killed scrub is done again.
+    /// How often results are kept: a killed scrub repeats at most that much.
     private static let keepingInterval = Duration.seconds(60)
-    /// Or when there are so many times, of 16 bytes: a large store is remembered piece by piece.
+    /// Also when so many times wait, of 16 bytes each: a large store is remembered piece by piece.
     private static let timeCountMax = 1 << 18
-    /// How many fingerprints are recorded in one transaction, of 48 bytes.
+    /// How many fingerprints, of 48 bytes each, are recorded in one transaction.
     private static let computedCountMax = 1 << 15
 
     init(_ store: Store, _ options: CheckOptions, keepsInodes: Bool) throws(StoreError) {
@@ -59,13 +59,13 @@ final class ObjectPass: Sendable {
         rows = try CheckedRows(store)
     }
 
-    /// Reads every object and compares it with the index and, where that cannot vouch for it, with
-    /// its address.
+    /// Reads every object and compares it with the index and, if that cannot vouch for it, with its
+    /// address.
     /// - Parameter beside: what the calling thread does while the others begin.
     func run(beside: () throws(StoreError) -> Void) throws(StoreError) {
         let pass = self
         do throws(StoreError) {
-            // Few shards a chunk, so that no thread waits long for the last one.
+            // Few shards a chunk, so that no thread waits long for the last thread.
             try Parallel.run(
                 workers: Parallel.workerCount, count: StoreLayout.shards.count, chunk: 4,
                 first: beside
@@ -149,7 +149,7 @@ final class ObjectPass: Sendable {
         }
     }
 
-    /// Looks again at what is suspicious, while neither writers nor collectors can move.
+    /// Looks again at suspicions, while neither writers nor collectors can act.
     func confirm(
         _ suspicions: [Suspicion], _ checker: inout ObjectChecker
     ) throws(StoreError) {
@@ -164,7 +164,8 @@ final class ObjectPass: Sendable {
         }
     }
 
-    // Fingerprints that a rebuild had to forget; not worth failing a check of a read-only store.
+    // A rebuild had to forget these fingerprints; they are not worth failing a check of a read-only
+    // store.
     private func remember(
         _ computed: [(address: ObjectID, fingerprint: Fingerprint)]
     ) throws(StoreError) {
@@ -182,8 +183,8 @@ final class ObjectPass: Sendable {
 
     // MARK: When what was verified
 
-    /// Keeps when objects were verified: by this pass, where it has been since the last time; elsewhere
-    /// as it was.
+    /// Keeps when objects were verified: by this pass, in the ranges that it finished since the last
+    /// call; elsewhere as before.
     private func keepTimes() {
         keeping.withLock { _ in
             let (ranges, hasKept) = state.withLock { state in
@@ -192,7 +193,7 @@ final class ObjectPass: Sendable {
                 return taken
             }
             guard !ranges.isEmpty else { return }
-            // Together as wide as a word holds, and 1 more, if they cover everything.
+            // If they cover everything, their widths add up to one more than a word holds.
             let width = ranges.reduce(0 as UInt64) {
                 $0 &+ ($1.bounds.upperBound - $1.bounds.lowerBound) &+ 1
             }
@@ -203,7 +204,7 @@ final class ObjectPass: Sendable {
     }
 }
 
-/// A part of the address space that a worker is through with.
+/// A part of the address space that a worker has finished.
 struct FinishedRange: Sendable {
     /// By the first eight bytes of addresses.
     var bounds: ClosedRange<UInt64>
@@ -223,7 +224,7 @@ final class CheckedRows: Sendable {
         let shards = Mutex<[[ObjectRow]]?>(nil)
     }
 
-    /// About so many rows of 96 bytes are held for each worker.
+    /// About how many rows, of 96 bytes each, are held for each worker.
     private static let rowCountMax = 2048
 
     init(_ store: Store) throws(StoreError) {
@@ -237,7 +238,7 @@ final class CheckedRows: Sendable {
         self.objectCount = objectCount
     }
 
-    /// The rows of a shard, sorted; the first shard of a block brings the others along.
+    /// The rows of a shard, sorted; the first shard of a block reads those of the others, too.
     func take(_ shard: Int) throws(StoreError) -> [ObjectRow] {
         let width = 256 / blocks.count
         let block = shard / width

@@ -1,4 +1,4 @@
-/// One worker's look at shards.
+/// One worker's check of shards.
 struct ShardCheck: ~Copyable {
     private let pass: ObjectPass
     private let store: Store
@@ -11,13 +11,13 @@ struct ShardCheck: ~Copyable {
     /// When each object was found sound, for the next check.
     private var times: [VerifiedTimes.Entry] = []
     private var progress = CheckProgress()
-    /// Where the part of the address space begins that is not reported yet, and how far it goes.
+    /// Where the part of the address space that is not reported yet begins, and how far it goes.
     private var beginning: UInt64 = 0
     private var reached: UInt64?
     private var sinceClock = 0
     private var reportsAt = ContinuousClock.now + ShardCheck.reportingInterval
 
-    /// A range is reported after so long at the latest, also in the middle of a large shard.
+    /// A range is reported after this time at the latest, even in the middle of a large shard.
     private static let reportingInterval = Duration.seconds(10)
 
     init(_ pass: ObjectPass) throws(StoreError) {
@@ -37,7 +37,7 @@ struct ShardCheck: ~Copyable {
         sound = SoundInodes(from: prefix)
     }
 
-    /// Reports what was found up to an address, or up to the last one that was looked at.
+    /// Reports what was found up to an address, or up to the last one looked at.
     mutating func finish(through prefix: UInt64?) throws(StoreError) {
         pass.note(progress)
         progress = CheckProgress()
@@ -86,7 +86,7 @@ struct ShardCheck: ~Copyable {
 
     private mutating func reportIfDue() throws(StoreError) {
         sinceClock += 1
-        // The clock is asked seldom, unless each object may take long.
+        // Look at the clock seldom, unless each object may take long.
         guard sinceClock >= 64 || pass.pace != nil else { return }
         sinceClock = 0
         try store.checkInterruption()
@@ -95,7 +95,7 @@ struct ShardCheck: ~Copyable {
         if reportsAt <= .now { try finish(through: nil) }
     }
 
-    // Addresses instead of names: sorted they meet the rows, and none needs an allocation.
+    // Addresses, not names: sorted, they have the order of the rows, and none needs an allocation.
     private mutating func list(
         _ directory: Int32, _ shard: String
     ) throws(StoreError) -> (objects: [ObjectID], executableCopies: [ObjectID]) {
@@ -121,7 +121,7 @@ struct ShardCheck: ~Copyable {
         return (objects, executableCopies)
     }
 
-    // Something else in place of a shard is named as a stray; its objects are missing.
+    // Something else in place of a shard is reported as a stray; its objects are missing.
     private func open(_ shard: String) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
             return try store.fileSystem.openIfPresent(
@@ -150,16 +150,17 @@ struct ShardCheck: ~Copyable {
         var isEnough = false
         if !isRead { isEnough = try skipExecutableCopy(address, directory, row) }
         if !isEnough { try checkExecutableCopy(address, directory, row) }
-        // A sound object whose executable copy is not is looked at again by whoever goes by the times.
+        // If the executable copy is not sound, the object gets no time, so that the next check looks
+        // again.
         if suspicions.count > count, times.last?.prefix == address.w0 { times.removeLast() }
     }
 
-    /// When an object that need not be read was last found sound, 0 for never; `nil` if it is to be
+    /// When an object that need not be read was last found sound, 0 for never; `nil` if it must be
     /// read.
     private func timeToSkip(_ address: ObjectID) -> UInt32? {
         let options = pass.options
         guard options.isPartial else { return nil }
-        // A time to come says that the clock went back: nothing is known then.
+        // A future time means that the clock went back: then nothing is known.
         var earlier = pass.earlier.time(of: address, isDeep: isDeep) ?? 0
         if earlier > now | 1 { earlier = 0 }
         if let revisits = options.revisits, !revisits.contains(address) { return earlier }
@@ -213,7 +214,7 @@ struct ShardCheck: ~Copyable {
         return true
     }
 
-    /// Looks at an object from outside only.
+    /// Looks at an object without reading it.
     /// - Returns: whether that is enough.
     private mutating func skipObject(
         _ row: ObjectRow, _ time: UInt32, _ directory: Int32, _ name: UnsafePointer<CChar>
@@ -229,7 +230,7 @@ struct ShardCheck: ~Copyable {
 
     private mutating func noteSound(_ address: ObjectID, inode: UInt64, time: UInt32) {
         if pass.keepsInodes { sound.append(address, inode: inode) }
-        // 0 is never.
+        // 0 means never.
         if time > 0 { times.append(.init(prefix: address.w0, time: time)) }
     }
 
@@ -290,7 +291,7 @@ struct ShardCheck: ~Copyable {
         }
     }
 
-    /// Looks at an executable copy from outside only.
+    /// Looks at an executable copy without reading it.
     /// - Returns: whether that is enough.
     private mutating func skipExecutableCopy(
         _ address: ObjectID, _ directory: Int32, _ row: ObjectRow?

@@ -1,8 +1,8 @@
 /// The inodes of the objects that a check has found sound, by address.
 ///
 /// A file of a tree that is one of these inodes needs no look of its own: its bytes and mode are the
-/// object's. Sixteen bytes an object: the first eight of the address stand for all of it, and whoever
-/// could make two SHA-256 agree in those would only make a check look closer, since the inodes differ.
+/// object's. Sixteen bytes an object: the first eight of the address stand for all of it. Two SHA-256
+/// that somebody makes agree in those only make a check look closer, because the inodes differ.
 package struct SoundInodes: Sendable {
     package struct Entry: Sendable {
         var prefix: UInt64
@@ -20,7 +20,7 @@ package struct SoundInodes: Sendable {
 
     package init() {}
 
-    /// Of a part of the address space, from here on.
+    /// Those of a part of the address space, from `begin` on.
     init(from begin: UInt64) { parts = [Part(begin: begin)] }
 
     mutating func append(_ address: ObjectID, inode: UInt64) {
@@ -33,7 +33,7 @@ package struct SoundInodes: Sendable {
 
     /// Whether an inode is that of a sound object.
     package func contains(_ address: ObjectID, executable: Bool, inode: UInt64) -> Bool {
-        // The last part that does not begin behind it.
+        // The last part that does not begin after the address.
         let place = (0..<parts.count).firstPosition { parts[$0].begin > address.w0 }
         guard place > 0 else { return false }
         let entries = executable ? parts[place - 1].executableCopies : parts[place - 1].objects

@@ -9,8 +9,7 @@ package struct ConfirmedFinding: Sendable {
 extension Store {
     /// Reads every object and compares bytes, sizes, modes and the index.
     ///
-    /// Safe beside writers and collectors: what looks wrong in passing is looked at again while
-    /// neither can move.
+    /// Safe beside writers and collectors: what looks wrong at first is looked at again while neither can act.
     /// - Parameters:
     ///   - sound: filled with the inodes of sound objects, for the checks of trees, if there are any.
     ///   - beside: what the calling thread does while other threads begin to read.
@@ -29,16 +28,16 @@ extension Store {
         return pass.confirmed
     }
 
-    /// Whether there may be trees, and where they are inode numbers say anything about objects.
+    /// Whether there may be trees whose inode numbers say anything about objects.
     private func canTreesLinkObjects() throws(StoreError) -> Bool {
         let objects = try fileSystem.status(directories.objects.raw)
         let versions = try fileSystem.status(directories.versions.raw)
-        // Two links are its own: with a directory in it, it has one from there, or does not count them
-        // and has one in all. Where a file system says otherwise, trees are read instead.
+        // Two links are a directory's own: each directory in it adds one, unless the file system does not count
+        // them and reports one in all. If a file system says otherwise, trees are read instead.
         return objects.device == versions.device && versions.linkCount != 2
     }
 
-    /// Those of the suspicions that hold while neither writers nor collectors can move.
+    /// Those of the suspicions that hold while neither writers nor collectors can act.
     func confirmed(
         _ suspicions: [Suspicion], _ checker: inout ObjectChecker
     ) throws(StoreError) -> [ConfirmedFinding] {
@@ -54,7 +53,7 @@ extension Store {
         return confirmed
     }
 
-    // A store that cannot be written has no writers to exclude.
+    // If a store cannot be written, it has no writers to exclude.
     func excludingWriters(
         _ body: (IndexTransaction) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -76,7 +75,7 @@ extension Store {
     ) throws(StoreError) -> Bool {
         guard let address = suspicion.address else { return true }
         let row = try index.object(address)
-        // What stands behind a link in place of the shard is no object.
+        // What is behind a link in place of the shard is not an object.
         let status = try objects.hasShard(of: address) ? objects.status(address) : nil
         switch suspicion.kind {
         case .missingObject: return row?.isPresent == true && status == nil
@@ -100,7 +99,7 @@ extension Store {
             let here = isExecutableCopy ? try objects.status(address, executable: true) : status
             return here?.kind == .regular && here?.mode != (isExecutableCopy ? 0o555 : 0o444)
         case .wrongFingerprint:
-            // The bytes were found to be the address's: those of this size are the same ones.
+            // The bytes were found to match the address: if the size is the same, so are they.
             guard let row, row.isPresent, status?.byteCount == suspicion.byteCount else {
                 return false
             }
@@ -132,10 +131,10 @@ extension Store {
             switch suspicion.kind {
             case .damagedObject: "the bytes of object \(name) do not match its address"
             case .damagedExecutableCopy: "the executable copy of object \(name) does not match it"
-            case .missingObject: "object \(name) is not there though the index says so"
+            case .missingObject: "object \(name) is missing, though the index lists it"
             case .notAFile: "something that is not a regular file stands in place of \(name)"
-            case .wrongMode: "object \(name) can be written or not be read: its mode is wrong"
-            case .unindexedObject: "object \(name) is sound and unknown to the index"
+            case .wrongMode: "object \(name) has the wrong mode: it is writable or unreadable"
+            case .unindexedObject: "object \(name) is sound but unknown to the index"
             case .wrongFingerprint:
                 "object \(name) is sound; the index holds another size or fingerprint"
             case .strayFile: "\(printable(suspicion.path ?? "")) is not castree's"
@@ -144,11 +143,11 @@ extension Store {
         return Finding(suspicion.kind, object: address, path: path, message)
     }
 
-    /// Repairs what was found of objects.
+    /// Repairs findings about objects.
     ///
     /// Damaged objects go to quarantine; every version that names one is incomplete from here on.
-    /// Nothing is guessed, and files that are not castree's are left alone. What is right by now,
-    /// because a writer has brought it or a collector has taken it, is left as it is.
+    /// Nothing is guessed, and files that are not castree's are left alone. What is right by now, because a
+    /// writer brought it or a collector removed it, is left as it is.
     /// - Returns: the findings, each with whether it is repaired.
     package func repairObjects(
         _ confirmed: [ConfirmedFinding]
@@ -177,12 +176,12 @@ extension Store {
         return findings
     }
 
-    /// Takes away what stands in place of objects and is no file, so that a file can take its place.
+    /// Moves away what stands in place of objects and is not a file, so that a file can take its place.
     package func setAsideStrangers(_ addresses: [ObjectID]) throws(StoreError) {
         guard !addresses.isEmpty else { return }
         try checkWritable()
         var checker = try ObjectChecker()
-        // Nothing is changed in the index; but no collector and no other repair moves meanwhile.
+        // This changes nothing in the index, but keeps collectors and other repairs from acting meanwhile.
         try writing { (index) throws(StoreError) in
             for address in addresses {
                 let suspicion = Suspicion(kind: .notAFile, address: address)
@@ -243,11 +242,11 @@ extension Store {
         return true
     }
 
-    /// What writers that died have left.
+    /// Finds what dead writers left.
     ///
     /// A repair cleans it up.
     package func checkLeftovers(repairing: Bool) throws(StoreError) -> [Finding] {
-        // Trees are looked at on their own.
+        // Trees have a check of their own.
         let dead = try leases().dead + lostLeases(in: [.staging, .manifests])
         var findings = dead.map {
             Finding(
@@ -263,9 +262,9 @@ extension Store {
         return findings + (try strayLeases())
     }
 
-    /// Removes what a check that was killed has written aside of the files that it remembers by.
+    /// Removes what a killed check left while it was writing the files in which checks remember.
     ///
-    /// One that runs loses such a memory with it, and nothing else.
+    /// A running check only loses what it was about to remember.
     private func sweepAsides() throws(StoreError) {
         let memories = [StoreLayout.verified, StoreLayout.lastCheck]
         let asides = try fileSystem.names(in: directories.root.raw) { (name, kind) in
@@ -274,8 +273,8 @@ extension Store {
         for name in asides { try fileSystem.removeIfPresent(directories.root.raw, name) }
     }
 
-    /// What stands among the leases and is no file, and left alone: nobody's lease, or in place of a lock's file,
-    /// so that nobody can take the lock.
+    /// Finds what stands among the leases and is not a file: nobody's lease, or in place of a lock's file, so that
+    /// nobody can take the lock; leaves it alone.
     private func strayLeases() throws(StoreError) -> [Finding] {
         var names: [String] = []
         try fileSystem.list(directories.leases.raw) { (entry, kind) throws(StoreError) in
@@ -284,7 +283,7 @@ extension Store {
         }
         var findings: [Finding] = []
         for name in names.sorted() {
-            // Not every file system says what an entry is; and a process may have ended since.
+            // Not every file system tells the kind of an entry; and a process may have ended since.
             let status = try fileSystem.status(directories.leases.raw, name)
             guard let status, status.kind != .regular else { continue }
             let path = StoreLayout.leasePath(printable(name))

@@ -3,9 +3,9 @@
 extension Store {
     /// Compares the index with the manifests.
     ///
-    /// The manifests are read without holding the index, so that other threads can use it; what
-    /// looks wrong then is looked at again in one transaction; if somebody else writes meanwhile, once
-    /// more while nobody can.
+    /// Reads the manifests without holding the index, so that other threads can use it. Looks again,
+    /// in one transaction, at what seems wrong; if somebody else writes meanwhile, once more while
+    /// nobody can.
     /// - Parameters:
     ///   - isDeep: look every row up in every index; the check of the objects finds most of what is
     ///     wrong there, too.
@@ -29,8 +29,8 @@ extension Store {
         let (found, isCertain) = try reading {
             (transaction) throws(StoreError) -> ([Finding], Bool) in
             let found = try transaction.disagreeingNow(isDeep: isDeep, facts)
-            // Whoever has put a manifest in its place and not committed yet is still at it: while
-            // this transaction reads, nobody commits.
+            // A writer that has published a manifest but not committed is still at work: while this
+            // transaction reads, nobody commits.
             return (found, try !transaction.index.locks.isSomebodyWriting())
         }
         if isCertain || found.isEmpty || found.contains(where: { $0.kind == .damagedIndex }) {
@@ -57,7 +57,7 @@ extension Store {
                 ?? "the index counts the references of an object wrongly")
     }
 
-    /// A finding of the damage for which the index was made again since the store was opened.
+    /// A finding about the damage for which the index was made again since the store was opened.
     package func damageFinding() throws(StoreError) -> Finding? {
         try index { (index) throws(StoreError) in
             index.damage.map {
@@ -69,7 +69,7 @@ extension Store {
     /// Makes the index again from the objects and manifests.
     package func rebuildIndex(because reason: String) throws(StoreError) {
         try index { (index) throws(StoreError) in
-            // Opens the file first, so that the rebuild knows which one it is to replace.
+            // Open the file first, so that the rebuild knows which one it is to replace.
             _ = try index.read { (index) throws(StoreError) in try index.versions() }
             try index.rebuild(because: reason)
         }
@@ -100,7 +100,7 @@ package struct ManifestFacts: Sendable {
     }
 }
 
-/// The same in a few words, from a manifest or from a row of the index.
+/// The same in short, from a manifest or from a row of the index.
 private struct ManifestSum: Equatable {
     var manifest: ObjectID
     var addresses: AddressSum
@@ -155,7 +155,7 @@ extension IndexTransaction {
         }
     }
 
-    /// What of the index disagrees with itself or with the sums of the manifests.
+    /// Findings where the index disagrees with itself or with the sums of the manifests.
     fileprivate func disagreeing(
         isDeep: Bool,
         _ expected: (String) throws(StoreError) -> ManifestSum?

@@ -1,4 +1,4 @@
-// Writing the memory of a check piece by piece: it may be larger than what fits in memory.
+// Writing what checks remember, piece by piece: it may not fit in memory.
 
 extension Store {
     /// Remembers when the objects in parts of the address space were found sound, if it can: a store
@@ -10,7 +10,7 @@ extension Store {
     func keep(_ ranges: [FinishedRange], areAll: Bool) {
         // Without the memory objects are read again, and nothing else is lost.
         guard let token = try? randomToken() else { return }
-        // One that is not there or not whole remembers nothing.
+        // A file that is absent or not whole remembers nothing.
         let before = areAll ? nil : try? KeptTimes(self)
         // As above.
         try? fileSystem.replaceFile(
@@ -108,7 +108,7 @@ private final class KeptTimes {
         return sum.withUnsafeBytes { Fingerprint(bytes: $0) } == fingerprinter.finish()
     }
 
-    /// The next entry, if its address begins with a number that is wanted.
+    /// The next entry, if its address begins with a wanted number.
     func next(where isWanted: (UInt64) -> Bool) throws(StoreError) -> VerifiedTimes.Entry? {
         if position == piece.count {
             guard offset < end else { return nil }

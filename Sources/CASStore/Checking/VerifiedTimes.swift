@@ -1,9 +1,9 @@
-/// When a check last found each object sound: the memory that lets a scrub go on where it stopped.
+/// When a check last found each object sound: the memory that lets a scrub resume where it stopped.
 ///
 /// Kept in the file `verified`, derived and never synced: without it objects are read again, and that
 /// is all. Twelve bytes an object: the first eight of the address, and a time in seconds since 1970 of
-/// which the lowest bit says that the SHA-256 was computed. Whoever makes two objects whose addresses
-/// begin alike gets the earlier time for both.
+/// which the lowest bit says that the SHA-256 was computed. If somebody makes two objects whose
+/// addresses begin alike, both get the earlier time.
 ///
 /// ```
 /// "castree-verified 1\n"   padded with NUL to 32 bytes
@@ -27,12 +27,12 @@ struct VerifiedTimes: Sendable {
     static let entryByteCount = 12
     static let sumByteCount = 16
 
-    /// A time as it is kept.
+    /// A time as it is stored.
     static func time(_ seconds: Int64, isDeep: Bool) -> UInt32 {
         UInt32(clamping: seconds) & ~1 | (isDeep ? 1 : 0)
     }
 
-    /// When an object was last found sound; `nil` for never, or for not deeply where that is asked.
+    /// When an object was last found sound; `nil` for never, or for never deeply if `isDeep`.
     func time(of address: ObjectID, isDeep: Bool) -> UInt32? {
         var place = (0..<entries.count).firstPosition { entries[$0].prefix >= address.w0 }
         var time: UInt32?
@@ -84,7 +84,7 @@ extension VerifiedTimes.Entry {
 extension Store {
     /// What earlier checks remember; nothing if the file is not there or not whole.
     func verifiedTimes() -> VerifiedTimes {
-        // A memory: whatever is wrong with it, objects are read again.
+        // Whatever is wrong with this memory, objects are read again.
         let bytes = try? fileSystem.contents(
             directories.root.raw, StoreLayout.verified, limit: 1 << 32)
         return bytes.flatMap { VerifiedTimes($0) } ?? VerifiedTimes()

@@ -1,13 +1,13 @@
 /// What a collection would delete, and why: decided without changing anything.
 public struct CollectionPlan: Sendable {
-    /// Why a file goes.
+    /// Why a file is deleted.
     package enum Reason: Sendable, Hashable {
         /// No version names it since this one was retired.
         case retired(RetiredVersion)
         /// No version would name it once this one is retired.
         case retiring(version: String)
-        /// No version names it, and none is remembered that did: a writer stored it and did not finish,
-        /// or the index was made again since its version was retired.
+        /// No version names it, and none is known that did: a writer stored it and did not finish, or
+        /// the index was made again after its version was retired.
         case neverNamed
         /// It was damaged, and a repair took it away.
         case damaged
@@ -15,13 +15,13 @@ public struct CollectionPlan: Sendable {
         case partial
     }
 
-    /// A file that goes.
+    /// A file to delete.
     package struct Garbage: Sendable, Hashable {
         /// The object.
         package let address: ObjectID
         /// Its size in bytes.
         package let byteCount: Int64
-        /// Why it goes.
+        /// Why it is deleted.
         package let reason: Reason
     }
 
@@ -32,11 +32,11 @@ public struct CollectionPlan: Sendable {
     /// Partial objects that no version waits for.
     package internal(set) var staged: [Garbage] = []
 
-    /// How many files go.
+    /// How many files to delete.
     public var objectCount: Int { objects.count + quarantined.count + staged.count }
     /// How many bytes they hold.
     ///
-    /// Space comes back when the last tree that shows a file is gone too.
+    /// Space comes back only when the last tree that shows a file is gone, too.
     public var byteCount: Int64 {
         [objects, quarantined, staged].joined().reduce(0) { $0 + $1.byteCount }
     }

@@ -1,11 +1,11 @@
-// Collecting: delete what nothing references. Costs what the garbage costs, not what the store holds.
+// Collecting: delete what nothing references. The cost depends on the garbage, not on the store.
 
 extension Store {
     /// Deletes what nothing references, in two phases: announce, then delete what is still garbage.
     ///
     /// Safe beside writers: one that needs an announced object takes it back in its own transaction,
-    /// or writes it again. Repeating it after a crash finishes the work. Runs on a full disk.
-    /// - Throws: `.index` while a manifest cannot be read: the roots are in doubt then.
+    /// or writes it again. A repetition after a crash finishes the work. Runs on a full disk.
+    /// - Throws: `.index` while a manifest cannot be read: then the roots are in doubt.
     @discardableResult
     public func collect(
         progress: (Collected) -> Void = { _ in }
@@ -30,7 +30,7 @@ extension Store {
                 if status?.kind == .directory {
                     try self.removeTreeKeepingContent(in: StoreLayout.quarantine, name)
                 } else {
-                    // Whatever its links are: what holds them may be no place that a repair looks at.
+                    // Whatever its link count: its other links may be where no repair looks.
                     try self.keepIfLast("\(StoreLayout.quarantine)/\(name)")
                     try self.fileSystem.removeIfPresent(quarantine, name)
                 }
@@ -48,18 +48,18 @@ extension Store {
     /// How many objects are announced at once.
     private static let batch = 2048
 
-    /// - Returns: the last id looked at, or `nil` when there is no more garbage behind it.
+    /// - Returns: the last id looked at, or `nil` when there is no more garbage after it.
     private func collectBatch(
         after: Int64, _ collected: inout Collected
     ) throws(StoreError) -> Int64? {
-        // Announced and looked at in one transaction: ids mean nothing after a rebuild, and an index
-        // in memory is not asked what may go.
+        // Announce and look in one transaction: after a rebuild ids mean nothing, and an index in memory does not
+        // decide what may go.
         var damaged: [String] = []
         var isLast = true
         let last = try writing(rows: Self.batch) {
             (index) throws(StoreError) -> Int64? in
             try index.connection.execute(IndexSchema.cacheWhileCollecting)
-            // The manifests are the roots, a count is a hint.
+            // The manifests are the roots; a count is only a hint.
             damaged = try index.reconcile(thoroughly: true)
             guard damaged.isEmpty else { return nil }
             let batch = try index.garbage(after: after, limit: Self.batch)
@@ -78,7 +78,7 @@ extension Store {
         try keepUnlessProven(after: after, through: last)
         let gone = try writing(rows: Self.batch) {
             (index) throws(StoreError) -> [ObjectRow] in
-            // Writers take objects back under this same lock, so none comes back in between.
+            // Writers take objects back under this same lock, so none takes one back in between.
             let claimed = try self.claimedAddresses()
             let gone = try index.doomed(after: after, through: last)
                 .filter { !claimed.contains($0.address) }
@@ -89,7 +89,7 @@ extension Store {
             try index.connection.execute(IndexSchema.cache)
             return gone
         } syncing: { (index) throws(StoreError) in
-            // The deletions with the forgetting: a power cut must not leave files that nothing
+            // The deletions become durable together with the rows: a power cut must not leave files that nothing
             // knows of.
             try self.syncAll(with: index)
         }
@@ -100,8 +100,8 @@ extension Store {
         return isLast ? nil : last
     }
 
-    /// Reads what was never read as the object that its name says, before it goes: an index that was made again knows only
-    /// the names, and other bytes may stand there, the last copy of something else.
+    /// Reads objects that were never read, before they are deleted: an index that was made again knows only their
+    /// names, and other bytes may stand there, the last copy of something else.
     private func keepUnlessProven(after: Int64, through last: Int64) throws(StoreError) {
         let unproven = try reading { (index) throws(StoreError) in
             try index.doomed(after: after, through: last).filter { $0.fingerprint == nil }
@@ -141,9 +141,9 @@ extension Store {
         return found.sorted { $0.address < $1.address }
     }
 
-    /// Partial objects of no version, that no writer has open.
+    /// Partial objects that no version names and no writer has open.
     ///
-    /// Removed under their lock, so that no writer begins with one in between.
+    /// Removes them under their lock, so that no writer begins with one in between.
     func unwantedPartials(
         removing: Bool
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
@@ -164,7 +164,7 @@ extension Store {
             guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
                 try self.fileSystem.lock(file.raw, exclusive: true, waiting: false)
             else { return false }
-            // Between open and lock its writer may have published it, and another begun under its name.
+            // Between open and lock its writer may have published it, and another may have begun under its name.
             guard let here = try self.fileSystem.status(staging, name),
                 here.isSameFile(as: try self.fileSystem.status(file.raw))
             else { return false }

@@ -3,9 +3,9 @@
 extension Store {
     /// Decides what to collect.
     ///
-    /// Changes nothing. What writers that died have left is seen as the collection will find it.
-    /// - Parameter names: versions that are to be retired before, in this order; names that are not
-    ///   registered count for nothing.
+    /// Changes nothing. Counts what dead writers left as the collection would find it.
+    /// - Parameter names: versions to retire before it, in this order; names that are not registered
+    ///   are ignored.
     /// - Throws: what reading the index throws.
     public func planCollection(
         retiring names: [String] = []
@@ -26,10 +26,10 @@ extension Store {
         return plan
     }
 
-    /// What retiring versions one after the other would give back: the bytes of each one's objects
-    /// that neither those before it nor any other version names then; 0 for names not registered.
+    /// What retiring versions one after the other would free: for each, the bytes of its objects that
+    /// by then no other version names; 0 for names that are not registered.
     ///
-    /// Costs what these versions name.
+    /// The cost is what these versions name.
     /// - Returns: these bytes in the order of `names`, and those of all objects on disk that versions
     ///   name now.
     package func bytesFreed(
@@ -47,15 +47,15 @@ extension Store {
 
     /// What retiring versions together would free: the objects on disk that no other version names.
     ///
-    /// Costs what these versions name.
-    /// - Returns: the rows of the versions, newest first, and what would go.
+    /// The cost is what these versions name.
+    /// - Returns: the rows of the versions, newest first, and what would be freed.
     /// - Throws: `.noVersion` for a name that is not registered.
     package func freed(
         retiring names: [String]
     ) throws(StoreError) -> (rows: [VersionRow], objects: Int, bytes: Int64) {
         try reading { (index) throws(StoreError) in
             var rows: [VersionRow] = []
-            // Names of versions are ASCII.
+            // Version names are ASCII.
             for name in names where !rows.contains(where: { $0.name == name }) {
                 guard let row = try index.version(name) else {
                     throw StoreError.noVersion(name)
@@ -76,8 +76,8 @@ extension Store {
         try reading { (index) throws(StoreError) in try index.presentGarbage(retiring) }
     }
 
-    /// What will be garbage once the collection has recovered what dead writers left: recovered in a
-    /// transaction that is taken back.
+    /// What will be garbage once the collection has recovered what dead writers left: recovers it in
+    /// a transaction that it takes back.
     private func garbage(
         afterRecording unrecorded: [StoredObject], _ retiring: [String]
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
@@ -90,7 +90,7 @@ extension Store {
                 throw StoreError(.takenBack, "a plan changes nothing")
             }
         } catch {
-            // Where nothing can be written nothing can be recovered either.
+            // If nothing can be written, nothing can be recovered either.
             if [.readOnly, .permission, .outOfSpace].contains(error.code) {
                 return try garbageKnown(retiring)
             }
@@ -101,12 +101,12 @@ extension Store {
 }
 
 extension StoreError.Code {
-    /// Ends a transaction that was only to be looked at; never leaves this file.
+    /// Ends a transaction that was only for looking; never leaves this file.
     fileprivate static let takenBack = Self("takenBack")
 }
 
 extension IndexTransaction {
-    /// The objects on disk that no version names, and those that none would name any more.
+    /// The objects on disk that no version names, and those that none would name after the retiring.
     fileprivate func presentGarbage(
         _ retiring: [String]
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
@@ -128,7 +128,7 @@ extension IndexTransaction {
         return found
     }
 
-    /// The ids of those among `names` that are registered, and where they stand in it.
+    /// The ids of those `names` that are registered, and their positions in it.
     fileprivate func ids(of names: [String]) throws(StoreError) -> [(id: Int64, position: Int)] {
         var known: [(id: Int64, position: Int)] = []
         for (position, name) in names.enumerated() {

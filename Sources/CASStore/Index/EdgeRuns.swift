@@ -7,7 +7,7 @@ struct EdgeRuns: Sendable, Equatable {
     /// Ascending, not touching each other.
     private(set) var runs: [ClosedRange<Int64>] = []
 
-    /// What to say of stored runs that cannot be read.
+    /// The error for stored runs that cannot be read.
     static let damage = StoreError(.index, "the index holds damaged references")
 
     /// Groups ids in any order; duplicates count once.
@@ -31,18 +31,18 @@ struct EdgeRuns: Sendable, Equatable {
         if reading.isDamaged { return nil }
     }
 
-    /// Reads the runs of the stored form one by one, so that looking at the edges of all versions
-    /// needs no memory for any.
+    /// Reads the runs of the stored form one by one, so that a look at the edges of all versions keeps none in
+    /// memory.
     struct Reading {
         private let bytes: UnsafeRawBufferPointer
         private var position = 0
         private var end: Int64 = 0
-        /// Whether the bytes are no stored form.
+        /// Whether the bytes are not a stored form.
         private(set) var isDamaged = false
 
         init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-        /// The next run; `nil` after the last, and where the bytes are damaged.
+        /// The next run; `nil` after the last, or if the bytes are damaged.
         mutating func next() -> ClosedRange<Int64>? {
             guard position < bytes.count, !isDamaged else { return nil }
             let gap = number()
@@ -105,7 +105,7 @@ struct EdgeRuns: Sendable, Equatable {
 }
 
 extension Statement {
-    /// Calls `body` with every row of the objects with these ids: the statement asks for those from `?1` through `?2`.
+    /// Calls `body` with every row of the objects with these ids: the statement selects those from `?1` through `?2`.
     func forEachRow(
         in edges: EdgeRuns, _ body: (Statement) throws(StoreError) -> Void
     ) throws(StoreError) {

@@ -1,7 +1,7 @@
-// Reading where the disk lets nobody use the index file: from objects and manifests.
+// Reading from objects and manifests, for when the disk lets nobody use the index file.
 
 extension Index {
-    /// What an index in memory was made from, and what was in the way of the file.
+    /// What an index in memory was made from, and the file that could not be used.
     struct MemoryBasis: Equatable {
         var index, stamp: FileStatus?
         var manifests: FileStatus

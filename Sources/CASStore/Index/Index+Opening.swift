@@ -1,6 +1,6 @@
 extension Index {
-    /// The connection to the file that is at the path now.
-    /// - Parameter writing: no other transaction writes meanwhile; otherwise one may.
+    /// The connection to the file that is now at the path.
+    /// - Parameter writing: whether this transaction keeps others from writing.
     func openIfNeeded(writing: Bool) throws(StoreError) -> Connection {
         let root = directories.root.raw
         guard let status = try fileSystem.status(root, StoreLayout.index) else {
@@ -39,7 +39,7 @@ extension Index {
         isReconciled = false
     }
 
-    /// Whether what was seen of the index is still so while nobody writes: then it is no writer's
+    /// Whether what was seen of the index is still so while nobody writes: then it is not a writer's
     /// unfinished work.
     private func isAbandoned(
         writing: Bool, _ isSeen: () throws(StoreError) -> Bool
@@ -50,18 +50,18 @@ extension Index {
         return try isSeen()
     }
 
-    /// What a power cut or a kill in the middle of a change leaves.
+    /// The error for what a power cut or a kill leaves in the middle of a change.
     ///
-    /// SQLite would believe in a journal that is left, and in a page that was half written.
+    /// SQLite would trust a leftover journal and a half-written page.
     static let cutShort = StoreError(.index, "a change of the index was cut short")
 
-    /// Whether a transaction was announced and not settled.
+    /// Whether a transaction was announced but not settled.
     ///
-    /// A process that is killed leaves the same as a power cut, and nobody can tell which it was.
+    /// A killed process leaves the same as a power cut, and nothing tells them apart.
     func mayBeTorn() throws(StoreError) -> Bool {
-        // In this order: who writes announces first, and settles last.
+        // In this order: a writer announces first, and settles last.
         let journal = try fileSystem.status(directories.root.raw, StoreLayout.index + "-journal")
-        // No database can be opened beside one that is a pipe, say: it is made again beside none.
+        // SQLite opens no database whose journal is, say, a pipe; the rebuild removes the journal.
         if let journal, journal.kind != .regular { return true }
         guard let stamp = try readStamp() else { return false }
         return stamp.settled != stamp.pending || (journal?.byteCount ?? 0) > 0
@@ -87,11 +87,11 @@ extension Index {
         }
     }
 
-    // Somebody else wrote to a file that is not as the stamp says, or put another in its place: whatever
-    // it says, it may be about another time.
+    // If the file is not as the stamp says, somebody else wrote to it or put another in its place:
+    // whatever it says, it may be about another time.
     private func checkFile(_ connection: Connection, writing: Bool) throws(StoreError) {
         guard try problem(of: connection) != nil else { return }
-        // Or another process has committed between the looks at the file and at the stamp.
+        // Or another process committed between the looks at the file and at the stamp.
         var found: String?
         let isTorn = try isAbandoned(writing: writing) { () throws(StoreError) in
             found = try self.problem(of: connection)
@@ -105,7 +105,7 @@ extension Index {
         throw StoreError(.index, found)
     }
 
-    /// What is wrong with the file as a whole; perhaps only because somebody writes just now.
+    /// What is wrong with the file as a whole; perhaps it is only that somebody writes now.
     private func problem(of connection: Connection) throws(StoreError) -> String? {
         let pages = try pragma("page_count", connection)
         let pageSize = try pragma("page_size", connection)
@@ -120,10 +120,11 @@ extension Index {
         return "the index was copied or changed by another program"
     }
 
-    /// What SQLite's integrity check says of the file; `nil` for nothing.
+    /// What SQLite's integrity check says about the file; `nil` if it finds nothing.
     ///
     /// - Parameter quickly: look at every page, but do not look every row up in every index
-    ///   (sqlite.org/pragma.html, quick_check): what reads all rows by their index finds out itself.
+    ///   (sqlite.org/pragma.html, quick_check): a caller that reads all rows by their index finds out
+    ///   itself.
     func integrityProblem(
         _ connection: Connection, quickly: Bool = false
     ) throws(StoreError) -> String? {

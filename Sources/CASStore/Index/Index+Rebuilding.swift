@@ -1,4 +1,4 @@
-// The index is derived: its file is thrown away and made again.
+// The index is derived: its file can be thrown away and made again.
 
 extension Index {
     /// Throws the index file away and makes it again from the objects and manifests.
@@ -9,11 +9,11 @@ extension Index {
         defer { locks.unlock() }
         let root = directories.root.raw
         let now = try fileSystem.status(root, StoreLayout.index)?.inode ?? 0
-        // Another process has rebuilt it while we waited for the lock; the file may have got the number of
-        // the one before.
+        // Another process has rebuilt it while we waited for the lock; the new file may have the old one's
+        // inode number.
         if now != 0, now != seen.inode { return }
         if now != 0, try isMadeSince(seen.epoch) { return }
-        // One that may be torn is what a power cut or a kill leaves, and no damage.
+        // A torn index is what a power cut or a kill leaves; it is not damage.
         if now != 0, try !mayBeTorn() { damage = reason }
         for suffix in ["", "-journal", "-wal", "-shm"] {
             try fileSystem.removeTree(root, StoreLayout.index + suffix)
@@ -28,7 +28,7 @@ extension Index {
                 + counted(versions, "manifest"))
     }
 
-    /// Whether the index is whole and another one than that of an epoch.
+    /// Whether the index is whole and not the one that an epoch names.
     private func isMadeSince(_ epoch: String?) throws(StoreError) -> Bool {
         guard let epoch, let stamp = try readStamp() else { return false }
         return stamp.epoch != epoch && stamp.settled == stamp.pending
@@ -42,16 +42,16 @@ extension Index {
     @discardableResult
     func create() throws(StoreError) -> (objects: Int, versions: Int) {
         epoch = try randomToken()
-        // Whoever finds an index that nobody finished sees that it was begun, and does not call it damage.
+        // A process that finds an unfinished index sees that it was begun, and does not call it damage.
         try writeFirstStamp(isMade: false)
         let root = directories.root.raw
-        try fileSystem.setMode(root, StoreLayout.stamp, 0o644)  // the umask has cut it
+        try fileSystem.setMode(root, StoreLayout.stamp, 0o644)  // the umask cut it
         if fileSystem is OwnersFileSystem {
-            // SQLite makes files by itself; this one is the owner's.
+            // SQLite would create it as root's; created here, it is the owner's.
             _ = try fileSystem.open(root, StoreLayout.index, .updating, mode: 0o644)
         }
         let made = try Connection(path: path, mode: .readWrite, options)
-        try fileSystem.setMode(root, StoreLayout.index, 0o644)  // the same
+        try fileSystem.setMode(root, StoreLayout.index, 0o644)  // as above
         try made.execute(IndexSchema.settings)
         try made.execute(IndexSchema.cacheWhileMaking)
         let counts = try made.transaction(writing: true) {

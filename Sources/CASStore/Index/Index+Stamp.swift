@@ -6,11 +6,11 @@ extension Index {
     func readStamp() throws(StoreError) -> IndexStamp? {
         let status = try fileSystem.status(directories.root.raw, StoreLayout.stamp)
         guard let status, status.kind == .regular, status.byteCount <= 4096 else { return nil }
-        // It is written over in place: a look in the middle of that sees no stamp, the next one does.
+        // It is overwritten in place: a read in the middle of that sees no stamp, the next one does.
         for _ in 0..<3 {
             let bytes = try fileSystem.contents(
                 directories.root.raw, StoreLayout.stamp, limit: 4096)
-            // Every transaction looks; seldom has it changed.
+            // Every transaction looks at it; it has seldom changed.
             if let lastStamp, lastStamp.bytes == bytes { return lastStamp.stamp }
             if let stamp = IndexStamp(bytes) {
                 lastStamp = (bytes, stamp)
@@ -22,14 +22,14 @@ extension Index {
 
     /// Compares the index with the stamp, inside a transaction; returns the generation.
     ///
-    /// - Parameter writing: no other transaction writes meanwhile; otherwise one may.
-    /// - Throws: `.index` if the index is older than the stamp, or another process was killed while it
-    ///   changed it: what this one has open is torn, then.
+    /// - Parameter writing: whether this transaction keeps others from writing.
+    /// - Throws: `.index` if the index is older than the stamp, or if another process was killed while it
+    ///   changed the index: then what this process has open is torn.
     func checkStamp(_ connection: Connection, writing: Bool) throws(StoreError) -> Int64 {
         let (generation, stamp) = try stampedGeneration(connection)
         guard stamp.settled != stamp.pending else { return generation }
         if writing { throw Self.cutShort }
-        // Whoever writes now cannot commit: the transaction holds SQLite's lock.
+        // A running writer cannot commit: this transaction holds SQLite's lock.
         guard try locks.excludeWriters(waiting: false) else { return generation }
         defer { locks.admitWriters() }
         guard let now = try readStamp(), now.settled == now.pending else { throw Self.cutShort }
@@ -57,8 +57,7 @@ extension Index {
         return (row.integer(1), stamp)
     }
 
-    /// Says that a transaction begins, before it changes a page: from here on a power cut may tear the
-    /// index.
+    /// Announces a transaction, before it changes a page: from here on a power cut may tear the index.
     /// - Parameter durably: otherwise the caller makes it durable before the first page is changed.
     func announce(_ generation: Int64, durably: Bool = true) throws(StoreError) {
         try writeStamp(settled: generation - 1, pending: generation, durably: durably)
@@ -83,7 +82,7 @@ extension Index {
     }
 
     /// Makes an index durable together with all that it counted: some of that may be the work of a killed
-    /// process, which no sync has reached.
+    /// process, which was never synced.
     func syncAll(_ connection: Connection) throws(StoreError) {
         guard options.isDurable else { return }
         if try !fileSystem.syncAll(directories.root.raw) { try syncFile(connection) }
@@ -91,12 +90,12 @@ extension Index {
 
     /// Says that the transaction is durable.
     ///
-    /// Not synced: if a power cut loses it, the index is in doubt and made again.
+    /// Not synced: if a power cut loses it, the index is in doubt and is made again.
     func settle(_ generation: Int64) throws(StoreError) {
         try writeStamp(settled: generation, pending: generation, durably: false)
     }
 
-    /// Says that the transaction was not made.
+    /// Says that the transaction did not happen.
     func withdraw(_ generation: Int64, _ connection: Connection) throws(StoreError) {
         guard try stampedGeneration(connection).generation == generation - 1 else { return }
         try sync(connection)
@@ -111,7 +110,7 @@ extension Index {
             epoch: epoch, settled: settled, pending: pending,
             byteCount: status?.byteCount ?? 0, changedAt: status?.changedAt ?? 0)
         var bytes = stamp.encoded
-        // One size for ever: writing over it needs no new space, even on a full disk.
+        // Always of one size: overwriting it needs no new space, even on a full disk.
         bytes.append(
             contentsOf: repeatElement(10, count: max(0, Self.stampByteCount - bytes.count)))
         let file = try fileSystem.open(
@@ -122,14 +121,14 @@ extension Index {
 
     /// Says that an index is being made, before there is a file of it; or that it was made, and is durable.
     func writeFirstStamp(isMade: Bool) throws(StoreError) {
-        // Written over in place: what is longer than a stamp would stay behind it.
+        // It is overwritten in place: of a longer file, the rest would stay behind the stamp.
         if let there = try fileSystem.status(directories.root.raw, StoreLayout.stamp),
             there.kind == .regular, there.byteCount > Self.stampByteCount
         {
             try fileSystem.remove(directories.root.raw, StoreLayout.stamp, directory: false)
         }
         try writeStamp(settled: isMade ? 1 : 0, pending: 1, durably: true)
-        // Its entry, and that of the index.
+        // Its directory entry, and that of the index.
         if options.isDurable { try fileSystem.sync(directories.root.raw) }
     }
 }

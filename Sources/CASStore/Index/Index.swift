@@ -1,6 +1,6 @@
 /// Who names what, how big it is, and what nothing names: the derived index in SQLite.
 ///
-/// SQL stands in this folder; in Usage/ and Checking/ stands what they alone ask. Every use is one
+/// SQL is in this folder; queries that only Usage/ or Checking/ needs are there. Every use is one
 /// transaction, given as a closure that cannot suspend. A transaction holds a shared lock on
 /// `leases/.index`; a rebuild holds it alone, so the file is never replaced under a running
 /// transaction, and each transaction first looks whether the file at the path is still the one it has
@@ -18,15 +18,15 @@ package final class Index: @unchecked Sendable {
     /// The inode that `connection` has open; 0 for none.
     var openInode: UInt64 = 0
     var epoch = ""
-    /// What the disk showed when the index in memory was made, which reads use where the disk does not let
-    /// us use the file; `nil` while the file is used.
+    /// What the disk showed when the index in memory was made, which reads use when the disk does not let
+    /// them use the file; `nil` while the file is used.
     var memoryBasis: MemoryBasis?
     var isInMemory: Bool { memoryBasis != nil }
-    /// Why the index was made again since this store was opened, if it was damaged or stale.
+    /// Why the index was made again after this store was opened, if it was damaged or stale.
     var damage: String?
-    /// Whether the manifests were compared with the index since it was opened.
+    /// Whether the manifests have been compared with the index since it was opened.
     var isReconciled = false
-    /// The stamp as it was last read, and the bytes that said so.
+    /// The stamp as it was last read, and its bytes.
     var lastStamp: (bytes: [UInt8], stamp: IndexStamp)?
     let locks: IndexLocks
 
@@ -44,8 +44,8 @@ package final class Index: @unchecked Sendable {
 
     /// Reads in one transaction: all queries see one state.
     ///
-    /// Where the disk is read-only or full, the answer comes from an index in memory, made from the objects
-    /// and manifests; until any of them changes, or the file.
+    /// If the disk is read-only or full, the answer comes from an index in memory, made from the objects
+    /// and manifests; it serves until one of them, or the file, changes.
     func read<R>(_ body: (IndexTransaction) throws(StoreError) -> R) throws(StoreError) -> R {
         if let memoryBasis, try self.basis() != memoryBasis { close() }
         do throws(StoreError) {
@@ -64,13 +64,12 @@ package final class Index: @unchecked Sendable {
     ///
     /// `body` may run again: a damaged index is rebuilt and the work repeated.
     /// - Parameters:
-    ///   - rows: how many rows it may change at most, if that is known: what is needed to undo it is
-    ///     kept in memory as long as it is little.
-    ///   - preparing: makes durable what the transaction relies on, by one step for the whole file
-    ///     system: it covers the announcement of the change, which costs no sync of its own then. Called
-    ///     before the first change, while nobody else writes; not from within may the index be used.
-    ///   - syncing: makes the index durable, and what else the transaction goes with; one step may do
-    ///     for both. A power cut in it leaves an index that is in doubt, so the order is free.
+    ///   - rows: how many rows it may change at most, if known: a small journal is kept in memory.
+    ///   - preparing: makes durable what the transaction relies on, in one step for the whole file system:
+    ///     that covers the announcement of the change, which then needs no sync of its own. Called before
+    ///     the first change, while nobody else writes; it must not use the index.
+    ///   - syncing: makes durable the index and whatever else belongs to the transaction, perhaps in one
+    ///     step. A power cut during it leaves an index that is in doubt, so the order is free.
     func write<R>(
         rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
         _ body: (IndexTransaction) throws(StoreError) -> R,
@@ -81,7 +80,7 @@ package final class Index: @unchecked Sendable {
         return try perform(Change(rows: rows, preparing: preparing, syncing: syncing), body)
     }
 
-    /// What a transaction that writes is made with, as ``write(rows:preparing:_:syncing:)`` was told.
+    /// The arguments of ``write(rows:preparing:_:syncing:)``.
     private struct Change {
         var rows: Int?
         var preparing: (() throws(StoreError) -> Void)?
@@ -154,16 +153,16 @@ package final class Index: @unchecked Sendable {
             if let announced { try settle(announced) }
             return result
         } catch {
-            // Rolled back: the index is as it was. If even that cannot be made sure of, the stamp goes on
-            // saying that the index is in doubt; the error to report is the first.
+            // Rolled back: the index is as it was. If even that is uncertain, the stamp goes on saying that
+            // the index is in doubt; report the first error.
             if let announced { try? withdraw(announced, connection) }
-            // Perhaps SQLite could only read when it opened the file, and the disk takes writes later on.
+            // SQLite may have opened the file for reading only, and the disk may take writes later.
             if error.code == .readOnly || error.code == .permission { close() }
             throw error
         }
     }
 
-    /// Whether what undoes the running or last transaction is kept on disk.
+    /// Whether the journal of the running or last transaction is kept on disk.
     private var journalIsOnDisk: Bool { connection?.journalIsOnDisk == true }
 
     /// Keeps the journal in memory if it stays small: no larger than the index, and no larger than two

@@ -2,9 +2,9 @@
 ///
 /// A transaction holds `leases/.index` shared, one that writes `leases/.writer` as well, alone; a rebuild
 /// holds both alone. Taken in this order. On a read-only disk, where nobody writes or rebuilds, nothing is
-/// locked if the files are not to be had; anywhere else who cannot open them is refused.
+/// locked if the files cannot be opened; anywhere else that is an error.
 ///
-/// For use by one thread at a time, as ``Index``.
+/// For use by one thread at a time, like ``Index``.
 final class IndexLocks {
     /// What a lock excludes.
     enum Mode { case reading, writing, rebuilding }
@@ -31,7 +31,7 @@ final class IndexLocks {
         self.options = options
     }
 
-    /// Waits for whoever is in the way.
+    /// Waits until nobody is in the way.
     /// - Throws: `.locked` after a while; `.interrupted`.
     func lock(_ mode: Mode) throws(StoreError) {
         guard let files = try opened(mode) else { return }
@@ -54,10 +54,10 @@ final class IndexLocks {
         fileSystem.unlock(files.index.raw)
     }
 
-    /// Lets no write transaction begin, once there is none; the caller has locked for reading.
+    /// Keeps write transactions from beginning, once none runs; the caller has locked for reading.
     ///
-    /// Shared among those who ask: another reader's question is no writer.
-    /// - Returns: false if one runs, which this did not wait for.
+    /// Readers that ask this share the lock, so that none takes another for a writer.
+    /// - Returns: false if a writer runs, and this did not wait for it.
     func excludeWriters(waiting: Bool) throws(StoreError) -> Bool {
         guard let files else { return true }
         if waiting {
@@ -73,7 +73,7 @@ final class IndexLocks {
         fileSystem.unlock(files.writer.raw)
     }
 
-    /// Whether a write transaction of somebody else runs now; the caller has locked for reading.
+    /// Whether somebody else's write transaction runs now; the caller has locked for reading.
     func isSomebodyWriting() throws(StoreError) -> Bool {
         guard try excludeWriters(waiting: false) else { return true }
         admitWriters()
@@ -94,7 +94,7 @@ final class IndexLocks {
                 writer: try fileSystem.openLock(directories.leases.raw, StoreLayout.writerLock))
         } catch {
             guard mode == .reading, try isReadOnly(error) else { throw error }
-            // They can be locked, too, if they were made before the disk became read-only.
+            // Files made before the disk became read-only can still be locked.
             do throws(StoreError) {
                 files = try openForReading()
             } catch {
@@ -104,8 +104,8 @@ final class IndexLocks {
         return files
     }
 
-    /// Whether the files cannot be opened because the disk is read-only: that another user may not open
-    /// them is said first.
+    /// Whether the files cannot be opened because the disk is read-only; to another user the system
+    /// reports the missing right first.
     private func isReadOnly(_ error: StoreError) throws(StoreError) -> Bool {
         if error.code == .readOnly { return true }
         guard error.code == .permission else { return false }

@@ -46,12 +46,12 @@ enum IndexSchema {
 
     /// Settings of every connection.
     ///
-    /// A rollback journal needs no shared memory, so a full disk can not kill the process (SIGBUS). It
-    /// is kept in memory (sqlite.org/pragma.html#pragma_journal_mode) as long as it stays small: it
-    /// undoes the transaction of a process that gives up, and after a kill or a power cut nobody asks
-    /// for it, since the stamp says that the index may be torn. Three writes a page are saved, and the
-    /// disk need have no room for it. SQLite syncs nothing: `Index` makes a transaction durable, with
-    /// two syncs where SQLite needs five.
+    /// A rollback journal needs no shared memory, so a full disk cannot kill the process (SIGBUS). It is
+    /// kept in memory (sqlite.org/pragma.html#pragma_journal_mode) as long as it stays small: it undoes the
+    /// transaction of a process that gives up, and after a kill or a power cut nobody needs it, because the
+    /// stamp says that the index may be torn. That saves three writes a page, and needs no room on the
+    /// disk. SQLite syncs nothing: `Index` makes a transaction durable, with two syncs where SQLite needs
+    /// five.
     static let settings = """
         PRAGMA journal_mode = MEMORY;
         PRAGMA synchronous = OFF;
@@ -64,10 +64,11 @@ enum IndexSchema {
     /// How many bytes of changed pages a journal may keep in memory.
     static let journalMemory: Int64 = 32 << 20
 
-    /// The page cache while an index is made: its pages come in the order of addresses, that is in none.
+    /// The page cache while an index is made: its pages come in the order of addresses, that is, in no
+    /// order.
     static let cacheWhileMaking = "PRAGMA cache_size = -24576"
-    /// The page cache while a collection runs: each piece of garbage has pages of its own in a large
-    /// index, which are looked at several times.
+    /// The page cache while a collection runs: in a large index each piece of garbage has its own pages,
+    /// which are read several times.
     static let cacheWhileCollecting = "PRAGMA cache_size = -2048"
     /// The page cache otherwise; as in `settings`.
     static let cache = "PRAGMA cache_size = -384"

@@ -2,11 +2,11 @@
 ///
 /// A SQLite file that is replaced by yesterday's copy is a sound database that lies. So every write
 /// transaction counts up `generation` inside the index and here: `pending`, durably, before its first
-/// page, `settled` when all is durable. Between the two a power cut or a kill may tear the index, and
-/// who finds them different while nobody writes does not believe in it, not even in one that it has
-/// had open since before. An index whose generation is neither is older than the
-/// truth. A newer one is believed: without syncs a power cut may lose the stamp alone. `epoch` names
-/// one index file, and size and change time (ctime) catch whoever wrote to it in passing.
+/// page, `settled` when all is durable. Between the two a power cut or a kill may tear the index, so
+/// a process that finds them different while nobody writes does not believe the index, not even one
+/// that it already has open. An index whose generation is neither is older than the truth. A newer
+/// one is believed: without syncs a power cut may lose the stamp alone. `epoch` names one index file;
+/// size and change time (ctime) reveal that another program wrote to it.
 ///
 /// One line of text, then its XXH3-128: a torn stamp is no stamp, and no stamp means a rebuild.
 struct IndexStamp: Equatable, Sendable {

@@ -1,6 +1,6 @@
 // Garbage and where it comes from: what retired versions have left, and what others would leave.
 
-/// A version that is no more, as its garbage remembers it.
+/// A version that was retired, as its garbage remembers it.
 package struct RetiredVersion: Sendable, Hashable {
     /// Its name.
     package let name: String
@@ -9,9 +9,9 @@ package struct RetiredVersion: Sendable, Hashable {
 }
 
 extension IndexTransaction {
-    /// Notes whose the objects were that a version alone named, now that it is removed.
+    /// Notes which version alone named the objects that its removal leaves.
     ///
-    /// For people only: nothing is decided by it.
+    /// For people only: no decision depends on it.
     func noteGarbage(of name: String, _ edges: EdgeRuns, at time: Int64) throws(StoreError) {
         var orphans: [Int64] = []
         let rows = try statement(
@@ -24,7 +24,7 @@ extension IndexTransaction {
         .bind(1, name).bind(2, time).bind(3, EdgeRuns(orphans).encoded).run()
     }
 
-    /// Forgets whose the garbage was, when there is none any more.
+    /// Forgets where garbage came from, when there is none any more.
     func forgetGarbageOrigins() throws(StoreError) {
         let rest = try statement("SELECT 1 FROM object WHERE refs = 0 LIMIT 1").firstInteger()
         guard rest == nil else { return }
@@ -45,11 +45,11 @@ extension IndexTransaction {
         return result
     }
 
-    /// Calls `body` with each object on disk that no version names, and the retired version that has left it.
+    /// Calls `body` with each object on disk that no version names, and the retired version that left it.
     func forEachGarbage(
         _ body: (ObjectRow, RetiredVersion?) throws(StoreError) -> Void
     ) throws(StoreError) {
-        // The latest first: an object that two have left was last that one's.
+        // The latest first: if two versions left an object, it was last the later one's.
         let origins = try garbageOrigins().reversed()
         var after: Int64 = 0
         while true {
@@ -68,7 +68,7 @@ extension IndexTransaction {
 
     /// The objects on disk that nothing would name if versions were retired one after the other.
     ///
-    /// Costs what these versions name, and memory for a part of the ids.
+    /// The cost is what these versions name, and memory for a part of the ids.
     /// - Parameter found: called with the object and the position of the version that was the last to
     ///   name it.
     func orphans(

@@ -6,7 +6,7 @@ struct ObjectRow: Sendable, Hashable {
     let address: ObjectID
     let byteCount: Int64
     let fingerprint: Fingerprint?
-    /// `nil` if the row has none that there is.
+    /// `nil` if the row has a value that is no state.
     let state: ObjectState?
     /// How many versions name it.
     let references: Int64
@@ -35,8 +35,8 @@ extension IndexTransaction {
 
     /// The objects whose address begins with a byte from `first` through `last`: by that byte, sorted.
     ///
-    /// They are read by the index of addresses, so that a row which that index does not lead to is
-    /// missed here, and its object found to be unknown.
+    /// They are read by the index of addresses: a row to which that index does not lead is missed
+    /// here, so the caller finds that its object is unknown.
     func objects(from first: UInt8, through last: UInt8) throws(StoreError) -> [[ObjectRow]] {
         var rows = [[ObjectRow]](repeating: [], count: Int(last - first) + 1)
         let found = try statement(
@@ -72,7 +72,7 @@ extension IndexTransaction {
             .bind(4, object.fingerprint).run()
             return
         }
-        // What was promised becomes what is there, and its only keeper keeps it from now on.
+        // The real size replaces the promised one, and now counts for the object's only keeper.
         try shiftKeeper(
             of: known, by: object.byteCount - (known.isPresent ? known.byteCount : 0))
         try statement(
@@ -107,7 +107,7 @@ extension IndexTransaction {
         return try unnamed(rows.bind(1, after).bind(2, Int64(limit)))
     }
 
-    /// The objects whose deletion is announced and that nothing has named since.
+    /// The objects whose deletion is announced and that nothing has named since then.
     func doomed(after: Int64, through last: Int64) throws(StoreError) -> [ObjectRow] {
         let rows = try statement(
             "SELECT \(Self.objectColumns) FROM object "
@@ -141,8 +141,8 @@ extension IndexTransaction {
         for id in ids { try delete.bind(1, id).run() }
     }
 
-    /// The id of the next new object: none is used a second time, so what is remembered of an object
-    /// is never believed of another.
+    /// The id of the next new object: no id is used twice, so what is remembered of one object is
+    /// never believed of another.
     func nextObjectID() throws(StoreError) -> Int64 {
         try statement(
             "SELECT max(coalesce((SELECT max(id) FROM object), 0), "

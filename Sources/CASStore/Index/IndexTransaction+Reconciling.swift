@@ -1,4 +1,4 @@
-// The index is derived: made from objects/ and manifests/, and held against manifests/.
+// The index is derived: made from objects/ and manifests/, and compared with manifests/.
 
 extension IndexTransaction {
     func fill() throws(StoreError) -> (objects: Int, versions: Int) {
@@ -20,10 +20,10 @@ extension IndexTransaction {
 
     /// Makes the registered versions agree with the manifest files, in the caller's transaction.
     ///
-    /// - Parameter thoroughly: also reads files whose name is known, if they are not the file that
-    ///   was read before (inode, size, times).
-    /// A version whose manifest is gone keeps its row, and so what it names, while something else speaks of it: its
-    /// tree, or the lifecycle. What a retire that was cut has left is spoken of by neither.
+    /// - Parameter thoroughly: also reads a file whose name is known, if it is not the file that was read before
+    ///   (inode, size, times).
+    /// A version whose manifest is gone keeps its row, and thus its objects, while something else mentions it: its
+    /// tree, or the lifecycle. Neither mentions what an interrupted retire left.
     ///
     /// - Returns: the names of manifests that cannot be read, or are not what was registered; the roots
     ///   are in doubt while there are any, and the collector does not run.
@@ -48,7 +48,7 @@ extension IndexTransaction {
                 let registration = try index.readManifest(name)
                 if row?.manifest != registration.manifest {
                     if let row {
-                        // What waits for its content may be revised; what is whole is what was registered.
+                        // An incomplete version may be revised; a complete one is as it was registered.
                         guard !row.isComplete else {
                             damaged.append(name)
                             index.options.notice(StoreError.editedManifest(name))
@@ -63,13 +63,13 @@ extension IndexTransaction {
                 }
                 try noteManifest(name, identity)
             } catch {
-                // Retired between the listing and the look at it.
+                // Retired between the listing and this look.
                 if error.code == .notFound {
                     if let row { try removeVersion(id: row.id) }
                     continue
                 }
-                // A manifest that cannot be read keeps the references it had: nothing is lost by
-                // waiting for fsck to name it and for someone to repair it.
+                // A manifest that cannot be read keeps its references: nothing is lost by waiting until fsck names
+                // it and someone repairs it.
                 guard error.code != .index, error.cause == nil || error.isNotDirectory else {
                     throw error
                 }
@@ -114,11 +114,11 @@ extension IndexTransaction {
         .bind(1, identity).bind(2, name).run()
     }
 
-    /// Records that the manifests were as the index says at this moment.
+    /// Records that the manifests agree with the index at this moment.
     ///
-    /// Or leaves it: then the next open finds another time, and looks at all of them.
+    /// If it cannot, the next open finds another time and looks at all of them.
     func noteManifestsDirectory() throws(StoreError) {
-        // The manifest has its name or has lost it by now, and the index must say the same.
+        // This must not fail: the manifest has its name or has lost it, and the index must say so.
         guard let changedAt = try? fileSystem.status(directories.manifests.raw).changedAt else {
             return
         }

@@ -1,6 +1,6 @@
 // Counting: which versions name which objects, and what each of them alone keeps.
 
-/// Where an object stands; the `state` column.
+/// The state of an object; the `state` column.
 enum ObjectState: Int64 {
     /// Named by a version, not on disk.
     case absent = 0
@@ -10,7 +10,7 @@ enum ObjectState: Int64 {
     case dying = 2
 }
 
-/// What a writer knows of an object of the version that it records.
+/// What a writer knows about an object of the version that it records.
 package struct WriterKnowledge: Sendable {
     /// The fingerprint of the bytes that it has read.
     package var fingerprint: Fingerprint
@@ -28,15 +28,15 @@ extension IndexTransaction {
     /// Inserts a version row with its references and counts them, in the caller's transaction.
     ///
     /// - Parameters:
-    ///   - stored: what the writer knows of the object at a position of the manifest. What the others
-    ///     are is what the index knows.
-    ///   - acceptsContradictions: register the version although it gives an object that is there
+    ///   - stored: what the writer knows about the object at a position of the manifest. The index
+    ///     answers for the others.
+    ///   - acceptsContradictions: register the version even if it gives an object that is there
     ///     another size; it can never be complete.
-    ///   - isThere: asked for each dying object, and for what the index does not know as present and
-    ///     the writer has not made sure of: is its file there? Inside a write transaction neither
-    ///     collectors nor repairs take any away, so the answer holds.
+    ///   - isThere: called for each dying object, and for each that the index does not know as present
+    ///     and the writer has not made sure of: does its file exist? Inside a write transaction
+    ///     neither collectors nor repairs remove any, so the answer holds.
     /// - Returns: the positions of the references that are not present.
-    /// - Throws: `.mismatch` if the version gives an object that is there another size. Of one that
+    /// - Throws: `.mismatch` if the version gives an object that is there another size. For one that
     ///   is not there two versions may promise two sizes; its bytes will tell.
     func insertVersion(
         _ registration: Registration,
@@ -45,7 +45,7 @@ extension IndexTransaction {
     ) throws(StoreError) -> [UInt32] {
         let version = try nextVersionID()
         let firstNew = try nextObjectID()
-        // Looked at first and written afterwards: the cursor must not see what is written.
+        // Look first and write afterwards: the cursor must not see what is written.
         let rows = try lookUp(registration.references)
         var absent: [UInt32] = []
         for (position, found) in rows.changing {
@@ -123,8 +123,8 @@ extension IndexTransaction {
         return result
     }
 
-    /// The fingerprint of an object that the index does not know as present and the writer does;
-    /// `nil` if it is not there.
+    /// The fingerprint of an object that the index does not know as present but the writer does; `nil`
+    /// if it is not there.
     private static func fingerprint(
         _ known: WriterKnowledge?, _ reference: Reference,
         _ isThere: (ObjectID) throws(StoreError) -> Bool
@@ -139,8 +139,8 @@ extension IndexTransaction {
     ) -> StoreError {
         StoreError(
             .mismatch,
-            "version \(version) gives object \(reference.address) \(reference.byteCount) bytes; "
-                + "it has \(byteCount)", object: reference.address)
+            "version \(version) says that object \(reference.address) has "
+                + "\(reference.byteCount) bytes; it has \(byteCount)", object: reference.address)
     }
 
     private func insertRow(
@@ -166,8 +166,8 @@ extension IndexTransaction {
 
     /// Removes a version row and its counts.
     ///
-    /// - Throws: `.index` if its edges are not those that were counted: what other versions name would
-    ///   become garbage.
+    /// - Throws: `.index` if its edges are not those that were counted: else objects that other
+    ///   versions name would become garbage.
     func removeVersion(id: Int64) throws(StoreError) {
         let edges = try edges(of: id)
         let tally = try statement("SELECT tally FROM version WHERE id = ?").bind(1, id)

@@ -1,4 +1,4 @@
-// A second count of who names what, to hold the first against: what looks like garbage must not be named.
+// A second count of who names what, to check the first: what looks like garbage must not be named.
 
 /// The sums over blocks of neighbouring ids that tell whether the counts of references agree with the
 /// edges, without reading the edges.
@@ -7,7 +7,7 @@
 /// what the counts of the block's objects, each times its weight, must come to. It is kept from the
 /// edges and never from the counts: a count that is wrong, for whatever reason, disagrees.
 enum Tally {
-    /// How many ids share a sum: so few rows are read to check one, and a row of sums stands for so many.
+    /// How many ids share a sum: few rows to read for a check, and few sums to store.
     static let blockSize: Int64 = 64
 
     /// The block of an id.
@@ -18,7 +18,7 @@ enum Tally {
         (block * blockSize)...(block * blockSize + blockSize - 1)
     }
 
-    /// 1 up to 2^31, as good as random: 2^26 versions may name all objects of a block.
+    /// A pseudorandom number from 1 to 2^31: 2^26 versions may name all objects of a block.
     static func weight(of id: Int64) -> Int64 {
         // The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
         var mixed = UInt64(bitPattern: id) &* 0x9e37_79b9_7f4a_7c15
@@ -38,7 +38,7 @@ extension EdgeRuns {
         return sum
     }
 
-    /// Calls `body` with each block that ids are in, ascending, and the sum of their weights.
+    /// Calls `body` with each block that has ids, ascending, and the sum of their weights.
     func forEachTally(
         _ body: (_ block: Int64, _ sum: Int64) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -72,12 +72,12 @@ extension IndexTransaction {
         try edges.forEachTally { (block, _) throws(StoreError) in try drop.bind(1, block).run() }
     }
 
-    /// Looks whether a version names one of these objects after all: a count is a hint, and what
-    /// the manifests name is never deleted.
+    /// Checks that no version names one of these objects after all: a count is a hint, and what the
+    /// manifests name is never deleted.
     ///
-    /// Costs what the objects and their neighbours are, whatever else the store holds.
+    /// The cost depends on the objects and their neighbours, not on what else the store holds.
     ///
-    /// - Throws: `.index`, upon which the index is made again from the manifests.
+    /// - Throws: `.index`; then the index is made again from the manifests.
     func refuseNamed(_ ids: [Int64]) throws(StoreError) {
         let counts = try statement(
             "SELECT id, refs FROM object WHERE id BETWEEN ? AND ?")

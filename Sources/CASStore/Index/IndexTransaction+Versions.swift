@@ -67,7 +67,7 @@ extension IndexTransaction {
         return result
     }
 
-    /// Looks again which incomplete versions are complete now; returns their names.
+    /// Checks which incomplete versions are complete by now; returns their names.
     func completeVersions() throws(StoreError) -> [String] {
         var candidates: [(Int64, String, ObjectID?)] = []
         let rows = try statement(
@@ -94,10 +94,10 @@ extension IndexTransaction {
         return false
     }
 
-    /// Whether a version whose objects are all there promises the sizes that they have.
+    /// Whether a version promises the real sizes of its objects, which are all there.
     ///
     /// Only the manifest says what it promised; it is read once, when the version would become
-    /// complete. What cannot be read, or is not the one that was registered, is not complete.
+    /// complete. If it cannot be read, or is not the registered one, the version is not complete.
     private func promisesHold(_ name: String, _ manifest: ObjectID?) throws(StoreError) -> Bool {
         let registration: Registration
         do throws(StoreError) {

@@ -1,4 +1,4 @@
-/// One transaction of the index: what is asked and changed in it sees one state.
+/// One transaction of the index: its queries and changes see one state.
 struct IndexTransaction {
     let index: Index
     let connection: Connection

@@ -1,6 +1,6 @@
 /// Finds many objects in the index by ascending address.
 struct ObjectCursor {
-    /// Where an object stands.
+    /// The state of an object.
     struct Found {
         var id: Int64
         var state: ObjectState
@@ -17,7 +17,7 @@ struct ObjectCursor {
         }
     }
 
-    /// The object at an address that is not smaller than the one asked for before.
+    /// The object at an address; the addresses of successive calls must not descend.
     mutating func find(_ address: ObjectID) throws(StoreError) -> Found? {
         guard let row = try rows.find(address) else { return nil }
         guard let state = ObjectState(rawValue: row.integer(2)) else {
@@ -26,6 +26,6 @@ struct ObjectCursor {
         return Found(id: row.integer(1), state: state, byteCount: row.integer(3))
     }
 
-    /// Lets go of the rows.
+    /// Releases the rows.
     func end() { rows.end() }
 }

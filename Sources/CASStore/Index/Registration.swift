@@ -16,7 +16,7 @@ public struct Reference: Hashable, Sendable, Comparable {
     }
 }
 
-/// The distinct objects of a version, sorted by address; computed, not stored, since a manifest may
+/// The distinct objects of a version, sorted by address; computed, not stored, because a manifest may
 /// have a million.
 package struct References: Sendable {
     package let count: Int
@@ -34,7 +34,7 @@ package struct References: Sendable {
 
     package subscript(index: Int) -> Reference { element(index) }
 
-    /// Where in the manifest a reference first stands.
+    /// The position in the manifest at which a reference first occurs.
     package func manifestPosition(_ index: Int) -> Int { position(index) }
 }
 
@@ -55,7 +55,8 @@ package struct Registration: Sendable {
     /// Whether its manifest was made again from what is left.
     package var recovery = Recovery.none
     package var references: References
-    /// The file that says all this, if it was read or written just now; `nil` for whichever stands there.
+    /// The file that says all this, if it was read or written just now; `nil` for whichever file is
+    /// there.
     package var file: HeldFile?
 
     package init(
@@ -87,7 +88,7 @@ package protocol ManifestReading: Sendable {
         of name: String, from file: borrowing RegularFile, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Registration
 
-    /// Whether anything but its manifest says that a version is there.
+    /// Whether anything but its manifest mentions a version.
     func isSpokenOf(
         _ version: String, _ directories: StoreDirectories, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool
@@ -123,11 +124,11 @@ public struct MissingObject: Sendable, Hashable {
     }
 }
 
-/// Whether a manifest was made again from what was left of its version: what says more takes its place.
+/// Whether a manifest was made again from what was left of its version: one that says more replaces it.
 ///
-/// The raw values stand in the index.
+/// The index stores the raw values.
 package enum Recovery: Int64, Sendable {
-    /// It is its writer's.
+    /// The manifest is its writer's.
     case none
     /// Nobody knows whether it says all: the version is never complete.
     case partial

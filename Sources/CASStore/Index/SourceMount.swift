@@ -1,9 +1,9 @@
-/// Names a mount of a file system whose change times prove something, as long as it is mounted and the system
-/// runs: an inode that has its times there still has its bytes.
+/// Names a mount on which change times prove something, as long as it is mounted and the system runs: an
+/// inode that still has its times still has its bytes.
 ///
-/// Another image at the same place has other names of its own, or is another mount. And after a power cut the
+/// Another image at the same place has a name of its own, or is another mount. And after a power cut the
 /// bytes of a file may be older or newer than its times, which are in the journal: what was read before the
-/// boot proves nothing (ext4 and xfs order no data that is written over).
+/// boot proves nothing (ext4 and xfs do not order data that overwrites other data).
 package struct SourceMount: Sendable, Hashable {
     /// A hash of the file system, the mount and the boot.
     let name: Int64
@@ -20,17 +20,17 @@ package struct SourceMount: Sendable, Hashable {
 }
 
 extension IndexTransaction {
-    /// How many mounts are known: those of the last boots, and of containers, which have their own.
+    /// How many mounts are remembered: those of the last boots, and of containers, which have their own.
     private static let mountsMax: Int64 = 64
 
-    /// The number by which rows of the cache speak of a mount, which is shorter than its name.
+    /// The number that stands for a mount in rows of the cache; it is shorter than the mount's name.
     func number(of mount: SourceMount) throws(StoreError) -> Int64? {
         try statement("SELECT id FROM mount WHERE name = ?").bind(1, mount.name).firstInteger()
     }
 
-    /// As above, and gives a new mount its number.
+    /// Like ``number(of:)``, but gives a new mount a number.
     ///
-    /// The largest number always stays, so none is used again. Rows of a mount that was dropped do not count.
+    /// The largest number is never dropped, so none is used again. Rows of a dropped mount do not count.
     func noteNumber(of mount: SourceMount) throws(StoreError) -> Int64 {
         if let known = try number(of: mount) { return known }
         let number =

@@ -5,7 +5,7 @@ package struct StatKey: Sendable, Hashable {
     package var byteCount: Int64
     package var modifiedAt: Int64
     package var changedAt: Int64
-    /// Stands beside a row of the cache and not in its key: a file has one row, whatever it is mounted as.
+    /// Beside the key of a cache row, not in it: a file has one row, however it is mounted.
     package var mount: SourceMount
 
     package init(
@@ -22,36 +22,35 @@ package struct StatKey: Sendable, Hashable {
 }
 
 extension FileStatus {
-    /// Whether the state of a file that is read now tells it from all later ones.
+    /// Whether no later content of a file that is read now can have this state.
     package func provesContent(at now: Int64) -> Bool { !isRacy(at: now) && hasFineChangeTime }
 
     /// Whether a change right after a look at `now` could leave this state as it is.
     ///
     /// A file that was changed within the clock's grain may change again without its times moving
-    /// (git calls such an entry racily clean and hashes it again; so do we). Linux stamps files with
-    /// a clock that ticks every 1 to 10 ms; file systems with whole seconds get two of them.
+    /// (git calls such an entry racily clean and hashes it again; so do we). Linux stamps files with a clock
+    /// that ticks every 1 to 10 ms; if a file system keeps whole seconds, it gets two.
     package func isRacy(at now: Int64) -> Bool {
         let latest = max(modifiedAt, changedAt)
         let isCoarse = modifiedAt % 1_000_000_000 == 0
         return latest > now - (isCoarse ? 2_000_000_000 : 20_000_000)
     }
 
-    /// Whether the kernel has stamped the last change by a clock, which never strikes a whole second.
+    /// Whether the kernel stamped the last change by a clock, which never strikes a whole second.
     ///
-    /// Otherwise whoever made the image has chosen the time, and may have chosen it for other bytes, too; or
+    /// Otherwise the maker of the image has chosen the time, and perhaps the same one for other bytes; or
     /// the file system keeps no more (ext2, ext3, inodes of 128 bytes).
     package var hasFineChangeTime: Bool { changedAt % 1_000_000_000 != 0 }
 }
 
 extension IndexTransaction {
-    /// How many versions a row that nothing has used stays.
+    /// For how many versions a row stays that nothing uses.
     private static let lifetime: Int64 = 16
 
-    /// What files in these states contained when they were last read, as far as the store still holds
-    /// that.
+    /// What files in these states contained when they were last read, if the store still holds it.
     ///
-    /// Passes in the order of the rows, over the cache and over the objects: a look-up for each file
-    /// would cost several times as much.
+    /// Passes over the cache and over the objects in the order of their rows: a look-up for each file would
+    /// cost several times as much.
     func cachedAddresses(
         count: Int, _ key: (Int) -> StatKey?,
         found: (Int, ObjectID) -> Void
@@ -63,7 +62,7 @@ extension IndexTransaction {
             guard let mount = key(position)?.mount else { continue }
             order.append(UInt32(position))
             guard mounts[mount] == nil else { continue }
-            // Zero is the number of none.
+            // Zero is no mount's number.
             mounts[mount] = try number(of: mount) ?? 0
         }
         guard mounts.values.contains(where: { $0 != 0 }) else { return }
@@ -115,7 +114,7 @@ extension IndexTransaction {
     }
 
     private struct Hit {
-        /// How many are looked up among the objects at once.
+        /// How many hits are looked up among the objects at once.
         static let countMax = 16_384
         var position: UInt32
         var object: Int64
@@ -147,7 +146,7 @@ extension IndexTransaction {
             if mounts[key.mount] == nil {
                 mounts[key.mount] = try noteNumber(of: key.mount)
             }
-            // By the id, which is never used again: an address would double the row.
+            // By the id, which is never reused: an address would double the row.
             try statement(
                 """
                 INSERT OR REPLACE INTO stat_cache
@@ -160,11 +159,11 @@ extension IndexTransaction {
         }
     }
 
-    /// Drops, now and then, what no import has used for long: rebuilt source trees get new inodes,
+    /// Now and then drops the rows that no import has used for long: rebuilt source trees get new inodes,
     /// and the cache would grow by one tree for each.
     ///
-    /// Goes on where it ended last time, and no further than is due for an import of so many files:
-    /// a cache of millions is not read for the sake of ten.
+    /// Continues where it ended last time, and only as far as an import of so many files warrants: a cache
+    /// of millions is not read for the sake of ten.
     func trimCache(ordinal: Int64, files: Int64) throws(StoreError) {
         guard ordinal % 8 == 0 else { return }
         let start = try meta("trimmed_to") ?? .min

@@ -24,8 +24,8 @@ package final class StoreDirectories: Sendable {
                         + "through it; put the directory back. To keep a store on another disk, move all of it",
                     cause: error.cause)
             }
-            // A lost directory (a copy that skips empty ones) is made again; also that of the objects, which a repair
-            // makes again from trees. Without its manifests versions without trees would be garbage.
+            // Lost directories (some copies skip empty ones) are made again, even that of the objects, which a repair
+            // makes again from trees. But without manifests, versions that have no tree would be garbage.
             if name == StoreLayout.manifests, try !Self.isWithoutObjects(fileSystem, raw) {
                 throw StoreError(
                     .noStore,

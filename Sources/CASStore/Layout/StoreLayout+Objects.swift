@@ -1,16 +1,16 @@
 // Objects: their directories, their paths, and the way back from a name to an address.
 
 extension StoreLayout {
-    /// The directories that share the objects out, by the first byte of the address; sorted.
+    /// The directories over which objects are spread, by the first byte of the address; sorted.
     package static let shards = (0...255).map { Hex.string([UInt8($0)]) }
 
-    /// An object's path inside `objects/`, for where it is built once in a while.
+    /// An object's path inside `objects/`, for callers that build few of them.
     package static func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
         let name = address.description
         return "\(name.prefix(2))/\(name.dropFirst(2))\(executable ? executableCopySuffix : "")"
     }
 
-    /// The shard whose place a path inside the store is; `nil` if it is another.
+    /// The shard whose place is at a path inside the store; `nil` if the path is not a shard's.
     package static func shard(atPath path: String) -> String? {
         let prefix = objects + "/"
         guard path.hasPrefix(prefix) else { return nil }
@@ -26,7 +26,7 @@ extension StoreLayout {
     /// The end of the name of an object's executable copy.
     package static let executableCopySuffix = ".x"
 
-    /// Whether a file name ends as that of an executable copy does; asked for every file of a store.
+    /// Whether a file name ends like that of an executable copy; called for every file of a store.
     static func isExecutableCopyName(_ name: UnsafePointer<CChar>) -> Bool {
         var length = 0
         while name[length] != 0 { length += 1 }

@@ -1,6 +1,6 @@
 /// Every path inside a store.
 ///
-/// This file builds them, and no other does.
+/// Only this file builds them.
 ///
 /// ```
 /// STORE/
@@ -15,7 +15,7 @@
 ///   current -> versions/…
 ///   index.sqlite           derived;  stamp  what the index must agree with
 ///   verified               when checks last found objects sound; derived
-///   last-check.json        what the last check came to; derived
+///   last-check.json        the result of the last check; derived
 ///   leases/<lease>         lock files of running writers
 ///   reserve                space set aside for collecting on a full disk
 ///   server.json            what a server remembers: its port and its token
@@ -72,14 +72,14 @@ package enum StoreLayout {
     /// The path of a lease, or of a lock.
     package static func leasePath(_ name: String) -> String { "\(leases)/\(name)" }
 
-    /// The name beside a tree under which it is built or taken down, inside `versions/`.
+    /// The hidden name inside `versions/`, beside a tree, under which the tree is built or removed.
     ///
     /// A version's name never begins with a dot, so the two cannot meet.
     package static func hiddenTree(_ version: String, _ token: String) -> String {
         ".\(version).\(token)"
     }
 
-    /// Whether a name is one that castree gives a tree that is built or taken down: it ends in a lease or a token.
+    /// Whether castree gives such a name to a tree that it builds or removes: it ends in a lease or a token.
     package static func isHiddenTree(_ name: String) -> Bool {
         guard name.hasPrefix("."), let dot = name.lastIndex(of: "."), dot > name.startIndex else {
             return false
@@ -95,18 +95,18 @@ package enum StoreLayout {
     /// The name of the link that is to become `current`, beside it.
     package static let newCurrent = ".current.new"
 
-    /// The name in quarantine of what is no object.
+    /// The name in quarantine for something that is not an object.
     /// - Parameter kind: what it was, in a word.
     package static func aside(
         _ kind: String, suffix: String = ""
     ) throws(StoreError) -> String { "\(kind)-\(try randomToken())\(suffix)" }
 }
 
-// Inside `leases/`: all that is locked has a name that begins with a dot, so that it is no lease's.
+// Inside `leases/`: the name of every lock begins with a dot, so that it is no lease's.
 extension StoreLayout {
-    /// Whoever looks into the index needs it.
+    /// Every process that uses the index locks this.
     package static let indexLock = ".index"
-    /// Held by whoever changes the index.
+    /// Held by the process that changes the index.
     static let writerLock = ".writer"
     package static let lifecycleLock = ".lifecycle"
     package static let serverLock = ".server"
@@ -115,7 +115,7 @@ extension StoreLayout {
     /// Held by the process that watches a start.
     package static let startLock = ".start"
 
-    /// Held by those who fetch a release under a name.
+    /// Held by processes that fetch a release under a name.
     package static func pullLock(_ version: String) -> String { ".pull-\(version)" }
 
     private static let pinPrefix = ".pin-"
@@ -126,7 +126,7 @@ extension StoreLayout {
         "\(pinPrefix)\(try randomToken().prefix(pinTokenLength))-\(version)"
     }
 
-    /// The version that a lock pins; `nil` if it is no pin's.
+    /// The version that a lock pins; `nil` if it is not a pin.
     package static func version(pinnedBy name: String) -> String? {
         guard name.hasPrefix(pinPrefix) else { return nil }
         let rest = name.dropFirst(pinPrefix.utf8.count + pinTokenLength)
@@ -134,7 +134,7 @@ extension StoreLayout {
     }
 }
 
-// Inside `staging/`, beside the directories of leases and what is named by an address.
+// Inside `staging/`, beside the directories of leases and the files named by an address.
 extension StoreLayout {
     /// The beginning of the name of a copy that a repair has staged.
     static let copyPrefix = ".restored-"

@@ -1,9 +1,9 @@
 /// Proof that a writer runs: the collector leaves alone what the lease claims.
 ///
 /// A lease is a file in `leases/` that is locked by the process (flock(2)) and lists the addresses
-/// that the writer relies on. The kernel lets go of the lock when the process ends, however it ends,
-/// so a lease cannot outlive its writer; whoever comes next finds the file unlocked and cleans up
-/// after it. It needs no sync: a power cut ends every lease.
+/// that the writer relies on. The kernel releases the lock when the process ends, however it ends, so
+/// a lease cannot outlive its writer; the next writer finds the file unlocked and cleans up. It needs
+/// no sync: a power cut ends every lease.
 package struct Lease: ~Copyable, Sendable {
     /// The lease's name: the process id and a random token.
     package let name: String
@@ -17,7 +17,7 @@ package struct Lease: ~Copyable, Sendable {
     }
 
     deinit {
-        // What cannot be removed now is removed by the next writer, who finds the lock free.
+        // What cannot be removed now is left to the next writer, which finds the lock free.
         try? store.endLease(name)
     }
 }
@@ -31,14 +31,14 @@ extension Store {
         let leases = directories.leases.raw
         while true {
             let name = "\(processIdentifier())-\(try randomToken())"
-            // Locked under another name first: a lease is never visible and unlocked.
+            // Lock it under another name first: a lease is never visible and unlocked.
             let aside = ".new-\(name)"
             let file = try openLease(making: aside)
             guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else { continue }
             do throws(StoreError) {
                 try fileSystem.rename(leases, aside, to: leases, name)
             } catch {
-                // A cleaner took the file between its creation and its lock.
+                // A cleaner removed the file between its creation and its lock.
                 guard error.code == .notFound else { throw error }
                 continue
             }
@@ -56,7 +56,7 @@ extension Store {
         if try isClean(name) {
             try removeStagingDirectory(of: name)
         } else {
-            // The work was given up half-way; what it published is recorded, so that it is collected.
+            // The work was given up half-way; what it published is recorded, and so can be collected.
             try recover(name)
         }
         try fileSystem.removeIfPresent(directories.leases.raw, name)
@@ -69,14 +69,14 @@ extension Store {
         return try fileSystem.isEmpty(staging.raw)
     }
 
-    /// Lists addresses that the writer relies on: from here on no collector deletes them.
+    /// Lists addresses that the writer relies on: from now on no collector deletes them.
     ///
     /// A collector reads the claims while it alone may write. The wait for that lock makes sure that
-    /// one that has not read this claim has finished: what is there afterwards stays.
+    /// any collector that has not read this claim has finished: what exists afterwards stays.
     func claim(
         count: Int, _ address: (Int) -> ObjectID, lease: borrowing Lease
     ) throws(StoreError) {
-        // Never grown: a growing array is for a moment there twice.
+        // Never grows: while an array grows, two copies of it exist.
         let capacity = 32 * 1024
         var buffer: [UInt8] = []
         buffer.reserveCapacity(min(capacity, count * 32))
@@ -103,7 +103,7 @@ extension Store {
             let count = Int(try fileSystem.status(file.raw).byteCount)
             let bytes = try fileSystem.read(file.raw, at: 0, count: count)
             bytes.withUnsafeBytes { bytes in
-                // A record that is being written is not relied on yet.
+                // Nobody relies yet on a record that is being written.
                 for start in stride(from: 0, to: bytes.count - 31, by: 32) {
                     claimed.insert(
                         ObjectID(unchecked: UnsafeRawBufferPointer(rebasing: bytes[start...])))
@@ -134,13 +134,13 @@ extension Store {
     }
 
     /// Runs `body` while holding the lock of a lease whose writer has ended.
-    /// - Returns: `false` if the writer runs, or another process cleans up already.
+    /// - Returns: `false` if the writer runs, or another process is already cleaning up.
     func withDeadLease(
         _ name: String, _ body: () throws(StoreError) -> Void
     ) throws(StoreError) -> Bool {
         guard let file = try openLease(name) else { return false }
         guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else { return false }
-        // Between open and lock the file may have been renamed or removed by its owner.
+        // The owner may have renamed or removed the file between open and lock.
         guard let here = try fileSystem.status(directories.leases.raw, name),
             here.isSameFile(as: try fileSystem.status(file.raw))
         else { return false }
@@ -148,7 +148,7 @@ extension Store {
         return true
     }
 
-    /// Opens a lease's file; `nil` if it is gone, or something else than a file has its name.
+    /// Opens a lease's file; `nil` if it is gone, or if something other than a file has its name.
     private func openLease(_ name: String) throws(StoreError) -> Descriptor? {
         let leases = directories.leases.raw
         guard let status = try fileSystem.status(leases, name), status.kind == .regular else {

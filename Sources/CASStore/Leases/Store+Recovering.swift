@@ -1,8 +1,7 @@
-// Cleaning up behind writers that died. Idempotent: whoever dies here is cleaned up after, too.
+// Cleaning up after writers that died. Idempotent: a process that dies here is cleaned up after, too.
 
 extension Store {
-    /// Ends what dead writers left: staged files, and the objects they had published but not yet
-    /// recorded.
+    /// Finishes what dead writers left: staged files, and the objects that they had published but not yet recorded.
     ///
     /// Costs one directory listing when there is nothing to do.
     package func recoverDeadLeases() throws(StoreError) {
@@ -15,10 +14,9 @@ extension Store {
         try recoverPublished()
     }
 
-    /// Ends what writers left whose leases are lost, too.
+    /// Finishes what writers left whose leases are lost, too.
     ///
-    /// A lease is not synced: a power cut may take it and leave what was done in its name, because something else
-    /// made that durable.
+    /// A lease is not synced: a power cut may take it and leave its writer's work, which something else made durable.
     func recoverLostLeases() throws(StoreError) {
         for name in try lostLeases(in: [.staging, .manifests, .versions]) { try recover(name) }
     }
@@ -26,7 +24,7 @@ extension Store {
     /// Where writers leave entries that end in the name of their lease.
     enum LeaseTrace { case staging, manifests, versions }
 
-    /// The leases that have such entries and no file.
+    /// The leases that have such entries but no file.
     func lostLeases(in traces: [LeaseTrace]) throws(StoreError) -> [String] {
         var found: [String: [(directory: Int32, name: String)]] = [:]
         for trace in traces {
@@ -46,8 +44,8 @@ extension Store {
             }
         }
         var lost: [String] = []
-        // After the entries: while a writer has any, its lease is there. One that has ended since has
-        // none any more.
+        // Look here after listing the entries: a writer that has any has a lease. One that has ended since then no
+        // longer has any.
         for (lease, entries) in found.sorted(by: { $0.key < $1.key })
         where try fileSystem.status(directories.leases.raw, lease) == nil {
             for entry in entries
@@ -73,7 +71,7 @@ extension Store {
         return String(lease)
     }
 
-    // Somebody deletes it already, who needs no lease for that.
+    // Somebody is already deleting it, and needs no lease for that.
     private func isLocked(_ name: String, in directory: Int32) throws(StoreError) -> Bool {
         guard let tree = try fileSystem.openIfPresent(directory, name, .directory) else {
             return true
@@ -81,8 +79,7 @@ extension Store {
         return try !fileSystem.lock(tree.raw, exclusive: true, waiting: false)
     }
 
-    /// Records objects whose writer died after it had given them their name: their staged name has a
-    /// second link.
+    /// Records objects whose writer died after it had given them their names: their staged name has a second link.
     private func recoverPublished() throws(StoreError) {
         let staging = directories.staging.raw
         var left: [String] = []
@@ -103,8 +100,8 @@ extension Store {
         }
     }
 
-    /// Records objects that were found sound, as far as they are there still: what nobody relies on may
-    /// have been collected since they were read.
+    /// Records those of the objects found sound that are still there: what nobody relies on may have been collected
+    /// since it was read.
     private func recordFound(_ found: [StoredObject]) throws(StoreError) {
         try writing { (index) throws(StoreError) in
             try self.record(found, index)
@@ -118,7 +115,7 @@ extension Store {
         }
     }
 
-    /// Removes the second links of files whose writers died before these took the place of what is unsound.
+    /// Removes the second links of files whose writers died before using them to replace something unsound.
     private func removeSpares(_ names: [String], in staging: Int32) throws(StoreError) {
         for name in names {
             guard let file = try fileSystem.openIfPresent(staging, name, .reading),
@@ -128,8 +125,8 @@ extension Store {
         }
     }
 
-    /// Whether a staged file is an object, too: it has a name besides its own and the one that its writer gives it to
-    /// take the place of something unsound.
+    /// Whether a staged file is also an object: it has a name besides its own and the one with which its writer
+    /// replaces something unsound.
     func isPublished(
         _ staged: Int32, _ name: String, _ status: FileStatus
     ) throws(StoreError) -> Bool {
@@ -138,8 +135,8 @@ extension Store {
         return status.linkCount > (spare?.isSameFile(as: status) == true ? 2 : 1)
     }
 
-    /// - Parameter others: told the second links that writers give their files to take the place of something unsound,
-    ///   and the copies that repairs stage.
+    /// - Parameter others: called with the second links with which writers replace something unsound, and with the
+    ///   copies that repairs stage.
     func publishedNames(
         in directory: Int32, others: (String) -> Void = { _ in }
     ) throws(StoreError) -> [ObjectID] {
@@ -182,7 +179,7 @@ extension Store {
         }
     }
 
-    /// Whether the lifecycle needs a version of which nothing is left but a hidden tree: a repair brings it back.
+    /// Whether the lifecycle needs a version that has only a hidden tree left: a repair brings it back.
     private func isLastOfItsVersion(_ hidden: String, _ lease: String) throws(StoreError) -> Bool {
         let version = String(hidden.dropFirst().dropLast(lease.utf8.count + 1))
         guard try fileSystem.status(directories.versions.raw, version) == nil,
@@ -194,17 +191,17 @@ extension Store {
         }
     }
 
-    // The staged name of an object goes last, so a file with two links here was published and is
-    // perhaps unknown to the index. Its bytes are checked: its writer may have died before the sync.
+    // The staged name of an object goes last, so a file with two links here was published, and the index may not know
+    // it. Its bytes are checked: its writer may have died before the sync.
     private func publishedObjects(of lease: String) throws(StoreError) -> [StoredObject] {
         let (sound, torn) = try published(by: lease)
-        // Torn by a power cut before its sync: nobody was promised anything yet.
+        // Torn by a power cut before its sync: nothing was promised to anybody yet.
         for address in torn { try takeTorn(address, of: lease) }
         if !sound.isEmpty || !torn.isEmpty { try syncAll() }
         return sound
     }
 
-    // A writer may have put sound bytes there since it was read.
+    // A writer may have put sound bytes there since the object was read.
     private func takeTorn(_ address: ObjectID, of lease: String) throws(StoreError) {
         guard
             let staging = try fileSystem.openIfPresent(directories.staging.raw, lease, .directory)
@@ -214,15 +211,15 @@ extension Store {
         var checker = try ObjectChecker()
         let isSound = try objects.takeUnlessSound(
             address, to: staging.raw, aside, checker: &checker)
-        // It goes with what is staged, and may be the last copy of something else.
+        // It is deleted with what is staged, and may be the last copy of something else.
         if !isSound { try keepIfLast("\(StoreLayout.staging)/\(lease)/\(aside)") }
-        // Whoever needs the executable copy makes it again.
+        // A process that needs the executable copy makes it again.
         let executableCopy = StoreLayout.objectPath(address, executable: true)
         try keepIfLast("\(StoreLayout.objects)/\(executableCopy)")
         try objects.removeFile(of: address, executable: true)
     }
 
-    /// What a writer has given its name and perhaps not recorded, sound or torn.
+    /// What a writer has published and perhaps not recorded, sound or torn.
     func published(
         by lease: String
     ) throws(StoreError) -> (sound: [StoredObject], torn: [ObjectID]) {
@@ -232,7 +229,7 @@ extension Store {
         return try examined(try publishedNames(in: staging.raw))
     }
 
-    /// The published among the objects that their writers staged alone.
+    /// The objects that were staged without a lease and have been published.
     func publishedAlone() throws(StoreError) -> [StoredObject] {
         try examined(try publishedNames(in: directories.staging.raw)).sound
     }
@@ -259,10 +256,10 @@ extension Store {
         try fileSystem.removeTree(directories.staging.raw, lease)
     }
 
-    /// Puts content that arrived and was not settled where the next arrival goes on from it, if a
-    /// registered version misses it.
+    /// Puts content that arrived but was not settled back where the next arrival continues it, if a registered
+    /// version misses it.
     ///
-    /// It may be torn: whoever goes on reads it again.
+    /// It may be torn: the next arrival reads it again.
     private func salvage(_ lease: String) throws(StoreError) {
         let staging = directories.staging.raw
         guard let own = try fileSystem.openIfPresent(staging, lease, .directory) else { return }
@@ -288,7 +285,7 @@ extension Store {
             }
             return (wanted, present)
         }
-        // A writer stages what is there only if it is not sound.
+        // A writer stages an object that is there only if that one is not sound.
         for (file, name) in found where present.contains(name) {
             guard let status = try fileSystem.status(own.raw, file),
                 try !isPublished(own.raw, file, status)
@@ -303,7 +300,7 @@ extension Store {
                 try fileSystem.setMode(own.raw, file, 0o600)
                 try fileSystem.renameNew(own.raw, file, to: staging, name.description)
             } catch {
-                // Somebody stages it already, or the disk is full: it comes again.
+                // Somebody is already staging it, or the disk is full: it will come again.
                 guard error.isExisting || error.code == .outOfSpace else { throw error }
             }
         }

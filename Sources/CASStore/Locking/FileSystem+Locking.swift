@@ -1,14 +1,14 @@
-// Waiting for locks: with an end, and not in silence.
+// Waiting for locks, with a limit and with a notice.
 //
-// flock(2) waits for ever or not at all. So whoever must wait asks again and again, in pauses that grow with
-// the time that has been waited; a lock that is free costs one call, as it would by waiting.
+// flock(2) waits for ever or not at all. So a waiter tries again and again, in pauses that grow with the
+// time it has waited; a free lock costs one call, like a blocking wait.
 
 extension FileSystem {
-    /// Opens a file in `leases/` that is there to be locked; made if it is absent.
+    /// Opens a file in `leases/` that exists to be locked; makes it if it is absent.
     ///
-    /// Nobody but the store's owner may open one: a lock that anybody may take lets anybody stop every
-    /// command (flock(2) asks for no right to write). One that an older castree has made for all to read is
-    /// closed to them.
+    /// Only the store's owner may open one: if anybody could take the lock, anybody could stop every command
+    /// (flock(2) asks for no right to write). A lock that an older castree made for all to read is closed to
+    /// others.
     package func openLock(
         _ leases: Int32, _ name: String
     ) throws(StoreError) -> Descriptor {
@@ -16,28 +16,28 @@ extension FileSystem {
         do throws(StoreError) {
             file = try open(leases, name, .updating, mode: 0o600)
         } catch {
-            // Why it could not be opened is the error to report; this only says more of it.
+            // Report why it could not be opened; this only adds detail.
             guard let status = try? status(leases, name), status.kind != .regular else {
                 throw error
             }
             throw StoreError(error.code, Self.refusal(ofLock: name), cause: error.cause)
         }
         if try status(file.raw).mode != 0o600 {
-            // Only its owner can, whose next command does.
+            // Only the owner can; the owner's next command does.
             try? setMode(file.raw, 0o600)
         }
         return file
     }
 
-    /// What to do about something that stands where a lock's file belongs.
+    /// What to do about something that stands in place of a lock's file.
     package static func refusal(ofLock name: String) -> String {
         "\(StoreLayout.leasePath(printable(name))) in the store is not a file that can be locked; "
             + "remove it, nothing is kept there, and repeat the command"
     }
 
-    /// Takes a lock (flock(2)); waits for whoever has it, as long as `options` say.
+    /// Takes a lock (flock(2)); waits for its holder as long as `options` allow.
     ///
-    /// - Throws: `.locked` when the time is over; `.interrupted` if the caller has asked to stop meanwhile.
+    /// - Throws: `.locked` when the time is over; `.interrupted` if the caller asked to stop meanwhile.
     package func waitForLock(
         _ file: Int32, exclusive: Bool, _ options: StoreOptions
     ) throws(StoreError) {
@@ -53,18 +53,18 @@ extension FileSystem {
     }
 }
 
-/// One wait for a lock, from its beginning: how long the next pause is, when to speak, when it is over.
+/// One wait for a lock: how long the next pause is, when to give notice, when to give up.
 package struct LockWait {
-    /// After this time it is said for whom.
+    /// After this time a notice names the lock's holder.
     private static let silence: Duration = .seconds(2)
-    /// The longest pause between two looks, in milliseconds.
+    /// The longest pause between two tries, in milliseconds.
     private static let longestPause: Int64 = 50
 
     private let options: StoreOptions
     private let began = SuspendingClock.now
     private let patience = LockPatience.current
     private var hasTold = false
-    /// Who was asked to stop before it waited is cleaning up, and must get through.
+    /// A caller that was asked to stop before it waited is cleaning up, and must get through.
     private let isCleaningUp: Bool
 
     package init(_ options: StoreOptions) {
@@ -78,7 +78,7 @@ package struct LockWait {
     package var isToBeTold: Bool { !hasTold && waited >= Self.silence }
     package var isInterrupted: Bool { !isCleaningUp && options.isInterrupted() }
 
-    /// Rests for an eighth of the time that has been waited, at least a millisecond.
+    /// Rests for an eighth of the time waited so far, at least a millisecond.
     package func rest() {
         let waited = waited.components
         let milliseconds =
@@ -95,13 +95,13 @@ package struct LockWait {
     package func error(_ holder: LockHolder) -> StoreError {
         let advice =
             holder.isStopped
-            ? "it is stopped: kill -CONT \(holder.process ?? 0) lets it go on"
+            ? "it is stopped: kill -CONT \(holder.process ?? 0) lets it continue"
             : "repeat the command when it has finished"
         let isCut = waited < options.waitLimit
         let time =
             isCut
-            ? "has a lock of it, and the time to wait for locks is over"
-            : "has had a lock of it for longer than \(spelled(options.waitLimit))"
+            ? "holds a lock on it, and the time to wait for locks is over"
+            : "has held a lock on it for longer than \(spelled(options.waitLimit))"
         return StoreError(
             .locked,
             "the store is in use: \(holder.description) \(time); \(advice), or wait longer (--wait)"

@@ -1,7 +1,7 @@
-/// How long one operation waits for locks: all of its waits together.
+/// How long one operation waits for locks, in all of its waits together.
 ///
-/// A store's options say how long one wait may be. Who is waited for himself (a page, a signal) cannot wait for
-/// several of them, one after the other.
+/// A store's options limit one wait. An operation that somebody waits for (a page, a signal) cannot afford
+/// several, one after the other.
 package struct LockPatience: Sendable {
     @TaskLocal static var current: LockPatience?
 
@@ -10,8 +10,8 @@ package struct LockPatience: Sendable {
 
     /// Runs `body`, on this thread, as one operation.
     /// - Parameters:
-    ///   - limit: what is not free by then is not waited for any more.
-    ///   - isGivenUp: asked while it waits; `true` ends that at once.
+    ///   - limit: how long it may run before it stops waiting for locks.
+    ///   - isGivenUp: called during a wait; `true` ends the wait at once.
     package static func within<R, E: Error>(
         _ limit: Duration, unless isGivenUp: @escaping @Sendable () -> Bool = { false },
         _ body: () throws(E) -> R
@@ -19,7 +19,7 @@ package struct LockPatience: Sendable {
         try until(SuspendingClock.now + limit, unless: isGivenUp, body)
     }
 
-    /// Runs `body`, on this thread, as a part of an operation that has an end.
+    /// Runs `body`, on this thread, as a part of an operation with a deadline.
     package static func until<R, E: Error>(
         _ end: SuspendingClock.Instant,
         unless isGivenUp: @escaping @Sendable () -> Bool = { false },
@@ -35,6 +35,6 @@ package struct LockPatience: Sendable {
         return try result.get()
     }
 
-    /// Whether nothing is waited for any more.
+    /// Whether the operation waits for nothing any more.
     var isOver: Bool { isGivenUp() || SuspendingClock.now >= end }
 }

@@ -5,7 +5,7 @@ package struct ObjectChecker: ~Copyable {
     private var hasher: ObjectHasher
     private var fingerprinter: Fingerprinter
     package let buffer: UnsafeMutableRawBufferPointer
-    /// Keeps reading slow, if it shall be.
+    /// Limits the rate of reading, if set.
     var pace: ReadPace?
 
     /// Bytes read at a time: large enough that the call costs nothing, small enough for the cache.
@@ -21,8 +21,8 @@ package struct ObjectChecker: ~Copyable {
 
     deinit { buffer.deallocate() }
 
-    /// The address, fingerprint and size of an open file; what was read of one that cannot be read to its end is
-    /// forgotten.
+    /// The address, fingerprint and size of an open file; if the file cannot be read to its end, what was read
+    /// is forgotten.
     package mutating func hash(
         _ file: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> StoredObject {
@@ -49,7 +49,7 @@ package struct ObjectChecker: ~Copyable {
         if let pace { try pace.spend(count) }
         let first = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         if count < buffer.count {
-            // pread(2) of a regular file is short at its end only.
+            // pread(2) of a regular file is short only at its end.
             return (Fingerprinter.fingerprint(first), Int64(count))
         }
         fingerprinter.update(first)

@@ -1,12 +1,12 @@
-// What stands in a wrong place among the objects may be the last copy of something: it is kept before it goes.
+// Something in a wrong place among the objects may be the last copy of an object: it is kept before it goes.
 
 extension ObjectDirectory {
-    /// Keeps what stands wrongly at a path inside `objects/`, and is about to go or to be replaced, in quarantine,
+    /// Keeps in quarantine what stands wrongly at a path inside `objects/` and is about to be removed or replaced,
     /// unless its bytes are those of a sound object.
     ///
-    /// A file keeps its name as well, so that it can still be replaced in one step; a directory is moved. Durable, since
-    /// what the caller does next may reach the disk first.
-    /// - Parameter address: whose place it is.
+    /// A file keeps its name as well, so that it can still be replaced in one step; a directory is moved. Durable,
+    /// because what the caller does next may reach the disk first.
+    /// - Parameter address: the object whose place it is.
     func keepUnlessObject(
         at path: String, of address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) {
@@ -20,7 +20,7 @@ extension ObjectDirectory {
             do throws(StoreError) {
                 try fileSystem.link(objects, path, to: quarantine, name)
             } catch {
-                // EPERM, EMLINK (link(2)). It is gone from its place then, where it was wrong anyway.
+                // EPERM, EMLINK (link(2)). Then it leaves its place, where it was wrong anyway.
                 try fileSystem.renameIfPresent(objects, path, to: quarantine, name)
             }
         default: return
@@ -28,7 +28,7 @@ extension ObjectDirectory {
         try fileSystem.sync(quarantine)
     }
 
-    /// The name in quarantine for a file; `nil` if nothing has to be kept: an object has its bytes, or they are lost.
+    /// The name in quarantine for a file; `nil` if it need not be kept: an object has its bytes, or they are lost.
     private func nameToKeep(
         _ path: String, _ checker: inout ObjectChecker
     ) throws(StoreError) -> String? {
@@ -38,7 +38,7 @@ extension ObjectDirectory {
             else { return nil }
             content = try checker.hash(file.raw, fileSystem).address
         } catch {
-            // What may not be read now may be read by somebody else.
+            // This user may not read it, but another may.
             if error.code == .permission { return try StoreLayout.aside("unread") }
             guard error.code == .io else { throw error }
             return nil
@@ -48,7 +48,7 @@ extension ObjectDirectory {
 
     /// A free name in quarantine for what stood in place of an object, or has its bytes.
     ///
-    /// What is there already stays: it may be the last copy of something else.
+    /// It replaces nothing that is there: that may be the last copy of something else.
     func quarantineName(_ address: ObjectID) throws(StoreError) -> String {
         let name = address.description
         guard try fileSystem.status(directories.quarantine.raw, name) != nil else { return name }
@@ -57,8 +57,8 @@ extension ObjectDirectory {
 }
 
 extension StoreLayout {
-    /// The address that a name in quarantine begins with: `<address>`, or `<address>.<token>` beside that; `nil` for what
-    /// was no object's.
+    /// The address that a name in quarantine begins with: `<address>`, or `<address>.<token>` beside that; `nil` if
+    /// it was no object's.
     static func quarantinedAddress(_ name: String) -> ObjectID? {
         if let address = ObjectID(name) { return address }
         let bytes = name.utf8

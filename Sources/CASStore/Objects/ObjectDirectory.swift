@@ -39,7 +39,7 @@ package struct ObjectDirectory: Sendable {
 
     /// Whether a regular file stands at the object's path, reached through no symbolic link.
     ///
-    /// Says nothing of its bytes.
+    /// Says nothing about its bytes.
     package func contains(_ address: ObjectID) throws(StoreError) -> Bool {
         do throws(StoreError) {
             return try open(address) != nil
@@ -50,7 +50,7 @@ package struct ObjectDirectory: Sendable {
     }
 
     /// Opens an object; `nil` if there is none.
-    /// - Throws: `.damagedObject` when something else than a regular file stands there.
+    /// - Throws: `.damagedObject` when something other than a regular file stands there.
     package func open(_ address: ObjectID) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
             let file = try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
@@ -77,7 +77,7 @@ package struct ObjectDirectory: Sendable {
 
     /// Gives a staged file the object's name.
     ///
-    /// The bytes are durable and match the address.
+    /// The bytes must be durable and match the address.
     ///
     /// EEXIST means that someone else was first: those bytes are checked, and replaced by ours if
     /// they are wrong. Either way the caller makes the directory durable before it promises.
@@ -89,7 +89,7 @@ package struct ObjectDirectory: Sendable {
         if try link(staged, name, as: address) { return true }
         if try isSound(address, checker: &checker) { return false }
         try makeShard(of: address)
-        // What stands there may be the last copy of something else.
+        // What stands there now may be the last copy of something else.
         try keepUnlessObject(
             at: StoreLayout.objectPath(address), of: address, checker: &checker)
         // No file takes the place of a directory (rename(2), EISDIR).
@@ -104,11 +104,11 @@ package struct ObjectDirectory: Sendable {
             do throws(StoreError) {
                 try fileSystem.rename(staged, spare, to: objects, path)
             } catch {
-                // The error to report is the first; a leftover is swept with the lease.
+                // Report the first error; a leftover is swept with the lease.
                 try? fileSystem.removeIfPresent(staged, spare)
                 throw error
             }
-            // rename(2) does nothing when both names are one file already.
+            // rename(2) does nothing when both names are already one file.
             try fileSystem.removeIfPresent(staged, spare)
         }
         return true
@@ -161,8 +161,8 @@ package struct ObjectDirectory: Sendable {
         return found.address == address ? found : nil
     }
 
-    /// Makes the directory of an address's first two digits; what stands there and is none, like a link that somebody
-    /// has made, goes to quarantine.
+    /// Makes the directory of an address's first two digits; anything else in its place, like a link that somebody
+    /// made, goes to quarantine.
     package func makeShard(of address: ObjectID) throws(StoreError) {
         try makeShard(named: Self.shard(of: address))
     }
@@ -179,7 +179,7 @@ package struct ObjectDirectory: Sendable {
         try fileSystem.makeDirectoryIfAbsent(objects, shard)
     }
 
-    /// Whether there is a shard of that name: through a link nothing is read.
+    /// Whether there is a shard of that name; a link in its place does not count.
     package func isShardThere(_ shard: String) throws(StoreError) -> Bool {
         try fileSystem.status(objects, shard)?.kind == .directory
     }
@@ -197,9 +197,9 @@ package struct ObjectDirectory: Sendable {
         try fileSystem.sync(objects)
     }
 
-    /// Deletes the files of objects and their executable copies; that they are gone is success.
+    /// Deletes the files of objects and their executable copies; it is no error if they are already gone.
     ///
-    /// Through a link in place of a shard nothing is deleted: what stands behind it is not the store's.
+    /// Deletes nothing through a link in place of a shard: what is behind it is not the store's.
     package func remove(_ addresses: some Sequence<ObjectID>) throws(StoreError) {
         let shards = Set(try shards())
         for address in addresses where shards.contains(Self.shard(of: address)) {
@@ -208,9 +208,9 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Deletes one file of an object: its own, or its executable copy; as ``remove(_:)``.
+    /// Deletes one file of an object: its own, or its executable copy; like ``remove(_:)``.
     ///
-    /// A directory there is a stranger's, and goes to quarantine: what is in it may be needed.
+    /// A directory there is not castree's, and goes to quarantine: its content may be needed.
     func removeFile(of address: ObjectID, executable: Bool) throws(StoreError) {
         guard try hasShard(of: address) else { return }
         try deleteFile(of: address, executable: executable)
@@ -230,10 +230,10 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Takes what stands in place of an object away into quarantine, unless it is the object.
+    /// Moves what stands in place of an object to quarantine, unless it is the object.
     ///
-    /// Writers give files their names without any lock: one may have put sound bytes there since the
-    /// caller looked. So what was taken is read once more, and goes back if it is sound.
+    /// Writers name their files without any lock: one may have put sound bytes there since the caller looked. So what
+    /// was moved is read once more, and goes back if it is sound.
     /// - Returns: `false` if the object is there and sound.
     package func quarantineUnlessSound(
         _ address: ObjectID, checker: inout ObjectChecker
@@ -242,7 +242,7 @@ package struct ObjectDirectory: Sendable {
             address, to: directories.quarantine.raw, quarantineName(address), checker: &checker)
     }
 
-    /// Moves what stands in place of an object, and back if it is sound.
+    /// Moves away what stands in place of an object, and back if it is sound.
     /// - Returns: whether the object is there and sound.
     func takeUnlessSound(
         _ address: ObjectID, to target: Int32, _ name: String, checker: inout ObjectChecker
@@ -258,7 +258,7 @@ package struct ObjectDirectory: Sendable {
             do throws(StoreError) {
                 try fileSystem.renameNew(target, name, to: objects, path)
             } catch {
-                // Another writer has put its own there meanwhile, and knows what it put.
+                // Meanwhile another writer put its own file there, and knows its bytes.
                 guard error.isExisting else { throw error }
                 try fileSystem.removeIfPresent(target, name)
             }
@@ -305,7 +305,7 @@ package struct ObjectDirectory: Sendable {
         try fileSystem.names(in: objects, where: Self.isShard).sorted()
     }
 
-    /// Makes the shard directories that objects lack, also where something else stands in their place; the caller makes
+    /// Makes the shard directories that objects lack, even if something else stands in their place; the caller makes
     /// them durable.
     func makeShards(for addresses: some Sequence<ObjectID>) throws(StoreError) {
         var isThere = [Bool](repeating: false, count: 256)
@@ -320,7 +320,7 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// What stands in `objects/` and is no shard, sorted.
+    /// The entries of `objects/` that are not shards, sorted.
     package func strays() throws(StoreError) -> [String] {
         try fileSystem.names(in: objects) { !Self.isShard($0, $1) }.sorted()
     }

@@ -1,6 +1,7 @@
-/// An open object: positional reads, closed when it goes.
+/// An open object: positional reads; closed at the end of its life.
 ///
-/// An open object stays readable when it is collected meanwhile. Several threads may read at once.
+/// An open object stays readable even if it is collected meanwhile. Several threads may read at
+/// once.
 public struct ObjectReader: ~Copyable, Sendable {
     /// The object's address.
     public let address: ObjectID
@@ -19,9 +20,9 @@ public struct ObjectReader: ~Copyable, Sendable {
         self.fileSystem = fileSystem
     }
 
-    /// Opens another file that should have the bytes of an object: a tree's.
+    /// Opens a tree's file, which should have the bytes of an object.
     ///
-    /// It is reached through no symbolic link. Says nothing of its bytes.
+    /// It is reached through no symbolic link. Says nothing about its bytes.
     /// - Returns: `nil` if no regular file stands there.
     package init?(
         _ address: ObjectID, at path: String, below directory: Int32,

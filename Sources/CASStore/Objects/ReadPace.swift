@@ -6,7 +6,7 @@ final class ReadPace: Sendable {
     private let began = ContinuousClock.now
     private let check: @Sendable () throws(StoreError) -> Void
 
-    /// - Parameter check: asked while a thread waits; what it throws ends the wait.
+    /// - Parameter check: called while a thread waits; what it throws ends the wait.
     init(byteRate: Int64, _ check: @escaping @Sendable () throws(StoreError) -> Void) {
         limit = Mutex(RateLimit(byteRate: byteRate))
         self.check = check

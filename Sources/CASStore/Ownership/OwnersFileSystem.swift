@@ -1,8 +1,8 @@
-/// The file system for root in a store of another user: what is made there belongs to the store's owner.
+/// The file system for root in another user's store: what root makes there belongs to the store's owner.
 ///
-/// Otherwise one command by root would leave directories and locks behind that the owner can never again
-/// write to. A name is given only to what is the owner's already, so that a kill in between leaves nothing
-/// of root's in its place; what stood there before is never given away.
+/// Otherwise one command by root would leave directories and locks behind that the owner can never write
+/// to. A file gets its name only once it is the owner's, so a kill in between leaves nothing of root's in
+/// its place; a file that was there before is never given away.
 struct OwnersFileSystem: FileSystemWrapper {
     let base: any FileSystem
     private let store: String
@@ -10,7 +10,7 @@ struct OwnersFileSystem: FileSystemWrapper {
     /// Whether this process may give files away (capabilities(7), CAP_CHOWN).
     private let mayGive: Bool
 
-    /// The file system for a store: the one that is given, unless root uses another user's.
+    /// The file system for a store: the given one, unless root uses another user's store.
     static func around(
         _ base: any FileSystem, root: Int32, of store: String
     ) throws(StoreError) -> any FileSystem {
@@ -38,7 +38,7 @@ struct OwnersFileSystem: FileSystemWrapper {
                 do throws(StoreError) {
                     return try create(directory, path, mode)
                 } catch {
-                    // Somebody has made it in between.
+                    // Somebody else made it in between.
                     guard error.isExisting else { throw error }
                 }
             }
@@ -57,7 +57,7 @@ struct OwnersFileSystem: FileSystemWrapper {
             try base.setOwner(file.raw, owner, group)
             try base.renameNew(directory, aside, to: directory, path)
         } catch {
-            // The error to report is the first; nothing refers to what is left.
+            // Report the first error; nothing refers to the leftover.
             try? base.removeIfPresent(directory, aside)
             throw error
         }
@@ -75,7 +75,7 @@ struct OwnersFileSystem: FileSystemWrapper {
             try base.setOwner(made.raw, owner, group)
             try base.renameNew(directory, aside, to: directory, path)
         } catch {
-            // The same.
+            // As above.
             try? base.remove(directory, aside, directory: true)
             throw error
         }
@@ -85,12 +85,12 @@ struct OwnersFileSystem: FileSystemWrapper {
         _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String
     ) throws(StoreError) {
         try checkRight()
-        // Only ever beside its place, which it takes by a rename. A link has no descriptor.
+        // Callers make a link beside its place, and rename it there. A link has no descriptor.
         try base.makeSymbolicLink(directory, path, to: target)
         try base.setOwner(directory, path, owner, group)
     }
 
-    /// Through a descriptor, and no link: the owner could put one in the place of what was looked at.
+    /// Through a descriptor, not a link: the owner could put one in place of the file that was looked at.
     func setMode(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
     ) throws(StoreError) {
@@ -104,7 +104,7 @@ struct OwnersFileSystem: FileSystemWrapper {
         try base.exchange(directory, first, second, spare: spare)
     }
 
-    /// A name beside another: as of a lease that is being made, which whoever comes next sweeps.
+    /// A name beside another, like that of a lease being made: the next process sweeps it.
     private static func name(beside path: UnsafePointer<CChar>) throws(StoreError) -> String {
         let path = String(cString: path)
         let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
@@ -122,6 +122,6 @@ struct OwnersFileSystem: FileSystemWrapper {
 }
 
 extension FileSystem {
-    /// The file system for what is outside the store, and belongs to whoever makes it.
+    /// The file system for what is outside the store, and belongs to the user who makes it.
     package var outside: any FileSystem { (self as? OwnersFileSystem)?.base ?? self }
 }

@@ -12,15 +12,15 @@ final class BusyWait {
     }
 
     /// Rests for a while.
-    /// - Parameter count: how often it was asked before for the same lock.
+    /// - Parameter count: how many calls came before for the same lock.
     /// - Returns: whether to try again.
     func goesOn(after count: Int32) -> Bool {
         var wait = count == 0 ? LockWait(options) : self.wait ?? LockWait(options)
         guard !wait.isOver, !wait.isInterrupted else { return false }
         wait.rest()
         if wait.isToBeTold {
-            // Not by opening it: closing it again would drop the connection's own locks. A name less is
-            // no failure.
+            // Not by opening it: closing it again would drop the connection's own locks. If this fails,
+            // the notice names nobody.
             let status = try? POSIXFileSystem().status(POSIXFileSystem.workingDirectory, path)
             wait.tell(status.flatMap { $0 }.map(LockHolder.find(of:)) ?? .unknown)
         }

@@ -34,7 +34,7 @@ package final class Connection {
         }
         handle = opened
         busy = BusyWait(path, options)
-        // Only programs that are not castree's are waited for here: ours have a lock of their own.
+        // This waits only for programs other than castree: castree's have a lock of their own.
         sqlite3_busy_handler(
             handle,
             { context, count in
@@ -74,7 +74,7 @@ package final class Connection {
     private(set) var journalIsOnDisk = false
 
     /// Where the rollback journal of the next transactions is kept
-    /// (sqlite.org/pragma.html#pragma_journal_mode); in memory to begin with.
+    /// (sqlite.org/pragma.html#pragma_journal_mode); at first in memory.
     func keepJournal(onDisk: Bool) throws(StoreError) {
         guard onDisk != journalIsOnDisk else { return }
         try execute("PRAGMA journal_mode = \(onDisk ? "TRUNCATE" : "MEMORY")")
@@ -96,8 +96,8 @@ package final class Connection {
             try execute("COMMIT")
         } catch {
             resetAll()
-            // Some errors (full disk, I/O) have rolled back by themselves; then this one says so,
-            // and the error that matters is the first (sqlite.org/lang_transaction.html).
+            // Some errors (full disk, I/O) have already rolled back; then there is nothing left to
+            // roll back. The error that matters is the first (sqlite.org/lang_transaction.html).
             if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
             throw error
         }
@@ -112,7 +112,7 @@ package final class Connection {
         }
     }
 
-    // A statement that was left in the middle of its rows would keep the transaction open.
+    // A statement left in the middle of its rows would keep the transaction open.
     private func resetAll() {
         for statement in prepared.values { statement.reset() }
     }
@@ -132,7 +132,7 @@ extension StoreError {
         case SQLITE_FULL: (kind, advice) = (.outOfSpace, "; free space and repeat the command")
         case SQLITE_BUSY, SQLITE_LOCKED:
             (kind, advice) = (
-                .locked, "; another process has had it for too long: repeat the command later"
+                .locked, "; another process held the lock for too long: repeat the command later"
             )
         case SQLITE_READONLY: (kind, advice) = (.readOnly, "; the store is not writable")
         case SQLITE_PERM, SQLITE_AUTH: kind = .permission

@@ -1,18 +1,18 @@
 /// Finds many rows by ascending key, in one pass.
 ///
-/// A look-up of its own costs some three times as much as the next row, so neighbours are reached by
-/// stepping and only what lies far off is sought anew. For use inside one transaction; what is
-/// written meanwhile may or may not be seen, so look first and write afterwards.
+/// A separate look-up costs about three times as much as the next row, so the cursor steps to near
+/// keys and seeks only distant ones. For use inside one transaction; rows written meanwhile may or
+/// may not be seen, so look first and write afterwards.
 struct OrderedCursor<Key: Comparable> {
-    /// The statement's rows are those from a key on, in its order.
+    /// The statement returns the rows from a key on, in the order of keys.
     private let rows: Statement
     private let bind: (Statement, Key) -> Void
     private let read: (Statement) throws(StoreError) -> Key
-    /// The key of the row that the statement stands at; `nil` behind the last.
+    /// The key of the statement's current row; `nil` after the last.
     private var here: Key?
     private var hasBegun = false
 
-    /// How many rows are stepped over before the key is sought.
+    /// How many rows to step over before seeking the key.
     private static var stepsMax: Int { 4 }
 
     init(
@@ -45,6 +45,6 @@ struct OrderedCursor<Key: Comparable> {
         }
     }
 
-    /// Lets go of the rows.
+    /// Releases the rows.
     func end() { rows.reset() }
 }

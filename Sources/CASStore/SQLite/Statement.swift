@@ -75,7 +75,7 @@ package final class Statement {
         while try step() {}
     }
 
-    /// What `read` makes of the first row; `nil` if there is none.
+    /// The result of `read` for the first row; `nil` if there is none.
     package func first<R>(
         _ read: (Statement) throws(StoreError) -> R
     ) throws(StoreError) -> R? {
@@ -83,7 +83,7 @@ package final class Statement {
         return try step() ? try read(self) : nil
     }
 
-    /// The number that the first row begins with; `nil` if there is none.
+    /// The first number of the first row; `nil` if there is none.
     package func firstInteger() throws(StoreError) -> Int64? { try first { $0.integer(0) } }
 
     /// Ends a half-read result; bound values stay.
@@ -113,7 +113,7 @@ package final class Statement {
         withBlob(column) { $0.count == 32 ? ObjectID(unchecked: $0) : nil }
     }
 
-    /// As above.
+    /// Like ``address(_:)``.
     /// - Throws: `.index` if the column holds none.
     func requiredAddress(_ column: Int32) throws(StoreError) -> ObjectID {
         guard let address = address(column) else {

@@ -1,13 +1,13 @@
-/// A file of the store that has the bytes of an object which is lost in its own place.
+/// A file of the store that has the bytes of an object whose own file is lost.
 package struct ObjectCopy: Sendable, Hashable {
-    /// Whose bytes they are.
+    /// The object whose bytes it has.
     package var address: ObjectID
     /// Where the file stands, inside the store.
     package var path: String
-    /// The names on the way to it, where not all of them are text; `nil` where the path says it.
+    /// The names on the way to it, if some of them are not text; `nil` if the path is enough.
     var names: [[CChar]]?
 
-    /// Whether castree put a file there, which may become the object itself; what is somebody's is copied.
+    /// Whether castree put the file there, so that it may become the object itself; anybody else's file is copied.
     var isCastrees: Bool {
         guard names == nil else { return false }
         let parts = path.split(separator: "/").map(String.init)
@@ -21,15 +21,15 @@ package struct ObjectCopy: Sendable, Hashable {
 /// Looks for the bytes of lost objects wherever in a store they may be: executable copies, what stands in a wrong
 /// place among the objects, trees of every kind, quarantine, what is staged, and what is not castree's.
 ///
-/// What a file is called decides nothing: it is a copy if its bytes hash to the address. Only files of a size that
-/// is looked for are read.
+/// A file's name decides nothing: the file is a copy if its bytes hash to the address. Only files of a wanted size
+/// are read.
 struct CopySearch: ~Copyable {
     private let store: Store
     private let wanted: Set<ObjectID>
     private let sizes: Set<Int64>
     private let places: [String]
     private var checker: ObjectChecker
-    /// Files that were read: trees show one under many names.
+    /// Files that were already read: trees show one under many names.
     private var seen: Set<FileID> = []
     private var found: [ObjectID: ObjectCopy] = [:]
 
@@ -52,7 +52,7 @@ struct CopySearch: ~Copyable {
         checker = try ObjectChecker()
     }
 
-    /// One copy of each object of which there is any.
+    /// Finds one copy of each object that has any.
     mutating func run() throws(StoreError) -> [ObjectCopy] {
         try lookAtObjects()
         for place in places where !isDone { try look(atPlace: place) }
@@ -60,7 +60,7 @@ struct CopySearch: ~Copyable {
         where !isDone {
             try look(atPlace: name)
         }
-        // What somebody has saved beside all that.
+        // What somebody has saved elsewhere in the store.
         let root = store.directories.root.raw
         for name in try fileSystem.rawNames(in: root) where !isDone {
             if StoreLayout.topLevelNames.contains(RawName.text(of: name)) { continue }
@@ -71,7 +71,7 @@ struct CopySearch: ~Copyable {
 
     private var fileSystem: any FileSystem { store.fileSystem }
 
-    /// Whatever stands at a path of the store; nothing is read through a link.
+    /// Looks at whatever stands at a path of the store; reads nothing through a link.
     private mutating func look(atPlace path: String) throws(StoreError) {
         var names = path.split(separator: "/").map { Array(String($0).utf8CString) }
         guard let last = names.popLast() else { return }
@@ -86,9 +86,9 @@ struct CopySearch: ~Copyable {
 
     private var isDone: Bool { found.count == wanted.count }
 
-    /// The executable copies of the wanted, and what stands in their own places: it may be another's.
+    /// Looks at the executable copies of wanted objects, and at what stands in their own places: it may be another's.
     private mutating func lookAtObjects() throws(StoreError) {
-        // Something else may stand in place of the shard; nothing is read through a link.
+        // Something else may stand in place of the shard; a link is not followed.
         for address in wanted where try store.objects.hasShard(of: address) {
             for isExecutable in [true, false] {
                 let path = StoreLayout.objectPath(address, executable: isExecutable)
@@ -97,7 +97,7 @@ struct CopySearch: ~Copyable {
         }
     }
 
-    /// A file, or all that is in a directory.
+    /// Looks at a file, or at all that is in a directory.
     /// - Parameter path: the names on the way to the directory.
     private mutating func look(
         at name: [CChar], in directory: Int32, _ path: [[CChar]]
@@ -139,7 +139,7 @@ struct CopySearch: ~Copyable {
             names: path.allSatisfy { RawName.isText($0) } ? nil : path)
     }
 
-    /// `nil` for what is gone, or may not be read, which is no copy.
+    /// `nil` if the file is gone, or may not be read, and so is no copy.
     private func opened(
         _ directory: Int32, _ name: [CChar], _ access: Access
     ) throws(StoreError) -> Descriptor? {
@@ -153,9 +153,9 @@ struct CopySearch: ~Copyable {
 }
 
 extension Store {
-    /// Finds a copy of each lost object of which there is any in the store.
+    /// Finds a copy of each lost object that has any in the store.
     ///
-    /// Reads the files of their sizes, wherever they stand; nothing is changed.
+    /// Reads the files of their sizes, wherever they stand; changes nothing.
     /// - Parameter places: paths inside the store where something stands that does not belong there, and may be a copy.
     package func findCopies(
         of lost: [Reference], in places: [String] = []

@@ -3,10 +3,10 @@
 extension Store {
     /// Makes objects again from copies, each in one step, durably.
     ///
-    /// What stands in an object's place goes to quarantine. A copy whose bytes have changed since it was found, and an
-    /// object that is sound by now or that no version names, are passed over.
+    /// What stands in an object's place goes to quarantine. Passes over a copy whose bytes have changed since it was
+    /// found, and an object that is sound by now or that no version names.
     /// - Returns: the objects that were made again.
-    /// - Throws: `.outOfSpace` where a copy can neither be linked nor be written once more; then nothing is lost.
+    /// - Throws: `.outOfSpace` if a copy can neither be linked nor be written once more; then nothing is lost.
     package func salvage(_ copies: [ObjectCopy]) throws(StoreError) -> Set<ObjectID> {
         guard !copies.isEmpty else { return [] }
         try checkWritable()
@@ -14,8 +14,8 @@ extension Store {
         try writing { (index) throws(StoreError) in
             made = []
             var checker = try ObjectChecker()
-            // All are staged before the first has its place: what one is made from may be what another one
-            // sends to quarantine, or takes the place of there.
+            // All are staged before the first gets its place: the source of one may be what another sends to
+            // quarantine, or replaces there.
             var staged: [(object: StoredObject, name: String)] = []
             for copy in copies {
                 guard try self.isLost(copy.address, index, &checker),
@@ -35,7 +35,7 @@ extension Store {
         return made
     }
 
-    /// Ends what repairs have left that died.
+    /// Finishes what repairs that died have left.
     func settleCopies() throws(StoreError) {
         try writing { (index) throws(StoreError) in
             var checker = try ObjectChecker()
@@ -45,9 +45,9 @@ extension Store {
         }
     }
 
-    /// Gives copies that are staged still to the objects that are lost without them, and removes the others.
+    /// Gives copies that are still staged to the objects that are lost without them, and removes the others.
     ///
-    /// Whoever stages one does so while nobody else writes, so each that is found there was left.
+    /// Repairs stage copies while nobody else writes, so any that are found there are leftovers.
     private func settleCopies(
         _ index: IndexTransaction, _ checker: inout ObjectChecker
     ) throws(StoreError) -> Set<ObjectID> {
@@ -81,8 +81,8 @@ extension Store {
         return try !objects.isSound(address, checker: &checker)
     }
 
-    /// Gives a copy a name among what is staged: another link, or where there can be none, or the file is an
-    /// executable one, another file.
+    /// Gives a copy a name among what is staged: another link; or, if there can be none or the file is executable,
+    /// another file.
     /// - Returns: `nil` if it is no copy any more.
     private func stage(
         _ copy: ObjectCopy, _ checker: inout ObjectChecker
@@ -96,7 +96,7 @@ extension Store {
         let isExecutableCopy =
             copy.path.hasPrefix(StoreLayout.objects + "/")
             && copy.path.hasSuffix(StoreLayout.executableCopySuffix)
-        // What a living writer has staged it may still cut.
+        // A running writer may still truncate what it has staged.
         var isWritten = false
         if copy.path.hasPrefix(StoreLayout.staging + "/") {
             isWritten = try !fileSystem.lock(file.raw, exclusive: true, waiting: false)
@@ -113,7 +113,7 @@ extension Store {
         return (object, name)
     }
 
-    /// What a file hashes to, or `nil` where it cannot be read: that is no copy of anything.
+    /// What a file hashes to; `nil` if it cannot be read and so is no copy of anything.
     private func readCopy(
         _ path: String, _ checker: inout ObjectChecker
     ) throws(StoreError) -> StoredObject? {
@@ -145,7 +145,7 @@ extension Store {
         }
     }
 
-    /// - Returns: `false` where no link can be had, or another file stands there by now.
+    /// - Returns: `false` if the file cannot be linked, or another file stands there by now.
     private func link(
         _ copy: ObjectCopy, _ status: FileStatus, as name: String
     ) throws(StoreError) -> Bool {
@@ -193,10 +193,10 @@ extension Store {
         _ = try salvage([ObjectCopy(address: address, path: path)])
     }
 
-    /// Removes a tree below `versions/`, or what a writer has staged, and keeps what it has of the last copies of
-    /// objects that versions name.
+    /// Removes a tree below `versions/`, or what a writer has staged, and keeps the last copies in it of objects that
+    /// versions name.
     ///
-    /// Only files of one link are looked at: of another the bytes stay, in the store, or in a checkout whose owner has
+    /// Only files with one link are looked at: the bytes of others stay, in the store or in a checkout whose owner
     /// linked them.
     /// - Parameter parent: the name of a directory of the store.
     package func removeTreeKeepingContent(
@@ -212,7 +212,7 @@ extension Store {
         }
     }
 
-    /// Whether another name can be given to an object's file here: tried, since no file system tells.
+    /// Whether another name can be given to an object's file here: tried, because no file system tells.
     package func canLink(_ address: ObjectID) throws(StoreError) -> Bool {
         let name = "\(StoreLayout.copyPrefix)\(try randomToken())"
         do throws(StoreError) {

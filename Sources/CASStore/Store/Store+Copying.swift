@@ -1,11 +1,11 @@
-/// How bytes got to a new file.
+/// How bytes got into a new file.
 package enum CopyMethod: Sendable { case reflinked, copied }
 
 extension Store {
     /// Copies an object's bytes into a new file, sharing them on disk where the file system can.
     ///
-    /// What is copied is hashed on the way; a wrong byte throws `.damagedObject`.
-    /// - Parameter place: the file system of the directory, if that is outside of the store.
+    /// Hashes the bytes on the way; a wrong byte throws `.damagedObject`.
+    /// - Parameter place: the file system of the directory, if the directory is outside the store.
     package func copyObject(
         _ address: ObjectID, to directory: Int32, _ name: UnsafePointer<CChar>, mode: UInt32,
         allowingReflink: Bool, on place: (any FileSystem)? = nil
@@ -38,7 +38,7 @@ extension Store {
                 throw StoreError.damagedObject(address)
             }
         }
-        // The mode that open(2) gave was cut by the umask.
+        // The umask cut the mode that open(2) was given.
         try fileSystem.setMode(target.raw, mode)
         return method
     }

@@ -1,16 +1,16 @@
-// The locks of a store: who may open them, and how long they are waited for.
+// The locks of a store: who may open them, and how long a wait lasts.
 
 extension Store {
-    /// Opens a file in `leases/` that is there to be locked; made if it is absent.
-    /// - Throws: `.notOwner` for another user than the store's.
+    /// Opens a file in `leases/` that exists to be locked; makes it if it is absent.
+    /// - Throws: `.notOwner` for any user but the store's owner.
     package func openLock(_ name: String) throws(StoreError) -> Descriptor {
         do throws(StoreError) {
             return try fileSystem.openLock(directories.leases.raw, name)
         } catch { throw explained(error) }
     }
 
-    /// Takes a lock; waits for whoever has it, as long as the store's options say.
-    /// - Parameter limit: wait no longer than that, whatever the options say.
+    /// Takes a lock; waits for its holder as long as the store's options allow.
+    /// - Parameter limit: wait no longer than this, whatever the options say.
     /// - Throws: `.locked`, `.interrupted`.
     package func waitForLock(
         _ file: Int32, exclusive: Bool, atMost limit: Duration? = nil
@@ -22,8 +22,8 @@ extension Store {
 
     /// Locks a tree that is about to be hidden and deleted, so that nobody takes it for a leftover.
     ///
-    /// Everybody who may look into a tree may lock it. Who has it when a while is over keeps it from being
-    /// taken for a leftover just as well, so the work goes on.
+    /// Anybody who may look into a tree may lock it. Whoever still holds the lock after a second protects
+    /// the tree just as well, so the work goes on.
     package func lockTree(_ tree: Int32) throws(StoreError) {
         var options = options
         options.waitLimit = min(.seconds(1), options.waitLimit)

@@ -7,7 +7,7 @@ extension Store {
     /// Makes a store, or opens the one that is there.
     ///
     /// A crash in the middle is repaired by the next call: FORMAT is written last.
-    /// - Returns: the store, and whether it was made now.
+    /// - Returns: the store, and whether this call made it.
     /// - Throws: `.storeExists` if the directory holds something else; what opening throws.
     package static func create(
         at path: String, options: StoreOptions, manifests: any ManifestReading,
@@ -15,7 +15,7 @@ extension Store {
     ) throws(StoreError) -> (store: Store, isNew: Bool) {
         let working = POSIXFileSystem.workingDirectory
         try makeParents(of: path, fileSystem)
-        // Who may look into the store at all is its maker's choice.
+        // The maker of a store decides who may look into it at all.
         try fileSystem.makeDirectoryIfAbsent(working, path, cutByUmask: true)
         if let there = try fileSystem.status(working, path), there.kind == .regular {
             throw StoreError(
@@ -27,7 +27,7 @@ extension Store {
         if try fileSystem.status(root.raw, StoreLayout.format) != nil {
             let store = try open(
                 path, options: options, manifests: manifests, fileSystem: outside)
-            // Whoever made it may have been killed before its names were durable.
+            // The process that made it may have been killed before its names were durable.
             try store.sync(root.raw)
             try store.syncParent(of: path)
             return (store, false)
@@ -122,7 +122,7 @@ extension Store {
             throw StoreError(
                 .unsupportedFormat,
                 "the store \(printable(path)) has format \(version); this castree knows formats up "
-                    + "to \(formatVersion), use a newer one")
+                    + "to \(formatVersion); use a newer castree")
         }
     }
 
@@ -180,7 +180,7 @@ extension Store {
     /// Runs work that frees space; on a full disk it runs with the reserve released.
     package func withReserve<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         let space = try fileSystem.freeSpace(directories.root.raw)
-        // The reserve is a file, too: without it a lease can be made where no inode is left.
+        // The reserve is a file, too: without it a lease can be made when no inode is left.
         let isFull =
             space.available < Self.reserveByteCount * 2 || space.files.map { $0 < 8 } ?? false
         guard isFull else { return try body() }
@@ -189,7 +189,7 @@ extension Store {
         do throws(StoreError) {
             result = try body()
         } catch {
-            // The error to report is the first; a disk too full for it goes without.
+            // Report the first error; a disk too full for the reserve goes without.
             try? makeReserve()
             throw error
         }

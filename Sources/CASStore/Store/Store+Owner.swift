@@ -1,10 +1,10 @@
-// Whose a store is, for those who are refused.
+// Who owns a store, to explain a refusal.
 
 extension Store {
-    /// An error, told by its reason if that is that the store is another user's.
+    /// The error, explained if its reason is that the store belongs to another user.
     package func explained(_ error: StoreError) -> StoreError {
         guard error.code == .permission else { return error }
-        // What was refused stays refused, with the system's own words.
+        // The refusal stands, in the system's own words.
         guard let root = try? fileSystem.status(directories.root.raw) else { return error }
         let user = effectiveUser()
         guard root.owner != user else { return error }
@@ -18,13 +18,14 @@ extension Store {
 
     /// Refuses a user who may not lock the store, and so can look at nothing in it.
     ///
-    /// For whoever would otherwise wait for that to change. Nobody needs locks on a read-only file system.
+    /// For callers that would otherwise wait for that to change. Nobody needs locks on a read-only file
+    /// system.
     /// - Throws: `.notOwner`.
     package func refuseStranger() throws(StoreError) {
         do throws(StoreError) {
             _ = try openLock(StoreLayout.indexLock)
         } catch {
-            // Whatever else is wrong is said by who needs it.
+            // Code that needs the lock reports whatever else is wrong.
             guard error.code == .notOwner,
                 try !fileSystem.freeSpace(directories.leases.raw).isReadOnly
             else { return }

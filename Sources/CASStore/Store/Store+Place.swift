@@ -1,7 +1,7 @@
 // Whether the store that a process has open is still the one at its path.
 
 extension Store {
-    /// Where a store that is open stands by now.
+    /// Where an open store stands by now.
     package enum Place: Sendable, Hashable {
         /// Where it stood, or somewhere else while nothing stands in its place.
         case here
@@ -13,18 +13,18 @@ extension Store {
         case gone
     }
 
-    /// The store's path, which no change of the working directory leads elsewhere.
+    /// The store's path, whatever the working directory becomes.
     ///
-    /// A symbolic link in what was given stays one: who points it to another store means that one.
+    /// A symbolic link in the given path stays one: if it is pointed at another store, that store is meant.
     package var absolutePath: String {
         path.hasPrefix("/") ? path : Self.absolute(path, directories.root.raw)
     }
 
-    /// Looks where the store stands; a call for each of its directories.
+    /// Looks where the store stands; one call for each of its directories.
     ///
     /// - Parameter path: where it stood.
     package func place(at path: String) throws(StoreError) -> Place {
-        // Not every file system counts a directory's links; of those that do none counts fewer than one.
+        // Not every file system counts a directory's links, but none says 0 for a directory that exists.
         func isRemoved(_ directory: Int32) throws(StoreError) -> Bool {
             try fileSystem.status(directory).linkCount == 0
         }
@@ -36,7 +36,7 @@ extension Store {
             versions: isRemoved(directories.versions.raw),
             leases: isRemoved(directories.leases.raw)
         )
-        // All that stood in it was deleted, or is being.
+        // Everything in it has been deleted, or is being deleted.
         if removed.manifests && removed.versions { return .gone }
         if removed.objects || removed.manifests || removed.versions || removed.leases {
             return .broken
@@ -55,7 +55,7 @@ extension Store {
 
     /// Whether a store stands at a path, with all its directories.
     ///
-    /// To open one that is being deleted would make those anew that have gone, and whoever deletes it would
+    /// Opening a store that is being deleted would make its lost directories again, and the deletion would
     /// find it not empty.
     package static func stands(at path: String, _ fileSystem: any FileSystem) -> Bool {
         do throws(StoreError) {

@@ -1,12 +1,12 @@
-// Who names what, asked for by the name of a version or by addresses.
+// Who names what, by the name of a version or by addresses.
 
 extension Store {
-    /// The registered versions whose manifest is not there, by name: something else speaks of them.
+    /// The registered versions whose manifest is gone, by name: something else mentions them.
     package func versionsWithoutManifest() throws(StoreError) -> [String] {
         let manifests = Set(try manifestNames())
         let suspects = try versionRows().map(\.row.name).filter { !manifests.contains($0) }
         guard !suspects.isEmpty else { return [] }
-        // One that is retired just now loses its manifest before its row.
+        // A version that is being retired loses its manifest before its row.
         try waitForWriters()
         var lacking: [String] = []
         for name in suspects.sorted() where try versionRow(name) != nil {
@@ -26,7 +26,7 @@ extension Store {
         }
     }
 
-    /// Those of the addresses that no registered version names.
+    /// The addresses that no registered version names.
     package func unnamed(_ addresses: Set<ObjectID>) throws(StoreError) -> [ObjectID] {
         guard !addresses.isEmpty else { return [] }
         return try reading { (index) throws(StoreError) in
@@ -51,8 +51,8 @@ extension Store {
         }
     }
 
-    /// Objects that no registered version names and no retired one has left: of a version that was lost without a trace
-    /// they may be the content.
+    /// Objects that no registered version names and no retired one left: they may be the content of a version that
+    /// was lost without a trace.
     package func objectsOfNobody() throws(StoreError) -> [Reference] {
         try reading { (index) throws(StoreError) in
             var result: [Reference] = []

@@ -1,4 +1,4 @@
-// What the index says of versions, and of objects by their addresses.
+// What the index says about versions, and about objects by their addresses.
 
 extension Store {
     /// The registered versions, newest first, each with what it lacks.

@@ -45,8 +45,8 @@ public final class Store: Sendable {
     package func index<R>(
         _ body: (Index) throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        // Mutex.withLock is generic over its error; a result keeps the compiler out of a
-        // reabstraction that it does not survive (6.3).
+        // Mutex.withLock is generic over its error; a `Result` avoids a reabstraction that crashes the
+        // compiler (6.3).
         let outcome: Result<R, StoreError> = indexLock.withLock { index in
             let index = index
             do throws(StoreError) { return .success(try body(index)) } catch {
@@ -97,7 +97,7 @@ public final class Store: Sendable {
         if options.isInterrupted() { throw StoreError.interruption }
     }
 
-    /// Does what must be done although the caller asked to stop: keeps what long work has brought.
+    /// Does what must be done even if the caller asked to stop: keeps the result of long work.
     ///
     /// Meanwhile nothing that this store does is interrupted, on any thread.
     package func uninterrupted<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
@@ -106,10 +106,10 @@ public final class Store: Sendable {
         return try body()
     }
 
-    /// Throws `.writesRefused` after a failed sync: the kernel has dropped the pages and a second
+    /// Throws `.writesRefused` after a failed sync: the kernel has dropped the pages, and a second
     /// sync that succeeds proves nothing.
     ///
-    /// The message tells of the sync. Opening the store again looks at what is really there.
+    /// The message is about the sync. Opening the store again looks at what is really there.
     package func checkWritable() throws(StoreError) {
         guard let reason = failedSync.withLock({ $0?.message }) else { return }
         throw StoreError(
@@ -123,7 +123,7 @@ public final class Store: Sendable {
         try syncing { () throws(StoreError) in try fileSystem.sync(file) }
     }
 
-    /// Does what makes something durable; whatever fails of it, nothing more is written.
+    /// Makes something durable by `body`; if any part of that fails, nothing more is written.
     private func syncing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         guard options.isDurable else { return }
         try checkWritable()
@@ -146,7 +146,8 @@ public final class Store: Sendable {
         try syncAll(orEach: directories.root.raw, EmptyCollection<String>())
     }
 
-    /// Makes what a transaction goes with durable, and the index: one step for all where there is one.
+    /// Makes durable the index and what else belongs to a transaction: in one step for all, if there
+    /// is one.
     func syncAll(with index: IndexTransaction) throws(StoreError) {
         try syncAll()
         if canSyncAll { return }
@@ -155,7 +156,7 @@ public final class Store: Sendable {
         try index.sync()
     }
 
-    /// Makes everything on the file system durable, or where the system cannot, the named files.
+    /// Makes everything on the file system durable or, if the system cannot, the named files.
     func syncAll(
         orEach directory: Int32, _ names: some Sequence<String>
     ) throws(StoreError) {

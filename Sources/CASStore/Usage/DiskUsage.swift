@@ -1,8 +1,8 @@
 /// What a store takes on disk, part by part: each inode once, as du(1) counts.
 ///
-/// The sum of the parts is what `du -s` says of the directory: with `-B1` ``Figures/diskBytes``, with
-/// `--apparent-size -B1` ``Figures/apparentBytes``. As there, directories have blocks and no size of
-/// their own (GNU coreutils 9.2 and later).
+/// The sum of the parts is what `du -s` reports for the directory: with `-B1` ``Figures/diskBytes``,
+/// with `--apparent-size -B1` ``Figures/apparentBytes``. As in du, directories have blocks but no
+/// size of their own (GNU coreutils 9.2 and later).
 package struct DiskUsage: Sendable, Hashable {
     /// A part of a store.
     ///
@@ -66,7 +66,7 @@ package struct DiskUsage: Sendable, Hashable {
 extension Store {
     /// Looks at every file of the store once.
     ///
-    /// A link in a tree costs its directory entry and no look of its own, since its inode is known.
+    /// A link in a tree costs its directory entry and no look of its own, because its inode is known.
     package func diskUsage() throws(StoreError) -> DiskUsage {
         var walk = DiskWalk(self)
         return try walk.usage(of: directories.root.raw)
@@ -80,7 +80,8 @@ private struct DiskWalk {
     /// The part that is being walked through.
     private var figures = DiskUsage.Figures()
     private var known: [UInt64: InodeSet] = [:]
-    /// Whether a directory says the inodes that its files have: some layered file systems do not.
+    /// Whether directory entries have the inodes of their files: in some layered file systems they do
+    /// not.
     private var entriesTellInodes = true
 
     private var fileSystem: any FileSystem { store.fileSystem }
@@ -88,7 +89,7 @@ private struct DiskWalk {
     init(_ store: Store) { self.store = store }
 
     mutating func usage(of root: Int32) throws(StoreError) -> DiskUsage {
-        // First, so that links to objects elsewhere are recognized as such.
+        // First, so that links to objects elsewhere are recognized.
         try walkObjects(root)
         for (name, part) in [
             (StoreLayout.manifests, DiskUsage.Part.manifests), (StoreLayout.versions, .trees),
@@ -120,7 +121,7 @@ private struct DiskWalk {
         StoreLayout.quarantine,
     ]
 
-    /// Gives what was counted since the last time to a part.
+    /// Adds what was counted since the last call to a part.
     private mutating func close(_ part: DiskUsage.Part) {
         usage[part] += figures
         figures = DiskUsage.Figures()
@@ -183,7 +184,7 @@ private struct DiskWalk {
         }
     }
 
-    /// The figures of a file; of one that was counted under another name nothing.
+    /// The figures of a file; none if it was counted under another name.
     private mutating func counted(_ status: FileStatus) -> DiskUsage.Figures {
         if status.linkCount > 1, !inodes(of: status.device).insert(status.inode) {
             return DiskUsage.Figures()

@@ -1,9 +1,9 @@
-/// Where ids stand among sorted ids.
+/// The ranks of ids among sorted ids.
 ///
-/// Ids have few gaps, so a table has the answer for each; where they have many, it is searched for.
+/// If the ids have few gaps, a table has each answer; if they have many, a search finds it.
 struct IDRanks {
     private let ids: [Int64]
-    /// How many of the ids are smaller than a number; empty where they have large gaps.
+    /// How many of the ids are smaller than a number; empty if they have large gaps.
     private let table: [UInt32]
 
     init(_ sorted: [Int64]) {
@@ -26,7 +26,7 @@ struct IDRanks {
         }
     }
 
-    /// What runs of ids name of these, as spans of ranks; `nil` if the runs are damaged.
+    /// Which of the ids the runs name, as spans of ranks; `nil` if the runs are damaged.
     func spans(of runs: consuming EdgeRuns.Reading) -> [UsageTable.Span]? {
         var runs = runs
         var result: [UsageTable.Span] = []
@@ -47,7 +47,7 @@ struct IDRanks {
 
     private func rank(of id: Int64, from start: Int) -> Int {
         if !table.isEmpty { return Int(table[Int(min(id, Int64(table.count - 1)))]) }
-        // In growing steps first: the next run is seldom far away.
+        // First in growing steps: the next run is seldom far away.
         var low = start
         var step = 1
         while low + step <= ids.count, ids[low + step - 1] < id {

@@ -1,6 +1,6 @@
-/// Inodes of one device that were seen: a million in sixteen megabytes.
+/// Inodes of one device that have been seen: a million in sixteen megabytes.
 ///
-/// Open addressing with linear probing. The inodes of a store are no attacker's choice, so one
+/// Open addressing with linear probing. No attacker chooses the inodes of a store, so one
 /// multiplication spreads them well enough.
 final class InodeSet {
     // 0 is an empty place; no file has it as its inode.
@@ -14,7 +14,7 @@ final class InodeSet {
         return place
     }
 
-    /// Whether an inode was seen.
+    /// Whether an inode has been seen.
     func contains(_ inode: UInt64) -> Bool {
         inode != 0 && places[place(of: inode, in: places)] == inode
     }

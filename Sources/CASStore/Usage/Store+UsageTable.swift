@@ -1,8 +1,8 @@
-// Reading what usage is counted from.
+// Reading what usage is computed from.
 
 extension Store {
-    /// Reads what usage is counted from; the figures of the disk are not among it.
-    /// - Parameter largestMax: how many of the largest objects are noted in passing.
+    /// Reads what usage is computed from, without the figures of the disk.
+    /// - Parameter largestMax: how many of the largest objects to note in passing.
     package func usageTable(largestMax: Int = 0) throws(StoreError) -> UsageTable {
         try reading { (index) throws(StoreError) in try index.usageTable(largestMax: largestMax) }
     }
@@ -14,9 +14,10 @@ extension Store {
         return usage
     }
 
-    /// What one version names: bytes that are there and bytes that are missing, each object once.
+    /// What one version names: bytes that are there and bytes that are missing; counts each object
+    /// once.
     ///
-    /// Costs what the version names, whatever else the store holds.
+    /// The cost is what the version names, not what else the store holds.
     package func namedBytes(
         of name: String
     ) throws(StoreError) -> (row: VersionRow, present: Int64, missing: Int64)? {
@@ -35,8 +36,8 @@ extension Store {
         }
     }
 
-    /// Which of the objects that a version names are missing, and which it shares with others; by the
-    /// position of the reference.
+    /// Which of a version's objects are missing, and which it shares with others; by the position of
+    /// the reference.
     package func standings(
         of references: References
     ) throws(StoreError) -> [ObjectStanding] {
@@ -80,11 +81,11 @@ extension IndexTransaction {
     fileprivate func usageTable(largestMax: Int) throws(StoreError) -> UsageTable {
         var table = UsageTable()
         var largest = LargestObjects(limit: largestMax)
-        // Ids may have large gaps; beyond this the arrays grow by themselves.
+        // Ids may have large gaps; beyond this the arrays grow on demand.
         let known = min(try lastObjectID(), 4_000_000)
         table.before.reserveCapacity(known + 1)
         table.references.reserveCapacity(known)
-        // The ids of the ranks, and of what is missing with the sums of its sizes.
+        // The ids of present objects by rank; those of absent ones, with the sums of their sizes.
         var present: [Int64] = []
         present.reserveCapacity(known)
         var absent: [Int64] = []
@@ -97,7 +98,7 @@ extension IndexTransaction {
             let references = objects.integer(3)
             guard objects.integer(2) != ObjectState.absent.rawValue else {
                 absent.append(id)
-                // Anything may be claimed of what is absent; differences come out right all the same.
+                // Absent objects may claim any size; differences come out right all the same.
                 absentBefore.append((absentBefore.last ?? 0) &+ bytes)
                 continue
             }

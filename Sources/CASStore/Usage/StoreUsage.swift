@@ -12,15 +12,15 @@ public struct StoreUsage: Sendable, Hashable {
     public var unreferencedBytes: Int64 = 0
     /// What all versions together show: what plain copies would hold.
     public var apparentBytes: Int64 = 0
-    /// The same as it lies on disk, part by part; the sums above are from here.
+    /// The same on disk, part by part; the sums above come from here.
     package var disk = DiskUsage()
     /// `apparentBytes` divided by `objectBytes`; 1 when nothing is stored.
     public var ratio: Double { objectBytes > 0 ? Double(apparentBytes) / Double(objectBytes) : 1 }
 
-    /// Nothing is stored.
+    /// The usage of an empty store.
     package init() {}
 
-    /// Takes the figures of the disk.
+    /// Adds the figures of the disk.
     mutating func add(_ disk: DiskUsage) {
         self.disk = disk
         diskBytes = disk.total.diskBytes
@@ -39,7 +39,7 @@ package struct LargeObject: Sendable, Hashable {
 }
 
 extension Store {
-    /// What the objects hold, in bytes, as the index says: nothing of the disk is looked at.
+    /// What the objects hold, in bytes, according to the index; does not look at the disk.
     package func objectBytes() throws(StoreError) -> Int64 {
         try reading { (index) throws(StoreError) in
             try index.statement("SELECT coalesce(sum(bytes), 0) FROM object WHERE state <> 0")

@@ -1,10 +1,10 @@
 /// What every version names and how big it is, read in one pass of one transaction.
 ///
 /// Objects have ranks, ascending with their ids; versions are spans of ranks; sizes are kept as sums
-/// up to each rank. So a question about versions costs as many steps as they have spans, whatever the
-/// spans hold: objects that came together stand together.
+/// up to each rank. So a question about versions costs as many steps as they have spans, however long
+/// these are: objects that came together stand together.
 package struct UsageTable: Sendable {
-    /// Neighbours that a version names: from a rank up to, not including, another.
+    /// A run of ranks that a version names: from one up to, not including, another.
     package struct Span: Sendable, Hashable {
         var lower: UInt32
         var upper: UInt32
@@ -12,15 +12,15 @@ package struct UsageTable: Sendable {
 
     /// The registered versions, newest first.
     package internal(set) var versions: [VersionRow] = []
-    /// What each names of what is there, ascending.
+    /// Which present objects each version names, ascending.
     var spans: [[Span]] = []
-    /// Bytes that each names and the store lacks.
+    /// Bytes that each version names and the store lacks.
     package internal(set) var missingBytes: [Int64] = []
-    /// The sizes of all objects of lower rank, in bytes; one more than there are objects.
+    /// The sizes of all objects of lower rank, in bytes; one element more than there are objects.
     var before: [Int64] = [0]
     /// How many versions name the object of a rank.
     var references: [UInt32] = []
-    /// The largest objects, largest first, as many as were asked for.
+    /// The largest objects, largest first, as many as requested.
     package internal(set) var largest: [LargeObject] = []
     /// The store's figures as far as the index knows them.
     package internal(set) var usage = StoreUsage()
@@ -65,9 +65,9 @@ extension UsageTable {
         return result
     }
 
-    /// What retiring versions together would free: the objects that no other version names.
+    /// What retiring these versions together would free: the objects that no other version names.
     package func freed(retiring chosen: [Int]) -> (objects: Int, bytes: Int64) {
-        // Where a span begins one more of the chosen names what follows, where it ends one fewer.
+        // Where a span begins, one more of the chosen names what follows; where it ends, one fewer.
         var edges: [(rank: UInt32, change: Int32)] = []
         for version in chosen {
             for span in spans[version] {
@@ -93,7 +93,7 @@ extension UsageTable {
     }
 }
 
-/// Ranks that were seen, a bit for each.
+/// Ranks that have been seen, one bit for each.
 private struct RankSet {
     private var words: [UInt64]
 

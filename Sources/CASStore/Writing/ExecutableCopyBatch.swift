@@ -1,7 +1,7 @@
 /// Executable copies that become durable together: stage all, sync once, rename all.
 ///
 /// The executable copy of an object holds the same bytes in a file of mode 0555, so that one inode never serves
-/// two modes. It is a reflink where the file system has them, else a copy.
+/// two modes. It is a reflink if the file system has them, else a copy.
 package struct ExecutableCopyBatch: Sendable {
     private let store: Store
     private let lease: String
@@ -40,7 +40,7 @@ package struct ExecutableCopyBatch: Sendable {
         staged.insert(address)
     }
 
-    // An executable copy of another size is no executable copy; `fsck` looks at the bytes of the others.
+    // A file of another size is no executable copy; `fsck` looks at the bytes of the others.
     private func stands(_ address: ObjectID) throws(StoreError) -> Bool {
         guard let executableCopy = try store.objects.status(address, executable: true),
             executableCopy.kind == .regular
@@ -61,13 +61,13 @@ package struct ExecutableCopyBatch: Sendable {
             do throws(StoreError) {
                 try publish(address, from: directory.raw)
             } catch {
-                // Published before: the work around it is repeated.
+                // Published before: the caller repeats its work.
                 guard error.code == .notFound, try stands(address) else { throw error }
             }
         }
     }
 
-    /// An executable copy that stands there stays: trees of others may link to it already.
+    /// An executable copy that is already there stays: somebody else's trees may link to it.
     private func publish(_ address: ObjectID, from directory: Int32) throws(StoreError) {
         let (fileSystem, objects) = (store.fileSystem, store.directories.objects.raw)
         let (staged, path) = (
@@ -80,7 +80,7 @@ package struct ExecutableCopyBatch: Sendable {
             if try stands(address) {
                 try fileSystem.removeIfPresent(directory, staged)
             } else {
-                // What has another size than the object may be the last copy of something else.
+                // A file of another size may be the last copy of something else.
                 var checker = try ObjectChecker()
                 try store.objects.keepUnlessObject(at: path, of: address, checker: &checker)
                 try fileSystem.rename(directory, staged, to: objects, path)

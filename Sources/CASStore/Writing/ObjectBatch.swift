@@ -7,15 +7,15 @@ import Synchronization
 /// staged file that nobody was promised, or one with two links that recovery records.
 ///
 /// Workers stage from several threads at once, each with its own ``ObjectChecker``; the other verbs
-/// belong to one thread. What is staged is remembered by the caller.
+/// belong to one thread. The caller remembers what it has staged.
 package final class ObjectBatch: Sendable {
     private let store: Store
     let directory: Descriptor
     let spaceBudget: SpaceBudget
-    /// Whether files get the mode that they are made with: no umask and no default of the directory
-    /// takes a bit away.
+    /// Whether files get the mode that they are made with: neither the umask nor a default of the
+    /// directory removes a bit.
     ///
-    /// 0 until the first one was looked at, then 1 for no and 2 for yes.
+    /// 0 until the first file has been looked at, then 1 for no and 2 for yes.
     private let keepsModes = Atomic<Int>(0)
 
     init(_ store: Store, lease: String) throws(StoreError) {
@@ -31,9 +31,9 @@ package final class ObjectBatch: Sendable {
     /// - Parameters:
     ///   - file: a regular file, opened for reading.
     ///   - name: unique among the workers of the batch; names large files while they are read.
-    ///   - again: stage even what stands in `objects/`: the index does not vouch for it.
-    /// - Returns: the object, and whether it was staged now. Of two workers with the same content
-    ///   one is told so.
+    ///   - again: stage it even if it stands in `objects/`: the index does not vouch for it.
+    /// - Returns: the object, and whether this call staged it. If two workers have the same content,
+    ///   only one is told so.
     /// - Throws: `.outOfSpace`, what reading and writing throw.
     package func stage(
         _ file: Int32, name: String, checker: inout ObjectChecker, again: Bool = false
@@ -43,7 +43,7 @@ package final class ObjectBatch: Sendable {
         guard first < checker.buffer.count else {
             return try stageLarge(file, first, name: name, checker: &checker, again: again)
         }
-        // pread(2) of a regular file is short at its end only: all bytes are in the buffer.
+        // pread(2) of a regular file is short only at its end: all bytes are in the buffer.
         let bytes = UnsafeRawBufferPointer(rebasing: checker.buffer[..<first])
         let (address, fingerprint) = checker.hash(bytes)
         let object = StoredObject(
@@ -52,7 +52,7 @@ package final class ObjectBatch: Sendable {
         if isThere { return (object, false) }
         try spaceBudget.take(Int64(first), fileSystem)
         let isStaged = try StoreLayout.withDigits(address) { (name) throws(StoreError) in
-            // Restaging finds what another worker, or this one before, has staged already.
+            // Staging again finds what this worker, or another, has already staged.
             guard let target = try create(name) else { return again }
             try fill(target.raw, bytes)
             return true
@@ -68,13 +68,13 @@ package final class ObjectBatch: Sendable {
         if !isKept { try store.fileSystem.setMode(target, 0o444) }
     }
 
-    /// Stages bytes that were verified: all of them, or none.
+    /// Stages verified bytes: all of them, or none.
     func write(_ bytes: RawSpan, as name: String) throws(StoreError) {
         do throws(StoreError) {
             let target = try store.fileSystem.open(directory.raw, name, .creating, mode: 0o444)
             try bytes.withUnsafeBytes { (bytes) throws(StoreError) in try fill(target.raw, bytes) }
         } catch {
-            // The error to report is the first; ending the lease sweeps the rest.
+            // Report the first error; ending the lease sweeps the rest.
             try? store.fileSystem.removeIfPresent(directory.raw, name)
             throw error
         }
@@ -98,7 +98,7 @@ package final class ObjectBatch: Sendable {
         var isStaged = false
         let isThere = again ? false : try stands(object)
         if !isThere {
-            // Not rename: the worker that staged the same content first keeps its name.
+            // Not rename: if another worker staged the same content first, its name stays.
             do throws(StoreError) {
                 try fileSystem.renameNew(
                     directory.raw, name, to: directory.raw, object.address.description)
@@ -143,7 +143,7 @@ package final class ObjectBatch: Sendable {
         }
     }
 
-    // A file of another size is no match, whatever its name says: ours will replace it.
+    // A file of another size does not match, whatever its name says: ours will replace it.
     private func stands(_ object: StoredObject) throws(StoreError) -> Bool {
         guard let status = try store.objects.status(object.address) else { return false }
         return status.kind == .regular && status.byteCount == object.byteCount
@@ -151,7 +151,7 @@ package final class ObjectBatch: Sendable {
 
     /// Makes staged bytes durable.
     ///
-    /// After it, and before any promise, comes `publish`.
+    /// `publish` comes after it, and before any promise.
     package func syncStaged(_ staged: some Sequence<ObjectID>) throws(StoreError) {
         try store.syncAll(orEach: directory.raw, staged.lazy.map(\.description))
     }
@@ -180,8 +180,8 @@ package final class ObjectBatch: Sendable {
         }
     }
 
-    /// Checks an object that stands in `objects/` without the index vouching for it (its writer died
-    /// before it could record it).
+    /// Checks an object in `objects/` for which the index does not vouch (its writer died before it
+    /// could record it).
     /// - Returns: the object if its bytes match; the caller makes it durable before it promises.
     package func adopt(
         _ address: ObjectID, checker: inout ObjectChecker
@@ -191,7 +191,7 @@ package final class ObjectBatch: Sendable {
 
     /// Removes the staged name of a published object.
     ///
-    /// The index has recorded it.
+    /// Only after the index has recorded it.
     package func dropStagedName(_ address: ObjectID) throws(StoreError) {
         try StoreLayout.withDigits(address) { (name) throws(StoreError) in
             try store.fileSystem.removeIfPresent(directory.raw, name)
@@ -199,7 +199,7 @@ package final class ObjectBatch: Sendable {
     }
 }
 
-/// Refuses writes that would eat the reserve of free space, asking the file system seldom.
+/// Refuses writes that would use up the reserve of free space; asks the file system seldom.
 final class SpaceBudget: Sendable {
     private let store: Store
     private let left = Mutex<Int64>(0)
@@ -215,7 +215,7 @@ final class SpaceBudget: Sendable {
         }
         if isCovered { return }
         try store.checkSpace(for: byteCount)
-        // A small disk is asked more often: never more is granted than a quarter of what is free.
+        // Asks more often on a small disk: it never grants more than a quarter of the free space.
         let free = try fileSystem.freeSpace(store.directories.root.raw).available
         left.withLock { $0 = min(Self.step, free / 4) }
     }

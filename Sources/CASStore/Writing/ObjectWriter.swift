@@ -1,14 +1,14 @@
-/// A staged object: append, then commit, suspend or let it vanish.
+/// A staged object: append, then commit, suspend or drop it.
 ///
 /// The bytes stand in `staging/<address>` until they are complete and verified, locked by their
-/// writer. Suspended, they wait there for any process to go on; dropped, they are deleted; after a
-/// crash they are as good as suspended.
+/// writer. After suspending, they wait there for any process to continue; a dropped writer deletes
+/// them; a crash leaves them as suspending would.
 package struct ObjectWriter: ~Copyable {
     /// The address that the bytes must have in the end.
     package let address: ObjectID
-    /// How many bytes they must be.
+    /// How many bytes there must be.
     package let byteCount: Int64
-    /// How many bytes are staged: where to go on.
+    /// How many bytes are staged: where to continue.
     ///
     /// More than 0 when an earlier attempt is continued.
     package var offset: Int64 { staged.offset }
@@ -35,13 +35,13 @@ package struct ObjectWriter: ~Copyable {
 
     deinit {
         guard !isKept else { return }
-        // Nobody waits for these bytes; if they cannot be removed now, the collector does it.
+        // Nobody waits for these bytes; if they cannot be removed now, the collector removes them.
         try? store.fileSystem.removeIfPresent(
             store.directories.staging.raw, address.description)
     }
 
     /// Adds bytes at ``offset``.
-    /// - Throws: `.mismatch` beyond ``byteCount``: nothing is written then; `.outOfSpace`, `.io`.
+    /// - Throws: `.mismatch` beyond ``byteCount``, and nothing is written; `.outOfSpace`, `.io`.
     package mutating func append(_ bytes: RawSpan) throws(StoreError) {
         guard offset + Int64(bytes.byteCount) <= byteCount else {
             throw StoreError(
@@ -55,11 +55,12 @@ package struct ObjectWriter: ~Copyable {
     /// Starts over: forgets what is staged (a server answered 200 instead of 206).
     package mutating func restart() throws(StoreError) { try staged.restart() }
 
-    /// Verifies the bytes, makes them durable and publishes them: the object is readable from here.
+    /// Verifies the bytes, makes them durable and publishes them: from now on the object is
+    /// readable.
     ///
-    /// - Returns: the names of versions that have become complete by it.
-    /// - Throws: `.mismatch` when size, address or a label differ: the staged bytes are deleted, as
-    ///   going on with them could never succeed; `.outOfSpace`, `.io`, `.writesRefused`.
+    /// - Returns: the names of the versions that this completed.
+    /// - Throws: `.mismatch` when size, address or a label differ: the staged bytes are deleted,
+    ///   because continuing with them could never succeed; `.outOfSpace`, `.io`, `.writesRefused`.
     package consuming func commit() throws(StoreError) -> [String] {
         guard offset == byteCount else {
             throw StoreError(
@@ -84,8 +85,8 @@ package struct ObjectWriter: ~Copyable {
         var checker = try ObjectChecker()
         _ = try store.objects.publish(
             staged.directory, address.description, as: address, checker: &checker)
-        // From here on the staged name says that the object may be unknown to the index; whoever
-        // comes next records it.
+        // From now on the staged name says that the index may not know the object; the next process
+        // records it.
         isKept = true
         try store.syncEntries(of: address)
         let completed = try store.recordPresent([object])
@@ -104,7 +105,7 @@ extension Store {
     /// Begins or continues to write an object whose address is known.
     ///
     /// - Parameters:
-    ///   - labels: what the bytes must match besides the address.
+    ///   - labels: what else the bytes must match besides the address.
     ///   - lease: protects the object while it lasts; a version must name it before it ends.
     /// - Throws: `.busy` while another writer has it open; `.outOfSpace`, `.writesRefused`.
     package func makeWriter(

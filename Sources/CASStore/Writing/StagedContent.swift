@@ -14,7 +14,7 @@ final class StagedContent {
     private let fileSystem: any FileSystem
     private let digests: ContentDigests
     private var hasher: ObjectHasher
-    /// Set when the file could not be brought back to what was hashed.
+    /// Set when the file could not be cut back to what was hashed.
     private var isBroken = false
 
     init(
@@ -31,10 +31,10 @@ final class StagedContent {
         fileSystem = store.fileSystem
     }
 
-    /// Hashes what an earlier writer has staged; more than `limit` bytes are forgotten.
+    /// Hashes what an earlier writer staged; discards it if it has more than `limit` bytes.
     ///
-    /// That writer may have died before its bytes were durable, so nothing of it is believed: the
-    /// final address decides.
+    /// That writer may have died before its bytes were durable, so they are not trusted: the final
+    /// address decides.
     func readBack(limit: Int64?) throws(StoreError) {
         let byteCount = try fileSystem.status(file.raw).byteCount
         guard byteCount > 0 else { return }
@@ -48,7 +48,7 @@ final class StagedContent {
     }
 
     /// Adds bytes.
-    /// - Throws: `.outOfSpace`, `.io`: then nothing is added, and it may be tried again.
+    /// - Throws: `.outOfSpace`, `.io`; then nothing is added, and the caller may try again.
     func append(_ bytes: RawSpan) throws(StoreError) {
         try checkWhole()
         do throws(StoreError) {
@@ -56,7 +56,7 @@ final class StagedContent {
                 try fileSystem.write(file.raw, bytes)
             }
         } catch {
-            // A write that failed may have left a part: what is staged must be what was hashed.
+            // A failed write may have left a part: what is staged must be what was hashed.
             isBroken = true
             try fileSystem.truncate(file.raw, to: offset)
             isBroken = false
@@ -103,7 +103,7 @@ final class StagedContent {
 }
 
 extension Store {
-    /// Opens and locks the file `staging/<name>`, made if it is not there.
+    /// Opens and locks the file `staging/<name>`; makes it if it is absent.
     /// - Returns: `nil` while another writer has it.
     func openStaged(_ name: String) throws(StoreError) -> Descriptor? {
         let staging = directories.staging.raw
@@ -114,7 +114,7 @@ extension Store {
                 guard error.code == .permission, try makeWritable(name) else { throw error }
                 continue
             }
-            // Writing goes on at the end of what is there; the lock lives as long as the writer.
+            // Writing continues at the end of the file; the lock lives as long as the writer.
             guard let file = try fileSystem.openIfPresent(staging, name, .appending) else {
                 continue
             }
@@ -122,16 +122,17 @@ extension Store {
                 return nil
             }
             let status = try fileSystem.status(file.raw)
-            // Between open and lock another writer may have finished, and the name be gone or new.
+            // Between open and lock another writer may have finished, and the name may be gone or
+            // new.
             guard let here = try fileSystem.status(staging, name), here.isSameFile(as: status)
             else { continue }
             if try !isPublished(staging, name, status) { return file }
-            // Its writer died after it had published: this is the object's own file. Leave it alone.
+            // Its writer died after it published: this is the object's own file. Leave it alone.
             try fileSystem.removeIfPresent(staging, name)
         }
     }
 
-    // A writer that died just before it published has left the file with the mode of an object.
+    // A writer that died just before it published left the file with the mode of an object.
     private func makeWritable(_ name: String) throws(StoreError) -> Bool {
         guard
             let file = try fileSystem.openIfPresent(directories.staging.raw, name, .reading),

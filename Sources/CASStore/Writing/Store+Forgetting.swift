@@ -6,15 +6,15 @@ extension Store {
     /// Both inside one write transaction: a writer that settles the same version sees both or none.
     /// - Parameters:
     ///   - references: how many objects it names.
-    ///   - beside: what goes with it, while nobody settles a version; may be done twice, and must neither
-    ///     use the index nor wait for anybody.
+    ///   - beside: removes what goes with it, while nobody settles a version; may run twice, and must neither use
+    ///     the index nor wait for anybody.
     package func forgetVersion(
         _ name: String, references: Int, beside: () throws(StoreError) -> Void = {}
     ) throws(StoreError) {
         do throws(StoreError) {
             try forgetVersion(name, references: references, notingGarbage: true, beside)
         } catch {
-            // Whose the garbage was is worth no failure on a disk without any room.
+            // On a disk without any room, a note of whose the garbage was is not worth a failure.
             guard error.code == .outOfSpace else { throw error }
             try forgetVersion(name, references: references, notingGarbage: false, beside)
         }
@@ -25,7 +25,8 @@ extension Store {
         _ beside: () throws(StoreError) -> Void
     ) throws(StoreError) {
         try writing(rows: references) { (index) throws(StoreError) in
-            // First what may fail: a version without its tree can be shown again, one without its manifest cannot.
+            // What may fail comes first: a version without its tree can be shown again, one without its manifest
+            // cannot.
             try beside()
             try self.fileSystem.removeIfPresent(
                 self.directories.manifests.raw, StoreLayout.manifest(name))

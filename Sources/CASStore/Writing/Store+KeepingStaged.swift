@@ -1,7 +1,7 @@
-// What a writer has staged and was asked not to go on with.
+// What a writer had staged when it was asked to stop.
 
 extension Store {
-    /// Makes staged objects objects that no version names, so that whoever repeats the work need not write
+    /// Publishes staged objects that no version names, so that a repetition of the work need not write
     /// them again; the next collection deletes what nobody has named by then.
     ///
     /// Nothing is promised: a crash anywhere leaves what a dead writer leaves.
@@ -13,9 +13,9 @@ extension Store {
         _ objects: [StoredObject], of batch: ObjectBatch, lease: borrowing Lease,
         cached: some Sequence<(StatKey, ObjectID)>, ordinal: Int64
     ) throws(StoreError) {
-        // In the index's own order each of its pages is read and written once, whatever its cache holds.
+        // In the index's own order each of its pages is read and written once, whatever the cache holds.
         let objects = objects.sorted { $0.address < $1.address }
-        // A collector that has announced the deletion of one of them is waited for.
+        // This waits for a collector that has announced the deletion of one of them.
         try claim(count: objects.count, { objects[$0].address }, lease: lease)
         try batch.syncStaged(objects.lazy.map(\.address))
         try batch.publish(count: objects.count) { objects[$0].address }

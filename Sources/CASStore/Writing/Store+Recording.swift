@@ -1,4 +1,4 @@
-// Noting what is on disk by now.
+// Noting what is now on disk.
 
 extension Store {
     /// Notes that an object is on disk, verified and durable.
@@ -9,7 +9,8 @@ extension Store {
         }
     }
 
-    /// Notes that objects are on disk, verified and durable but for their names: makes those durable too.
+    /// Notes that objects are on disk, verified and durable except for their names: makes those durable,
+    /// too.
     func recordPublished(_ published: [StoredObject]) throws(StoreError) -> [String] {
         try writing { (index) throws(StoreError) in
             for object in published { try index.setPresent(object) }
@@ -19,7 +20,7 @@ extension Store {
         }
     }
 
-    /// Objects staged together.
+    /// Makes a batch of objects.
     package func makeBatch(_ lease: borrowing Lease) throws(StoreError) -> ObjectBatch {
         try ObjectBatch(self, lease: lease.name)
     }

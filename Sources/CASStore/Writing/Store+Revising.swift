@@ -4,7 +4,7 @@
 package enum Revision: Sendable {
     /// The version has the new manifest.
     case revised(isComplete: Bool)
-    /// The version has become complete meanwhile: nothing was changed.
+    /// The version has become complete in the meantime: nothing was changed.
     case complete
     /// The version is not registered: nothing was changed.
     case unknown
@@ -22,7 +22,7 @@ extension Store {
     /// Replaces what an incomplete version names, in one transaction.
     ///
     /// - Parameter replaceManifest: puts the new manifest in place of the old one, durably. Called
-    ///   once, when the index has taken all of it.
+    ///   once, when the index has accepted all of it.
     /// - Throws: `.mismatch` if the new manifest gives an object that is there another size.
     package func revise(
         _ registration: Registration, replaceManifest: () throws(StoreError) -> Void
@@ -33,12 +33,13 @@ extension Store {
         }
     }
 
-    /// Records a manifest that was made again, in place of whatever the index knows of the version.
+    /// Records a manifest that was made again, and replaces whatever the index knows of the version.
     ///
     /// - Parameters:
     ///   - manifest: what the index said of the manifest when it was looked at; `nil` for nothing.
-    ///   - replaceManifest: as for ``revise(_:replaceManifest:)``; throws `.lost` if another one stands there by now.
-    ///   - takingBack: takes it away again if the version could not be recorded: it would pass for an edited one.
+    ///   - replaceManifest: as for ``revise(_:replaceManifest:)``; throws `.lost` if another manifest stands there by
+    ///     now.
+    ///   - takingBack: removes it again if the version could not be recorded: it would look like an edited one.
     /// - Returns: `false` if somebody has added, pulled or retired the version since.
     package func recordRecovered(
         _ registration: Registration, inPlaceOf manifest: ObjectID?,
@@ -57,13 +58,13 @@ extension Store {
             return true
         } catch {
             if error.code == .lost { return false }
-            // The error to report is the first.
+            // Report the first error.
             if isReplaced { try? takingBack() }
             throw error
         }
     }
 
-    /// - Parameter refuse: what to return without any change, given the row as it is.
+    /// - Parameter refuse: given the row as it is, what to return without any change.
     private func replace(
         _ registration: Registration, acceptsContradictions: Bool = false,
         replaceManifest: () throws(StoreError) -> Void, unless refuse: (VersionRow?) -> Revision?
@@ -78,7 +79,7 @@ extension Store {
                     _ = try index.insertVersion(
                         registration, acceptsContradictions: acceptsContradictions
                     ) { (address) throws(StoreError) in try self.objects.contains(address) }
-                    // The transaction may be repeated after the index was made again.
+                    // After a rebuild of the index the transaction may run again.
                     if !isReplaced { try replaceManifest() }
                     isReplaced = true
                     let manifest = try self.fileSystem.status(

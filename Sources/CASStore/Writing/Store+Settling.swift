@@ -3,7 +3,7 @@
 extension Store {
     /// Protects what a version will name: no collector deletes it while the lease lasts.
     ///
-    /// - Returns: where the index stands. What it vouched for at the same moment before stays.
+    /// - Returns: where the index stands. What it vouched for at this same moment stays.
     /// - Throws: `.versionExists` when the name is taken by other content.
     package func claim(
         _ registration: Registration, lease: borrowing Lease
@@ -35,8 +35,8 @@ extension Store {
 
     /// Records a version and the objects that it brings, in one transaction.
     ///
-    /// The objects' bytes are durable; this is the last step before the promise, and makes all else
-    /// durable: before the names are given, and with the record.
+    /// The objects' bytes are durable; this is the last step before the promise, and makes
+    /// everything else durable: before the names are given, and with the record.
     package func settle(_ version: some UnrecordedVersion) throws(StoreError) -> Settlement {
         var published: Registration?
         if version.makesRoom {
@@ -44,7 +44,7 @@ extension Store {
             do throws(StoreError) {
                 published = try version.publish()
             } catch {
-                // The error to report is the first.
+                // Report the first error.
                 try? index { (index) throws(StoreError) in
                     try self.takeBack(version, since: nil, index)
                 }
@@ -57,7 +57,7 @@ extension Store {
         }
     }
 
-    /// - Parameter early: what to record of a version that has its names already.
+    /// - Parameter early: what to record of a version that already has its names.
     private func settle(
         _ version: some UnrecordedVersion, _ early: Registration?, _ index: Index
     ) throws(StoreError) -> Settlement {
@@ -67,7 +67,7 @@ extension Store {
         var moment: IndexMoment?
         let prepare = { () throws(StoreError) in
             try self.syncAll()
-            // The transaction may be repeated after the index was made again.
+            // After a rebuild of the index the transaction may run again.
             guard published == nil else { return }
             published = try version.publish()
             if published == nil { throw StoreError(.lost, "a name was taken meanwhile") }
@@ -90,22 +90,21 @@ extension Store {
                 try index.noteManifestsDirectory()
                 return .settled(completed: try index.completeVersions())
             } syncing: { (index) throws(StoreError) in
-                // Committed, as the next generation; it may fail yet to become durable.
+                // Committed, as the next generation; making it durable may still fail.
                 moment?.generation += 1
                 try self.syncAll(with: index)
             }
         } catch {
             if error.code == .lost { return .lost }
             if published != nil {
-                // The error to report is the first; if this fails too, the version is whole and
-                // merely there.
+                // Report the first error; if this fails too, the version is whole and merely there.
                 try? takeBack(version, since: moment, index)
             }
             throw error
         }
     }
 
-    /// Takes back what was given names and not recorded, unless the version is registered by now.
+    /// Takes back names that were given but not recorded, unless the version is registered by now.
     /// - Parameter moment: where the transaction left the index that should have recorded it.
     private func takeBack(
         _ version: some UnrecordedVersion, since moment: IndexMoment?, _ index: Index
@@ -113,10 +112,10 @@ extension Store {
         if let moment {
             try index.locks.lock(.writing)
             defer { index.locks.unlock() }
-            // Nobody has written since, so nobody can rely on it. Without the index, which may be in
-            // doubt, or have no room.
+            // Nobody has written since, so nobody can rely on it. Do this without the index, which
+            // may be in doubt or have no room.
             let stamp = try index.readStamp()
-            // None: the write of it was cut short, which was the last step of this very transaction.
+            // No stamp: writing it, the last step of this very transaction, was cut short.
             guard let stamp else { return try version.takeBack() }
             if stamp.epoch == moment.epoch, stamp.settled <= moment.generation {
                 return try version.takeBack()
@@ -143,7 +142,7 @@ extension Store {
             throw StoreError(.lost, "the version was retired meanwhile, and added again")
         }
         let before = try index.version(registration.name)
-        // Registered before with the same content: recorded anew, as some objects may be back.
+        // Registered before with the same content: record it anew, because some objects may be back.
         if let before { try index.removeVersion(id: before.id) }
         let absent = try index.insertVersion(
             registration, stored: version.knowledge(ofObjectAt:)

@@ -1,10 +1,10 @@
 // What is known of source files without reading them.
 
 extension Store {
-    /// The mount that holds an open source file; `nil` where a change of a file might not show.
+    /// The mount that holds an open source file; `nil` if a change of a file might not show there.
     package func sourceMount(of file: Int32) -> SourceMount? {
         guard let status = fileSystem.mount(of: file), status.provesChanges else { return nil }
-        // Without the boot's name every file is read, which is always right.
+        // Without the name of the boot every file is read, which is always right.
         return SourceMount(status, boot: try? fileSystem.systemBoot())
     }
 

@@ -1,10 +1,10 @@
 extension Store {
-    /// Deletes those executable copies of objects that no tree links to.
+    /// Deletes the executable copies of objects to which no tree links.
     ///
-    /// An executable copy is a copy of what the store has: whoever needs it again makes it again. Who has just looked
-    /// at it and is about to link to it misses it then, and MUST begin again. The executable copy of an object that
-    /// may be damaged stays: a repair makes the object from it.
-    /// - Parameter lease: of the caller; its death takes along what is being deleted.
+    /// An executable copy is a copy of what the store has, and can be made again. A process that has just looked at
+    /// it and is about to link to it then misses it, and MUST begin again. The executable copy of an object that may
+    /// be damaged stays: a repair makes the object from it.
+    /// - Parameter lease: the caller's; what is being deleted goes when the lease ends.
     package func removeUnusedExecutableCopies(
         of addresses: some Sequence<ObjectID>, lease: borrowing Lease
     ) throws(StoreError) {
@@ -18,8 +18,8 @@ extension Store {
         }
     }
 
-    /// Whether an object's own file is there, and is sound if a version still names it; and the copy is as long, so that
-    /// it is not something else.
+    /// Whether an object's own file is there, and sound if a version still names it, and the copy has its size, and
+    /// so is not something else.
     private func canSpareExecutableCopy(
         of address: ObjectID, _ executableCopy: FileStatus
     ) throws(StoreError) -> Bool {
@@ -46,13 +46,13 @@ extension Store {
             guard error.code == .notFound else { throw error }
             return
         }
-        // From here on nobody can link to it; a tree may have done so since it was looked at.
+        // From now on nobody can link to it; a tree may have done so since the check.
         if let executableCopy = try fileSystem.status(own.raw, aside), executableCopy.linkCount > 1
         {
             do throws(StoreError) {
                 return try fileSystem.renameNew(own.raw, aside, to: objects, path)
             } catch {
-                // Another one has taken its place: of two, the one stays that a tree shows.
+                // Another copy has taken its place: of the two, the one that a tree shows stays.
                 guard error.isExisting else { throw error }
                 if try self.objects.status(address, executable: true)?.linkCount == 1 {
                     return try fileSystem.rename(own.raw, aside, to: objects, path)

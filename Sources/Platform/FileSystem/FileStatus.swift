@@ -1,6 +1,6 @@
 import CSystem
 
-/// What stat(2) says of a file: the part castree uses.
+/// What stat(2) says about a file, as far as castree uses it.
 package struct FileStatus: Hashable, Sendable {
     /// What a directory entry is.
     package enum Kind: Sendable, Hashable {

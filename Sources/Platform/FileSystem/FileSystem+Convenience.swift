@@ -3,7 +3,7 @@ package struct RegularFile: ~Copyable, Sendable {
     package let descriptor: Descriptor
     package let byteCount: Int
 
-    /// The file, for whoever asks later whether another has taken its name.
+    /// The file, held open, to ask later whether another has taken its name.
     package consuming func held() -> HeldFile { HeldFile(descriptor) }
 }
 
@@ -46,14 +46,14 @@ extension FileSystem {
         return RegularFile(descriptor: file, byteCount: Int(status.byteCount))
     }
 
-    /// Opens what is there; `nil` if nothing is.
+    /// Opens a path; `nil` if nothing is there.
     package func openIfPresent(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access
     ) throws(StoreError) -> Descriptor? {
         try ifPresent { () throws(StoreError) in try open(directory, path, access, mode: 0) }
     }
 
-    /// What `body` returns; `nil` if what it asks for is not there.
+    /// The result of `body`; `nil` if it throws `.notFound`.
     @discardableResult
     @inline(__always)
     func ifPresent<R: ~Copyable>(
@@ -67,7 +67,7 @@ extension FileSystem {
         }
     }
 
-    /// The names of the entries that are wanted, in no order.
+    /// The names of the wanted entries, in no order.
     package func names(
         in directory: Int32,
         where isWanted: (String, FileStatus.Kind) -> Bool = { (_, _) in true }
@@ -95,7 +95,8 @@ extension FileSystem {
     package func read(
         _ file: Int32, at offset: Int64, count: Int
     ) throws(StoreError) -> [UInt8] {
-        // Swift would write into the storage that all empty arrays share: a race, if of equal bytes.
+        // Swift would write into the storage that all empty arrays share: a race, even if of equal
+        // bytes.
         guard count > 0 else { return [] }
         var failure: StoreError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -139,8 +140,8 @@ extension FileSystem {
     }
 
     /// Writes a file aside, makes it durable and renames it into place, so that readers see the old
-    /// bytes or the new ones, after a power cut too.
-    /// - Parameter mode: what it gets; one that lets others write, too, is left to the umask.
+    /// bytes or the new ones, even after a power cut.
+    /// - Parameter mode: the file's mode; the umask applies only if it lets others write.
     package func replaceFile(
         _ directory: Int32, _ name: String, with bytes: [UInt8], mode: UInt32 = 0o644,
         token: String, durably: Bool
@@ -150,7 +151,7 @@ extension FileSystem {
         }
     }
 
-    /// As above, with a closure that writes the bytes.
+    /// As above, but `body` writes the bytes.
     package func replaceFile(
         _ directory: Int32, _ name: String, mode: UInt32 = 0o644, token: String, durably: Bool,
         _ writeBytes: (Int32) throws(StoreError) -> Void
@@ -164,21 +165,21 @@ extension FileSystem {
             if durably { try sync(file.raw) }
             try rename(directory, aside, to: directory, name)
         } catch {
-            // The error to report is the first; a leftover is swept by fsck.
+            // Report the first error; fsck sweeps a leftover.
             try? removeIfPresent(directory, aside)
             throw error
         }
         if durably { try sync(directory) }
     }
 
-    /// Removes a file; that it is gone already is success.
+    /// Removes a file; succeeds if it is already gone.
     package func removeIfPresent(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) {
         try ifPresent { () throws(StoreError) in try remove(directory, path, directory: false) }
     }
 
-    /// Renames; that there is nothing to rename is success.
+    /// Renames; succeeds if there is nothing to rename.
     package func renameIfPresent(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
@@ -188,14 +189,14 @@ extension FileSystem {
         }
     }
 
-    // A store that was made under umask 077 is read by those whom its modes let read it.
+    // Those whom its modes let read a store can read it, even if it was made under umask 077.
     private static func isExact(_ mode: UInt32) -> Bool { mode & 0o022 == 0 }
 
-    /// Makes a directory; that it exists already is success.
+    /// Makes a directory; succeeds if it already exists.
     /// - Parameters:
-    ///   - mode: as of ``replaceFile(_:_:with:mode:token:durably:)``.
-    ///   - isCut: leave it to the umask all the same.
-    /// - Returns: whether it was made now.
+    ///   - mode: as for ``replaceFile(_:_:with:mode:token:durably:)``.
+    ///   - isCut: apply the umask in any case.
+    /// - Returns: whether this call made it.
     @discardableResult
     package func makeDirectoryIfAbsent(
         _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32 = 0o755,

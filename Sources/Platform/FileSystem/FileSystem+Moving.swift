@@ -4,7 +4,7 @@
 extension FileSystem {
     /// Renames; a directory that cannot be renamed is moved entry by entry.
     ///
-    /// For what nobody looks at as a whole: in between, a part is here and a part there.
+    /// For trees that nobody looks at as a whole: meanwhile, a part is here and a part there.
     package func move(
         _ source: Int32, _ name: String, to target: Int32, _ newName: String
     ) throws(StoreError) {

@@ -1,4 +1,4 @@
-// Names that need not be text: what a stranger has put somewhere may be called anything.
+// Names that need not be text: somebody else's file may be called anything.
 
 extension FileSystem {
     /// Opens a path below a directory, given as the names on it, each ended by 0; through no symbolic link.
@@ -11,7 +11,7 @@ extension FileSystem {
         return try open(current.raw, last, access, mode: 0)
     }
 
-    /// The names of what a directory holds, each ended by 0.
+    /// The names of a directory's entries, each ended by 0.
     package func rawNames(in directory: Int32) throws(StoreError) -> [[CChar]] {
         var names: [[CChar]] = []
         try list(directory) { (entry, _) throws(StoreError) in
@@ -31,12 +31,12 @@ package enum RawName {
         return Array(UnsafeBufferPointer(start: name, count: count + 1))
     }
 
-    /// A name, ended by 0, as text; what is none is replaced.
+    /// A name, ended by 0, as text; bytes that are not text are replaced.
     package static func text(of name: [CChar]) -> String {
         String(decoding: name.prefix { $0 != 0 }.lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Whether a name is text; then it is the same name after it was one.
+    /// Whether a name is text, and so is the same after a conversion to text and back.
     package static func isText(_ name: UnsafePointer<CChar>) -> Bool {
         var count = 0
         var isASCII = true

@@ -1,5 +1,5 @@
 extension FileSystem {
-    /// Removes a file or a directory with all it holds; that it is gone already is success.
+    /// Removes a file, or a directory with all it holds; succeeds if it is already gone.
     ///
     /// Symbolic links are removed, never followed. Depth is bounded by open directories, which are
     /// held so that a directory swapped for a link cannot lead outside.
@@ -7,8 +7,8 @@ extension FileSystem {
         try removeTree(parent, name, path: name, beforeEach: nil)
     }
 
-    /// As above, calling `beforeEach` before a file goes: with its directory, its name there, and what makes its path
-    /// from `parent`.
+    /// As above, but calls `beforeEach` before it removes a file: with the directory, the name there, and a closure
+    /// that returns the path from `parent`.
     package func removeTree(
         _ parent: Int32, _ name: String,
         beforeEach: (Int32, UnsafePointer<CChar>, () -> String) throws(StoreError) -> Void
@@ -34,7 +34,7 @@ extension FileSystem {
             var inner: [String] = []
             try list(directory.raw) { (entry, kind) throws(StoreError) in
                 if !RawName.isText(entry) {
-                    // A stranger's. Paths are text, so it gets a name that is before it goes like the others.
+                    // Not castree's. Paths are text, so it gets a text name before it is removed like the others.
                     let name = ".\(try randomToken())"
                     try renameIfPresent(directory.raw, entry, to: directory.raw, name)
                     inner.append(name)

@@ -1,7 +1,7 @@
 /// What castree does to a disk, and nothing else.
 ///
-/// The one implementation for users is ``POSIXFileSystem``; tests put one between that records every
-/// operation, fails it or stops before it. Paths are relative to an open directory. Every verb
+/// The one implementation for users is ``POSIXFileSystem``; tests insert one that records every operation, fails
+/// it or stops before it. Paths are relative to an open directory. Every verb
 /// retries EINTR, and throws a `StoreError` whose cause names the call, the errno and the path.
 /// `write` means all bytes. An implementation MUST be usable from several threads at once.
 package protocol FileSystem: Sendable {
@@ -32,16 +32,16 @@ package protocol FileSystem: Sendable {
     ) throws(StoreError)
     /// Makes a file's bytes and inode, or a directory's entries, durable (fsync(2)).
     func sync(_ file: Int32) throws(StoreError)
-    /// Makes a file durable through the descriptor of a library that has it open: `library` asks it to.
+    /// Makes a file durable through the descriptor of a library that has it open: `library` makes it do so.
     ///
-    /// For SQLite's files. To open and close such a file once more would drop the locks that the process
-    /// has on it (sqlite.org/lockingv3.html, fcntl(2)).
+    /// For SQLite's files. Opening and closing such a file once more would drop the locks that the process has on
+    /// it (sqlite.org/lockingv3.html, fcntl(2)).
     func sync(
         _ directory: Int32, _ path: UnsafePointer<CChar>,
         by library: () throws(StoreError) -> Void
     ) throws(StoreError)
     /// Makes everything on the file system of `file` durable (syncfs(2)).
-    /// `false` where the system has no such call: sync file by file instead.
+    /// `false` if the system has no such call: sync file by file instead.
     func syncAll(_ file: Int32) throws(StoreError) -> Bool
     func status(_ file: Int32) throws(StoreError) -> FileStatus
     /// The status of the entry itself (a symbolic link is not followed); `nil` if there is none.
@@ -59,8 +59,8 @@ package protocol FileSystem: Sendable {
     func renameNew(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>) throws(StoreError)
-    /// Exchanges two entries of a directory, in one step where the system can (renameat2(2), RENAME_EXCHANGE);
-    /// elsewhere by way of `spare`, a name that is free.
+    /// Exchanges two entries of a directory: in one step if the system can (renameat2(2), RENAME_EXCHANGE); else
+    /// by way of `spare`, a free name.
     func exchange(
         _ directory: Int32, _ first: String, _ second: String, spare: String) throws(StoreError)
     func remove(
@@ -79,25 +79,25 @@ package protocol FileSystem: Sendable {
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
     ) throws(StoreError)
-    /// Makes `target` a copy-on-write clone of `source`; `false` where that is not possible.
+    /// Makes `target` a copy-on-write clone of `source`; `false` if that is not possible.
     func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool
     /// Takes a lock that ends with the descriptor (flock(2)); `false` if held elsewhere and not
     /// `waiting`.
     func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool
-    /// Lets go of a lock. Cannot fail on a descriptor that holds one.
+    /// Releases a lock. Cannot fail on a descriptor that holds one.
     func unlock(_ file: Int32)
     func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace
-    /// The mount that holds an open file; `nil` where the system does not say all of it.
+    /// The mount that holds an open file; `nil` if the system does not tell all of it.
     func mount(of file: Int32) -> MountStatus?
-    /// Whether anybody has a file open for writing, or mapped so; `nil` where the system does not say.
+    /// Whether anybody has a file open for writing, or mapped so; `nil` if the system does not tell.
     func isOpenForWriting(_ file: Int32) -> Bool?
-    /// As `list`, with each entry's inode, which costs no call of its own (readdir(3), d_ino).
+    /// Like `list`, with each entry's inode, which costs no call of its own (readdir(3), d_ino).
     func listInodes(
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
     ) throws(StoreError)
-    /// As `listInodes`, of a directory that the caller has opened for this alone and lists once: two
-    /// calls fewer, since the position need not be saved.
+    /// Like `listInodes`, for a directory that the caller opened only for this and lists once: two calls fewer,
+    /// because the position need not be saved.
     func listOnce(
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
@@ -111,7 +111,7 @@ extension FileSystem {
         try exchangeByRenames(directory, first, second, spare: spare)
     }
 
-    /// Exchanges two names by three renames; where the second cannot be renamed, nothing is changed.
+    /// Exchanges two names by three renames; if the second cannot be renamed, nothing changes.
     func exchangeByRenames(
         _ directory: Int32, _ first: String, _ second: String, spare: String
     ) throws(StoreError) {
@@ -119,7 +119,7 @@ extension FileSystem {
         do throws(StoreError) {
             try rename(directory, second, to: directory, first)
         } catch {
-            // The error to report is the first; what stays hidden goes with its lease.
+            // Report the first error; what stays hidden goes with its lease.
             try? rename(directory, spare, to: directory, first)
             throw error
         }
@@ -139,8 +139,8 @@ package enum Access: Sendable, Hashable {
     case updating
     /// Reading and writing what is there, never truncated.
     case changing
-    /// Writing to what is there, symbolic links followed, never truncated: for what a user typed that may be
-    /// a pipe or a device.
+    /// Writing to what is there, symbolic links followed, never truncated: for a path that a user typed, which
+    /// may be a pipe or a device.
     case writingFollowingLinks
     /// Appending to an existing file.
     case appending
@@ -154,7 +154,7 @@ package enum Access: Sendable, Hashable {
 package struct FreeSpace: Sendable, Hashable {
     package var available: Int64
     package var total: Int64
-    /// How many more files it can hold; nil where it does not count them.
+    /// How many more files it can hold; nil if it does not count them.
     package var files: Int64?
     /// Whether it is mounted read-only.
     package var isReadOnly = false

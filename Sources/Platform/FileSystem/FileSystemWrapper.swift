@@ -1,6 +1,7 @@
-/// A file system that hands everything on; who adopts it changes the verbs that it is about.
+/// A file system that forwards every verb; a type that adopts it changes the verbs that it is
+/// about.
 package protocol FileSystemWrapper: FileSystem {
-    /// What is below.
+    /// The file system below.
     var base: any FileSystem { get }
 }
 

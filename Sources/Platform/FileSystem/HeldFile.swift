@@ -1,10 +1,10 @@
-/// A file that is held open, so that no other file gets its number meanwhile.
+/// A file that is held open, so that no other file gets its inode number meanwhile.
 package final class HeldFile: Sendable {
     private let descriptor: Descriptor
 
     package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    /// Whether this is the file that was looked at.
+    /// Whether `other` is the status of this file.
     package func isSameFile(
         as other: FileStatus, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {

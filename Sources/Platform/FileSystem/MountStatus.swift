@@ -1,8 +1,8 @@
 import CSystem
 
-/// What the system says of the mount that holds a file: the part castree uses.
+/// What the system says about the mount that holds a file, as far as castree uses it.
 package struct MountStatus: Sendable, Hashable {
-    /// The kind of file system, by its usual name; of one that is not known the number (statfs(2), f_type).
+    /// The kind of file system, by its usual name; the number of an unknown one (statfs(2), f_type).
     package var kind: String
     /// Whether files can be changed through it.
     package var isWritable: Bool
@@ -28,7 +28,7 @@ package struct MountStatus: Sendable, Hashable {
         number = mount.number
     }
 
-    /// By linux/magic.h; of zfs by its own headers.
+    /// From linux/magic.h; for zfs, from its own headers.
     private static func kind(of magic: UInt64) -> String {
         switch magic {
         case 0xEF53: "ext4"
@@ -42,9 +42,10 @@ package struct MountStatus: Sendable, Hashable {
 
     /// Whether the kernel itself stamps each change of a file with a time that nobody can set.
     ///
-    /// By a list of those that are known to: an image that is mounted read-only has the times that its maker
-    /// gave it, FUSE and networks those that somebody else says, tmpfs does not stamp what is written through
-    /// a mapping, and a file of an overlay may be another one after a copy-up.
+    /// Only a writable mount of a kind in the list does: an image that is mounted read-only has the times
+    /// that its maker gave it; FUSE and network file systems have those that somebody else reports; tmpfs
+    /// does not stamp what is written through a mapping; and a file of an overlay may be another one after a
+    /// copy-up.
     package var provesChanges: Bool {
         isWritable && ["ext4", "xfs", "btrfs", "f2fs", "zfs", "apfs"].contains(kind)
     }

@@ -40,7 +40,7 @@ extension POSIXFileSystem {
                 while true {
                     let count = castree_getdents(directory, buffer.baseAddress, buffer.count)
                     if count < 0, errno == EINTR { continue }
-                    // A directory that was removed after it was opened: nothing is in it.
+                    // The directory was removed after it was opened: it is empty.
                     if count < 0, errno == ENOENT { return }
                     guard count >= 0 else { throw failure("getdents64", directory) }
                     if count == 0 { return }
@@ -59,8 +59,8 @@ extension POSIXFileSystem {
                         guard let name = name.baseAddress, !Self.isDots(name) else { continue }
                         if try !body(name, kind, inode) { return }
                     }
-                    // Nothing can stand behind the last position there is: ext4 and others say so
-                    // with the last entry, and need not be asked once more.
+                    // Nothing can follow the largest position: ext4 and others give it to the last
+                    // entry, which saves one more call.
                     if position == .max { return }
                 }
             }
@@ -70,7 +70,7 @@ extension POSIXFileSystem {
             _ directory: Int32,
             _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
         ) throws(StoreError) {
-            // fdopendir(3) takes the descriptor over: give it one of its own.
+            // fdopendir(3) takes over the descriptor: give it its own.
             let own = castree_openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
             guard own >= 0 else { throw failure("openat", directory) }
             guard let stream = fdopendir(own) else {

@@ -31,10 +31,10 @@ package struct POSIXFileSystem: FileSystem {
         return Descriptor(owning: raw)
     }
 
-    /// What `open` gives for an access.
+    /// The result of `open` for an access.
     ///
-    /// A socket cannot be opened, nor a device that is not there (ENXIO, open(2)). Whoever reads looks at what he has
-    /// opened before he reads it, as with a fifo, so he gets what can only be looked at.
+    /// A socket cannot be opened, nor a device that is not there (ENXIO, open(2)). Readers check what they opened
+    /// before they read it, as with a fifo, so they get a descriptor that can only be looked at.
     private func opened(_ access: Access, _ open: (Int32) -> Int32) -> Int32 {
         let flags = Self.flags(access) | O_CLOEXEC
         let raw = retrying { open(flags) }
@@ -297,7 +297,7 @@ extension POSIXFileSystem {
         }
     }
 
-    /// What a call returns, of which less than 0 says that it has failed.
+    /// The result of a call; a negative one means that the call failed.
     @discardableResult
     private func call<N: FixedWidthInteger>(
         _ name: String, _ directory: Int32, _ path: UnsafePointer<CChar>? = nil, _ deed: () -> N
@@ -325,7 +325,7 @@ extension POSIXFileSystem {
     /// The path of an open file, for messages only.
     package func path(of descriptor: Int32) -> String {
         #if canImport(Glibc)
-            // readlink(2) of /proc/self/fd; a message is worth having without it too.
+            // readlink(2) of /proc/self/fd; a message is useful even without it.
             let link = "/proc/self/fd/\(descriptor)"
             if let path = try? symbolicLink(AT_FDCWD, link), !path.isEmpty { return path }
         #endif

@@ -24,7 +24,7 @@ extension StoreError {
         case EDQUOT: (.outOfSpace, "the quota is used up; free space and repeat the command")
         case EFBIG: (.outOfSpace, "a file size limit is in the way (ulimit -f, or the file system)")
         case EACCES, EPERM: (.permission, "check who owns it and its mode")
-        case EROFS: (.readOnly, "mount it writable to change anything; reading goes on")
+        case EROFS: (.readOnly, "mount it writable to change anything; reading still works")
         case ENOENT: (.notFound, "")
         case EMFILE, ENFILE: (.io, "raise the limit of open files (ulimit -n)")
         case EIO: (.io, "the disk reports an error; check it (dmesg, smartctl), then castree fsck")
@@ -45,14 +45,14 @@ extension StoreError {
         case "mkdirat": "create directory"
         case "fstat", "fstatat": "examine"
         case "fchmod", "fchmodat": "set the mode of"
-        case "fchown", "fchownat": "give away"
+        case "fchown", "fchownat": "change the owner of"
         case "ftruncate": "set the length of"
         case "readdir": "list"
         case "symlinkat": "create symbolic link"
         case "readlinkat": "read symbolic link"
         case "posix_fallocate": "reserve space for"
         case "flock": "lock"
-        case "statvfs": "ask the free space of"
+        case "statvfs": "find the free space of"
         default: call
         }
     }
@@ -68,7 +68,8 @@ extension StoreError {
     package var isLinkRefused: Bool {
         errno == EXDEV || errno == EPERM || errno == EOPNOTSUPP || errno == ENOTSUP
     }
-    /// Whether a directory cannot be renamed since it stands in a lower layer of overlayfs (EXDEV).
+    /// Whether a directory cannot be renamed because it stands in a lower layer of overlayfs
+    /// (EXDEV).
     package var isOtherLayer: Bool { errno == EXDEV }
     /// Whether a directory was expected and something else is there (ENOTDIR, ELOOP).
     package var isNotDirectory: Bool { errno == ENOTDIR || errno == ELOOP }

@@ -1,6 +1,6 @@
 /// The checksum of ISO 3309 and ITU-T V.42 (section 8.1.1.6.2), as in zip and gzip.
 ///
-/// libcrypto has none. A byte at a time, some 400 MB/s: publishers that know no better digest ship
+/// libcrypto has none. A byte at a time, some 400 MB/s: publishers that have no better digest ship
 /// little.
 struct CRC32 {
     private var register: UInt32 = .max

@@ -27,7 +27,7 @@ package final class ContentDigests {
         for one in running { one.digester.update(bytes) }
     }
 
-    /// The digest by each algorithm, and begins the next content.
+    /// Returns the digest by each algorithm, and begins the next content.
     package func finish(address: ObjectID) -> [Label] {
         var labels = running.map { one in
             let bytes = one.digester.finish { Array($0) }

@@ -4,8 +4,8 @@ public enum DigestAlgorithm: String, Sendable, Hashable, CaseIterable {
 
     /// Whether contents with one digest may be taken for one content.
     ///
-    /// Not so by a checksum: of 77,000 different contents two have the same CRC-32. It finds bytes
-    /// that were damaged on the way, and no more, and is no label of a manifest.
+    /// Not for a checksum: among 77,000 different contents two are likely to have the same CRC-32.
+    /// It only finds bytes that were damaged on the way, and is no label of a manifest.
     package var identifiesContent: Bool { self != .crc32 }
 
     /// The number of bytes of a digest.

@@ -7,8 +7,8 @@ package struct Digester: ~Copyable {
     package let algorithm: DigestAlgorithm
     /// SHA-256 through the old functions.
     ///
-    /// The others first make libcrypto list all that it can do, a millisecond that every process of
-    /// some milliseconds would pay. The code behind is the same.
+    /// The new ones make libcrypto first list all it offers: a millisecond, which every process of
+    /// a few milliseconds would pay. The code beneath is the same.
     private var sha256 = SHA256_CTX()
     private var checksum = CRC32()
     private let other: Other?

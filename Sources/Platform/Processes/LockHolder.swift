@@ -8,16 +8,16 @@ import CSystem
 
 /// Who has a lock, as far as the kernel tells: for messages only.
 ///
-/// Linux lists all locks in /proc/locks (proc(5)), by process and inode. Where there is no /proc, or the
+/// Linux lists all locks in /proc/locks (proc(5)), by process and inode. If there is no /proc, or the
 /// holder lives in another container, nobody can be named.
 package struct LockHolder: Sendable, Hashable {
     /// The process; `nil` if it cannot be told.
     package var process: Int32?
     /// What it runs, if that can be told: a command of castree, or the name of a program.
     package var name: String?
-    /// Whether it is stopped (SIGSTOP, a debugger), and will not let go by itself.
+    /// Whether it is stopped (SIGSTOP, a debugger), and will not release the lock on its own.
     package var isStopped = false
-    /// Whether it has ended: something that it started has the lock still.
+    /// Whether it has ended: something that it started still has the lock.
     package var hasEnded = false
     /// Whether it is this process.
     package var isThis = false
@@ -26,21 +26,21 @@ package struct LockHolder: Sendable, Hashable {
     package var description: String {
         guard let process else { return "another process" }
         if isThis { return "another part of this process" }
-        if hasEnded { return "a process that process \(process) has started" }
+        if hasEnded { return "a process that was started by process \(process)" }
         let about = [name, isStopped ? "stopped" : nil].compactMap { $0 }.joined(separator: ", ")
         return "process \(process)" + (about.isEmpty ? "" : " (\(about))")
     }
 }
 
 extension LockHolder {
-    /// Nobody that can be named.
+    /// Nobody who can be named.
     package static var unknown: LockHolder { LockHolder() }
 
     /// The process that has a lock on a file.
     package static func find(of file: FileStatus) -> LockHolder {
         let locks = text("/proc/locks", limit: 4 << 20)
         let found = processes(locking: file, in: locks).map { LockHolder($0) }
-        // The one that will not let go is the one to know.
+        // Name the one that will not let go.
         return found.first { $0.isStopped } ?? found.first ?? LockHolder()
     }
 
@@ -76,8 +76,8 @@ extension LockHolder {
         return found
     }
 
-    /// What a command line runs: of castree's programs the command, which is the first word that is neither
-    /// an option nor the value of one that stands before it; of others the name.
+    /// What a command line runs: for castree's programs the command, which is the first word that is
+    /// neither an option nor the value of one before it; for others the name.
     ///
     /// Another user chooses these words, so they are made printable and short.
     static func name(of words: [String]) -> String? {
@@ -99,15 +99,15 @@ extension LockHolder {
         return shown.utf8.count <= 64 ? shown : String(shown.prefix(64)) + "\u{2026}"
     }
 
-    /// What a file of /proc says; nothing if it cannot be read.
+    /// The text of a file in /proc; empty if it cannot be read.
     private static func text(_ path: String, limit: Int) -> String {
         #if canImport(Glibc)
             let system = POSIXFileSystem()
-            // Without an answer the holder has no name, which a message can do without.
+            // Without it the holder has no name, and a message can do without one.
             guard
                 let file = try? system.open(
                     POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0),
-                // The same.
+                // As above.
                 let bytes = try? system.read(file.raw, at: 0, count: limit)
             else { return "" }
             return String(decoding: bytes, as: UTF8.self)

@@ -9,8 +9,8 @@ import Synchronization
 
 /// A few threads that pull chunks of work from one counter.
 ///
-/// Measured: half the time of one thread on two cores, where a task per file is 1.3 to 3 times
-/// slower, because each worker keeps its own hasher and buffer.
+/// Measured: half the time of one thread on two cores. A task per file would be 1.3 to 3 times
+/// slower, because here each worker keeps its own hasher and buffer.
 package enum Parallel {
     /// As many workers as the machine has processors, at most eight.
     package static var workerCount: Int {
@@ -20,7 +20,7 @@ package enum Parallel {
     /// Calls `body` once on each of `workers` threads with a counter to pull indices from, waits for
     /// all, and throws the first error that any of them threw.
     /// - Parameter first: work that only one thread can do; the calling thread does it before it
-    ///   pulls chunks, while the others pull already.
+    ///   pulls chunks, while the others already pull.
     package static func run(
         workers: Int, count: Int, chunk: Int = 16,
         first: () throws(StoreError) -> Void = { () throws(StoreError) in },
@@ -44,9 +44,9 @@ package enum Parallel {
         if let error = work.firstError { throw error }
     }
 
-    /// Calls `body` on a thread of its own, for work that blocks: the threads of tasks must not.
+    /// Calls `body` on a thread of its own, for work that blocks: threads of tasks must not block.
     ///
-    /// Where no thread can be had it is called on this one.
+    /// If no thread can be had, calls it on this one.
     package static func detach(_ body: @escaping @Sendable () -> Void) {
         guard let thread = start(Job(body)) else {
             body()

@@ -3,9 +3,9 @@
 #endif
 
 extension FileSystem {
-    /// What names the time since the system started; `nil` where nothing does.
+    /// A name for the time since the system started; `nil` if the system has none.
     ///
-    /// On Linux what random(4) calls the boot id, on Apple's systems the session of the boot.
+    /// On Linux the boot id of random(4), on Apple's systems the boot session.
     package func systemBoot() throws(StoreError) -> String? {
         #if canImport(Darwin)
             var bytes = [UInt8](repeating: 0, count: 64)
@@ -23,7 +23,7 @@ extension FileSystem {
                 else { return nil }
                 return Self.boot(try read(file.raw, at: 0, count: 64)[...])
             } catch {
-                // A sandbox keeps it from us.
+                // A sandbox hides it.
                 guard error.code == .permission else { throw error }
                 return nil
             }

@@ -17,12 +17,12 @@ package func userDescription(_ user: UInt32) -> String {
     userName(user).map { "user \($0) (uid \(user))" } ?? "uid \(user)"
 }
 
-/// The name of a user of this machine; `nil` where /etc/passwd does not have it.
+/// The name of a user of this machine; `nil` if /etc/passwd does not have it.
 ///
-/// passwd(5) is read, not getpwuid(3) asked, which loads libraries that a static program does not have.
+/// Reads passwd(5): getpwuid(3) loads libraries that a static program does not have.
 package func userName(_ user: UInt32) -> String? {
     let system = POSIXFileSystem()
-    // Without it users have numbers, which a message can do with.
+    // Without it a message names the user by number.
     guard
         let bytes = try? system.contents(
             POSIXFileSystem.workingDirectory, "/etc/passwd", limit: 1 << 20)

@@ -18,8 +18,8 @@ package enum Base64 {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// The bytes that a text spells; nil for another alphabet, missing padding, or bits that are not
-    /// zero behind the last byte (section 3.5): one spelling for each digest.
+    /// The bytes that a text spells; nil for another alphabet, missing padding, or bits after the
+    /// last byte that are not zero (section 3.5): one spelling for each digest.
     package static func bytes(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count % 4 == 0 else { return nil }
@@ -42,7 +42,7 @@ package enum Base64 {
             for place in 0..<decoded {
                 result.append(UInt8(truncatingIfNeeded: word >> (16 - 8 * UInt32(place))))
             }
-            // What is behind the last byte.
+            // The bits after the last byte.
             if word << (8 + 8 * UInt32(decoded)) != 0 { return nil }
         }
         return result

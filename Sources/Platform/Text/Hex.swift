@@ -58,7 +58,7 @@ package enum Hex {
         let digits = UInt64(bigEndian: digits)
         // Letters have bit 6, and count from 1 in their low half.
         var value = (digits & (ones &* 0x0f)) &+ ((digits >> 6) & ones) &* 9
-        // What these nibbles spell must be what stood there.
+        // These nibbles must spell the same digits again.
         guard value & (ones &* 0xf0) == 0, spelling(value) == digits else { return nil }
         value = (value | value >> 4) & 0x00ff_00ff_00ff_00ff
         value = (value | value >> 8) & 0x0000_ffff_0000_ffff

@@ -1,14 +1,14 @@
 /// Percent-encoding of URL paths (RFC 3986, section 2.1).
 package enum PercentEncoding {
-    /// A file's name or path as a URL path: a `%` in it is a character like others.
+    /// A file's name or path as a URL path: a `%` in it is a character like any other.
     package static func name(_ raw: String) -> String { encoded(raw, keepingEscapes: false) }
 
-    /// A URL path that its author encoded or not: escapes that are in it stay.
+    /// A URL path, encoded by its author or not: escapes in it stay.
     ///
     /// Meteor's server decodes each path of its manifest once, so both spellings of a name lead to it.
     package static func path(_ written: String) -> String { encoded(written, keepingEscapes: true) }
 
-    /// A whole URL with query, of which only what cannot stand in one is encoded.
+    /// A whole URL with query; encodes only what cannot stand in one.
     package static func url(_ written: String) -> String {
         encoded(written, keepingEscapes: true, alsoAllowed: "?#[]")
     }
@@ -62,7 +62,7 @@ package enum PercentEncoding {
         return result
     }
 
-    /// RFC 3986, section 3.3: what stands in a path as itself, and the slash.
+    /// RFC 3986, section 3.3: what a path may hold as itself, and the slash.
     private static func isAllowed(_ byte: UInt8, _ more: StaticString) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -87,7 +87,7 @@ package enum PercentEncoding {
             && Hex.value(ofEitherCase: bytes[position + 2]) != nil
     }
 
-    /// Section 2.1 asks producers for upper-case digits.
+    /// Section 2.1: producers should use upper-case digits.
     private static func digit(_ nibble: UInt8) -> UInt8 {
         nibble < 10 ? nibble + 48 : nibble + 55
     }

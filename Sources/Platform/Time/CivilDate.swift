@@ -1,4 +1,4 @@
-/// A day of the Gregorian calendar, also before it was introduced.
+/// A day of the Gregorian calendar, even before it was introduced.
 package struct CivilDate: Sendable, Hashable {
     package let year: Int64
     /// From 1.
@@ -6,7 +6,7 @@ package struct CivilDate: Sendable, Hashable {
     /// From 1.
     package let day: Int64
 
-    /// The day that lies so many days behind 1970-01-01.
+    /// The day that is so many days after 1970-01-01.
     ///
     /// Years are counted from March, so that the leap day is the last; 400 of them have 146,097 days,
     /// and five months from March or August on have 153 (Howard Hinnant, "chrono-Compatible Low-Level

@@ -11,7 +11,7 @@ extension HTTPDate {
         self = date
     }
 
-    /// As `init(_:now:)`, for text.
+    /// Like `init(_:now:)`, for text.
     package init?(_ text: String, now: HTTPDate) {
         self.init(text.utf8, now: now)
     }
@@ -107,7 +107,7 @@ private struct DateReader {
         return nil
     }
 
-    /// Whether the weekday is written out; `nil` if it is none.
+    /// Whether the weekday is written out; `nil` if there is none.
     private mutating func weekday() -> Bool? {
         for name in HTTPDate.weekdays where literal(name) { return true }
         for name in HTTPDate.weekdays where literal(String(name.prefix(3))) { return false }

@@ -1,12 +1,12 @@
 /// Says how many bytes may come now: over all transfers of a network, or all reads of a check.
 ///
-/// A bucket that fills with time. A chunk is taken whole while there is anything in it and may leave
-/// a debt, so the rate holds whatever size the chunks have.
+/// A bucket that fills with time. While anything is in it, a chunk is taken whole and may leave a
+/// debt, so the rate holds for chunks of any size.
 package struct RateLimit: Sendable {
-    /// The bucket holds what may come in a fifth of a second: after a pause no flood follows.
+    /// The bucket holds what may come in a fifth of a second: no flood follows a pause.
     private static let capacityMilliseconds: Int64 = 200
 
-    /// Bytes a second; nil for as many as come.
+    /// Bytes a second; nil for no limit.
     package let byteRate: Int64?
     /// In thousandths of a byte, so that no fraction is lost between two looks at the clock.
     private var level: Int64 = 0
