@@ -28,8 +28,8 @@ extension StoreError.Code {
     public static let unsupportedFile = Self("unsupportedFile")
     /// A source file changed while it was read.
     public static let changedWhileRead = Self("changedWhileRead")
-    /// Something is to be written into a store by other means than its own.
+    /// Something would be written into a store by other means than its own.
     public static let insideStore = Self("insideStore")
-    /// The target of a checkout is there already.
+    /// The target of a checkout already exists.
     public static let targetExists = Self("targetExists")
 }
