@@ -1,15 +1,15 @@
 import CASStore
 
-// What is lost is made again from its copies, before anything is taken away.
+// Makes what is lost again from its copies, before removing anything.
 
 extension VersionStore {
-    /// Objects that a manifest names, by address.
+    /// The findings about objects that a manifest names by address.
     static let lostKinds: Set<Finding.Kind> = [.damagedObject, .missingObject, .notAFile]
 
-    /// Makes lost objects again from their copies, then repairs what is left.
+    /// Makes lost objects again from their copies, then repairs the rest.
     ///
-    /// Trees are left alone: what is wrong in them is found when they are compared with their manifests, and by then
-    /// all that is right in them and needed is an object.
+    /// Leaves trees alone: comparing them with their manifests finds what is wrong in them, and by then everything
+    /// in them that is right and needed is an object.
     func repairObjects(_ confirmed: [ConfirmedFinding]) throws(StoreError) -> [Finding] {
         let copies = try copiesOfLost(confirmed.map(\.finding))
         let made = try store.salvage(copies)
@@ -35,9 +35,9 @@ extension VersionStore {
         return findings
     }
 
-    /// Copies of what is damaged or missing and named by a version, and of what incomplete versions lack.
+    /// Copies of what is damaged or missing and a version names, and of what incomplete versions lack.
     ///
-    /// - Parameter unnamed: versions that are to be made again from their trees, with what these show.
+    /// - Parameter unnamed: versions that will be made again from their trees, with what these show.
     func copiesOfLost(
         _ findings: [Finding], shownBy unnamed: [LostVersion] = []
     ) throws(StoreError) -> [ObjectCopy] {
@@ -69,7 +69,7 @@ extension VersionStore {
         return try store.findCopies(of: lost, in: findings.wrongPlaces)
     }
 
-    /// The registered versions that lack objects, whoever needs them.
+    /// The registered versions that lack objects, needed or not.
     func incompleteVersions() throws(StoreError) -> [String] {
         try store.versionRows().filter { !$0.row.isComplete }.map(\.row.name)
     }
@@ -101,7 +101,7 @@ extension VersionStore {
         return findings
     }
 
-    /// Makes the manifest again that a finding misses.
+    /// Makes the manifest again that a finding reports as missing.
     func recovering(_ finding: Finding) throws(StoreError) -> Finding {
         guard let name = finding.version else { return finding }
         var finding = finding

@@ -84,8 +84,7 @@ final class PreparedVersion: UnrecordedVersion {
         try file.unpublish()
     }
 
-    /// Removes what is still hidden: the version is not recorded, so nobody was promised it, and it must
-    /// not appear later.
+    /// Removes what is still hidden: it is neither recorded nor acknowledged, and must not appear later.
     func discard() {
         // The error to report is the one that led here, so `try?` for both.
         try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree.name)
