@@ -3,7 +3,7 @@ import VersionTree
 
 /// Every path inside an origin, relative to it; the same for directories and URLs.
 ///
-/// This file builds them, and no other does; `docs/origin-format.md` is its description.
+/// Only this file builds them; `docs/origin-format.md` describes them.
 ///
 /// ```
 /// ORIGIN/
@@ -43,9 +43,9 @@ package enum OriginLayout {
         "\(manifests)/\(manifestFile(address))"
     }
 
-    /// Where a manifest stands that is known by its version only: `manifests/<version>.json`.
+    /// Where the manifest of a version is if only its name is known: `manifests/<version>.json`.
     ///
-    /// All characters of a version's name stand for themselves in a URL path.
+    /// No character of a version's name needs escaping in a URL path.
     static func manifest(named version: VersionName) -> String {
         "\(manifests)/\(version)\(suffix)"
     }
@@ -66,7 +66,7 @@ package enum OriginLayout {
         "\(address).from.\(base)\(suffix)"
     }
 
-    /// What the name of a file in `manifests/` spells; `nil` if it is no delta's.
+    /// What the name of a file in `manifests/` spells; `nil` if it is not a delta's.
     static func delta(ofFile name: String) -> PublishedDelta? {
         guard name.utf8.count == 64 + 6 + 64 + suffix.utf8.count, name.hasSuffix(suffix),
             let manifest = ObjectID(String(name.prefix(64))),
@@ -78,13 +78,13 @@ package enum OriginLayout {
 
     static func pointerFile(_ channel: ChannelName) -> String { channel.description + suffix }
 
-    /// The address that the name of a file in `manifests/` spells; `nil` if it is no manifest's.
+    /// The address that the name of a file in `manifests/` spells; `nil` if it is not a manifest's.
     static func address(ofManifestFile name: String) -> ObjectID? {
         guard name.utf8.count == 64 + suffix.utf8.count, name.hasSuffix(suffix) else { return nil }
         return ObjectID(String(name.dropLast(suffix.count)))
     }
 
-    /// The channel that the name of a file in `channels/` spells; `nil` if it is no pointer's.
+    /// The channel that the name of a file in `channels/` spells; `nil` if it is not a pointer's.
     static func channel(ofPointerFile name: String) -> ChannelName? {
         guard name.hasSuffix(suffix) else { return nil }
         // A name that breaks the rules is somebody else's file.
