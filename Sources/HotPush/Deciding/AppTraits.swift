@@ -23,7 +23,6 @@ public struct AppTraits: Sendable, Hashable {
     /// A requirement of a kind that this castree does not know is not met: the publisher had a reason
     /// to make it. Of requirements of one kind on several platforms, one must be met: an app is made
     /// for one platform.
-    /// one of them.
     package func objections(to requirements: [Requirement]) -> [String] {
         unmet(requirements).compactMap { objection(to: $0) }
     }

@@ -44,7 +44,6 @@ public struct ReleaseFile: Sendable, Hashable {
     ///
     /// The format verifies it: the signature of a digest when it reads the release, that of the bytes
     /// when it inspects them (``needsInspection``).
-    /// inspects them (``needsInspection``).
     public var signature: Signature?
     /// Fields that the neutral model has no place for.
     public var foreign: [JSONValue.Member] = []

@@ -18,6 +18,7 @@ package struct VersionProgress: Sendable, Hashable {
 
 extension VersionStore {
     /// How far each incomplete version is, newest first.
+    ///
     /// Costs what the incomplete versions name, and a listing of the staging directory.
     package func progress() throws(StoreError) -> [VersionProgress] {
         var result: [VersionProgress] = []
