@@ -49,8 +49,8 @@ extension Pull {
         journal.record(.ended(plan.release.version, figures, error))
     }
 
-    /// Whether a complete version is what a release offers: by its content, or by its name where the
-    /// format tells no content.
+    /// Whether a complete version is what a release offers: by its content, or by its name if the
+    /// format does not give the content.
     private func isHere(_ found: FoundRelease) throws(StoreError) -> Bool {
         let name = options.version ?? found.release.version.description
         for (row, _) in try versions.store.versionRows() where row.isComplete {
@@ -65,7 +65,7 @@ extension Pull {
 }
 
 extension UpdateCost {
-    /// What obeying a plan costs.
+    /// The cost of carrying out a plan.
     package init(_ plan: DownloadPlan) {
         self.init()
         files = plan.contents.count
