@@ -31,7 +31,7 @@ struct EmbeddedDecision: Sendable, Hashable {
     ) -> EmbeddedDecision {
         func wins(_ rival: Rival) -> (Bool, String) {
             let name = "version \(rival.version)"
-            if !rival.isFit { return (true, "the app cannot run \(name) any more") }
+            if !rival.isFit { return (true, "the app can no longer run \(name)") }
             if rival.isSame { return (false, "\(name) has the same content") }
             if rival.wasEmbedded { return (true, "\(name) was shipped with the app before it") }
             if let order, let other = rival.order {
@@ -40,8 +40,8 @@ struct EmbeddedDecision: Sendable, Hashable {
                     : (true, "\(name) is older than what the app was shipped with")
             }
             return winsWhenInDoubt
-                ? (true, "what the app was shipped with goes before earlier downloads")
-                : (false, "\(name) goes before what the app was shipped with, by the app's choice")
+                ? (true, "what the app was shipped with comes before earlier downloads")
+                : (false, "\(name) comes before what the app was shipped with, by the app's choice")
         }
         var decision =
             current.map { rival in

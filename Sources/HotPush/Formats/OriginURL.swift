@@ -35,7 +35,7 @@ package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
             throw refuse("its host must be ASCII (use the xn-- form of other names)")
         }
         if rest[end...].contains(where: { $0 == 63 || $0 == 35 }) {
-            throw refuse("it has a query or a fragment; leave that away")
+            throw refuse("it has a query or a fragment; leave it out")
         }
         self.scheme = scheme
         self.authority = String(decoding: authority, as: UTF8.self)

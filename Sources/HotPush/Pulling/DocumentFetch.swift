@@ -124,7 +124,7 @@ final class DocumentFetch: TransferClient {
         }
         guard let dripLimit, drip.isDripping(piece.count, dripLimit) else { return true }
         verdict = .failed(
-            TransferFailure(.timeout, "\(request.url) comes too slowly to ever end"))
+            TransferFailure(.timeout, "\(request.url) comes too slowly to finish"))
         return false
     }
 
@@ -170,7 +170,7 @@ final class DocumentFetch: TransferClient {
             else { return outcome }
             return .failed(
                 TransferFailure(
-                    .broken, "\(request.url) came to \(bytes.count) bytes of \(total) only"))
+                    .broken, "only \(bytes.count) of \(total) bytes of \(request.url) came"))
         case .failed(let failure)
         where failure.kind == .malformed && encodedCutCount >= 2 && !isAlwaysEncoded:
             isAlwaysEncoded = true

@@ -155,7 +155,7 @@ extension Download {
         let result: TransferOutcome =
             transfer.isTooSlow
             ? .failed(
-                TransferFailure(.timeout, "\(url(of: transfer.work)) comes too slowly to ever end"))
+                TransferFailure(.timeout, "\(url(of: transfer.work)) comes too slowly to finish"))
             : ended
         if case .failed(let failure) = result, failure.kind == .malformed {
             // A proxy that changes content may pass the origin's own if asked for it.

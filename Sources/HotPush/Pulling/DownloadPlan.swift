@@ -147,7 +147,7 @@ public struct DownloadPlan: Sendable {
                 .unsuitableRelease,
                 "release \(shortened(release.publisherVersion)) offers "
                     + "\(quoted(file.path.description)) only as \(forms.joined(separator: " or ")), "
-                    + "which castree does not read; publish the file itself beside")
+                    + "which castree does not read; publish the plain file as well")
         }
     }
 

@@ -176,7 +176,7 @@ extension Pull {
         guard try versions.lifecycle().embedded == nil else { return .embedded }
         return .nothing(
             reasons + [
-                "the app is to show what it was shipped with, and this store knows of nothing that it "
+                "the app should show what it was shipped with, but this store does not know what it "
                     + "was shipped with"
             ])
     }
@@ -342,7 +342,7 @@ extension Pull {
             guard error.code == .tooLarge else { throw error }
             throw StoreError(
                 .tooLarge,
-                "\(error.message): \(options.entryCountMax) entries need less; --max-entries allows "
+                "\(error.message): \(options.entryCountMax) entries need fewer; --max-entries allows "
                     + "more")
         }
     }

@@ -18,7 +18,7 @@ extension Pull {
         guard !ReleaseProblem.isTrouble(answer.head.status) else {
             throw StoreError(
                 .network,
-                "the manifest of version \(published.name) cannot be had now (\(url) answered "
+                "the manifest of version \(published.name) cannot be fetched now (\(url) answered "
                     + "\(answer.head.status)); try again later")
         }
         guard answer.head.status == 200 else {

@@ -15,7 +15,7 @@ extension Pull {
             version = found.release.version.description
             if try !isHere(found) { outcome = .available }
         case .known(let name): version = name
-        case .embedded: reason = "the app is to show what it was shipped with"
+        case .embedded: reason = "the app should show what it was shipped with"
         case .nothing(let reasons):
             version = reply.offered?.version?.name.description
             outcome = reasons.isEmpty ? .nothingNew : .refused

@@ -143,7 +143,7 @@ package enum Resumption {
         }
         guard total == offset else {
             return .askForWhole(
-                "the server has \(total) bytes, and says that \(offset) is no offset")
+                "the server has \(total) bytes, but refuses the offset \(offset)")
         }
         // Without proof, only a matching validator shows that the staged bytes are the server's.
         if let validator = part.validator, validator.matches(head) == false {

@@ -226,7 +226,7 @@ extension UpdateManager {
     ) throws(StoreError) -> UpdateOutcome {
         try versions.activateAtNextBoot(version)
         guard try versions.lifecycle().pending == version else {
-            let reason = "version \(version) is current already; what waited no longer does"
+            let reason = "version \(version) is current already; what was pending no longer waits"
             try owed.set(nil)
             tell(.upToDate(reason))
             return .upToDate(reason)

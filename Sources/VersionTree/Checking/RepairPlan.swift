@@ -252,34 +252,34 @@ extension RepairStep {
         case .fetchObject: "fetch object \(name) and put it in place of what is there"
         case .fetchMissing: "fetch what version \(place) lacks, and build its tree"
         case .quarantineObject:
-            "take object \(name) away into quarantine; versions that show it will be incomplete"
+            "put object \(name) into quarantine; versions that show it will be incomplete"
         case .recordLoss:
             "note that object \(name) is gone; versions that show it will be incomplete"
         case .restoreObject: "make object \(name) again from \(place)"
         case .recoverManifest where path != nil:
-            "make \(place) the tree of version \(version ?? ""), and the manifest of that from it"
+            "make \(place) the tree of version \(version ?? ""), and make its manifest again from it"
         case .recoverManifest: "make the manifest of version \(place) again from its tree"
         case .fetchManifest:
             "fetch the manifest of version \(place) and what it names; if the origin has none, make it again from "
                 + "the tree"
         case .keepTree:
-            "leave the tree of version \(printable(version ?? "")) there, which is current, with what is right in it: "
+            "keep the tree of version \(printable(version ?? "")), which is current, with what is right in it: "
                 + "\(lost) lost"
         case .removeIncompleteTree:
-            "take the tree of version \(printable(version ?? "")) away: \(lost) lost; what is right in it is "
+            "remove the tree of version \(printable(version ?? "")): \(lost) lost; what is right in it is "
                 + "kept as objects"
         case .recordObject: "note object \(name) in the index"
-        case .setMode: "give object \(name) its mode again"
+        case .setMode: "restore the mode of object \(name)"
         case .remakeExecutableCopy: "make the executable copy of object \(name) again"
         case .rebuildIndex: "make the index again from objects and manifests"
         case .rebuildTree: "build the tree of version \(place) again"
         case .buildTree: "build the tree of version \(place)"
-        case .removeTree: "take \(place) away, which shows nothing that is not an object"
+        case .removeTree: "remove \(place): everything that it shows is an object"
         case .removeLeftover: "clean up what was left at \(place)"
         case .resetLifecycle: "put \(place) into quarantine and begin with what current shows"
-        case .acceptLifecycle: "take what \(place) says for right"
+        case .acceptLifecycle: "accept what \(place) says"
         case .forgetVersion:
-            "take version \(place) out of the lifecycle; if it is current, what was good before it is shown"
+            "remove version \(place) from the lifecycle; if it is current, show what was good before it"
         case .clearShard: "put what stands in place of the directory \(place) into quarantine"
         case .setCurrentLink: "let the link \(place) follow the lifecycle"
         case .nothing: "leave \(object == nil ? place : "object \(name)") alone: a person is needed"

@@ -44,9 +44,9 @@ extension VersionStore {
             findings.append(
                 Finding(
                     .editedLifecycle, path: StoreLayout.lifecycle,
-                    "lifecycle.json does not say what castree wrote: somebody has edited it, or a bit "
-                        + "has turned; see what castree lifecycle shows, and put it right or let "
-                        + "castree fsck --repair take it for right"))
+                    "lifecycle.json is not as castree wrote it: somebody has edited it, or a bit "
+                        + "has flipped; look at what castree lifecycle shows, then correct it or let "
+                        + "castree fsck --repair accept it"))
         }
         for name in lifecycle.needed.sorted() where try isUnknown(name) {
             findings.append(

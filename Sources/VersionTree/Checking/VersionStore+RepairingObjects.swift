@@ -95,8 +95,8 @@ extension VersionStore {
                 Finding(
                     .recoveredManifest, version: row.name,
                     path: StoreLayout.manifestPath(row.name),
-                    "the manifest of version \(row.name) was made again from its tree, and may lack what that did "
-                        + "not show; add or pull the version again"))
+                    "the manifest of version \(row.name) was made again from its tree, and may lack what the tree "
+                        + "did not show; add or pull the version again"))
         }
         return findings
     }
@@ -109,7 +109,7 @@ extension VersionStore {
         case .whole:
             finding.isRepaired = true
             finding.message +=
-                "; it was made again from the tree, without labels and fields of others if it had any"
+                "; it was made again from the tree, without labels and foreign fields if it had any"
         case .partial:
             finding.message +=
                 "; it was made again from the tree, and the version counts as incomplete until it is added "
@@ -127,8 +127,8 @@ extension VersionStore {
                 "version \(name) is needed, and nothing is left of it but its hidden tree \(lost.treePath), which shows "
                     + "content that no version names"
             } else if lost.entry != nil {
-                "\(lost.treePath) shows content that no version names, and no version can have its name: it is to be "
-                    + "version \(name)"
+                "\(lost.treePath) shows content that no version names, and no version can have its name: a repair "
+                    + "makes it version \(name)"
             } else if try store.versionRow(name) != nil {
                 "version \(name) is registered and its manifest is not there; nothing that it names is collected"
             } else {

@@ -16,7 +16,7 @@ enum TakenName {
         parts += part("under another path", diff.moved.map { "\($0.from) → \($0.to)" })
         let differing =
             parts.isEmpty
-            ? "its files are the same, and what else it says of them differs"
+            ? "its files are the same, but what it says about them differs"
             : "what differs: " + parts.joined(separator: "; ")
         return
             "version \(name) exists with other content (\(differing)); choose another name, or, to "

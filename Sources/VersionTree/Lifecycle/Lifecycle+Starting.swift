@@ -116,7 +116,7 @@ extension Lifecycle {
         guard let current else {
             throw StoreError(
                 .noVersion,
-                "there is nothing to start: no version is current; castree activate makes one so")
+                "there is nothing to start: no version is current; castree activate chooses one")
         }
         return current
     }

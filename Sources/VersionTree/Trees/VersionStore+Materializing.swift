@@ -79,20 +79,20 @@ extension VersionStore {
         if try store.versionRow(name)?.recovery == .partial {
             return StoreError(
                 .incompleteVersion,
-                "the manifest of version \(name) was made again from its tree and may not be all of it; "
+                "the manifest of version \(name) was made again from its tree and may be incomplete; "
                     + "add or pull the version again")
         }
         guard missing > 0 else {
             return StoreError(
                 .incompleteVersion,
                 "version \(name) promises a size that one of its objects does not have; "
-                    + "retire it and ask its publisher for a right manifest")
+                    + "retire it and ask its publisher for a correct manifest")
         }
         return StoreError(
             .incompleteVersion,
             "version \(name) lacks \(missing) object\(missing == 1 ? "" : "s"); "
-                + "castree missing \(name) lists what, "
-                + "add or pull it again")
+                + "castree missing \(name) lists what is missing; "
+                + "add or pull the version again")
     }
 
     /// Builds a tree beside its place.
