@@ -33,29 +33,29 @@ package enum OriginLayout {
     static let staging = "staging"
     static let unreferenced = "unreferenced.json"
 
-    /// Where an object stands: `objects/ab/cdef…`.
+    /// The place of an object: `objects/ab/cdef…`.
     package static func object(_ address: ObjectID) -> String {
         "\(objects)/\(StoreLayout.objectPath(address))"
     }
 
-    /// Where a manifest stands: `manifests/<address>.json`.
+    /// The place of a manifest: `manifests/<address>.json`.
     package static func manifest(_ address: ObjectID) -> String {
         "\(manifests)/\(manifestFile(address))"
     }
 
-    /// Where the manifest of a version is if only its name is known: `manifests/<version>.json`.
+    /// The place of a manifest if only its version is known: `manifests/<version>.json`.
     ///
     /// No character of a version's name needs escaping in a URL path.
     static func manifest(named version: VersionName) -> String {
         "\(manifests)/\(version)\(suffix)"
     }
 
-    /// Where the delta to a manifest from an older one stands: `manifests/<address>.from.<base>.json`.
+    /// The place of the delta to a manifest from an older one: `manifests/<address>.from.<base>.json`.
     package static func delta(to address: ObjectID, from base: ObjectID) -> String {
         "\(manifests)/\(deltaFile(address, from: base))"
     }
 
-    /// Where the pointer of a channel stands: `channels/<name>.json`.
+    /// The place of the pointer of a channel: `channels/<name>.json`.
     package static func pointer(_ channel: ChannelName) -> String {
         "\(channels)/\(pointerFile(channel))"
     }

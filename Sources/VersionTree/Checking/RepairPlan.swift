@@ -4,7 +4,7 @@ package import CASStore
 package struct RepairPlan: Sendable {
     /// What would be done, in the order of the findings; each deed once.
     package var steps: [RepairStep] = []
-    /// Objects to fetch again: damaged, missing, or taken away by an earlier repair.
+    /// Objects to fetch again: damaged, missing, or removed by an earlier repair.
     package var fetches: [Reference] = []
 
     /// Whether there is nothing to do.

@@ -142,7 +142,7 @@ struct SourceReading: Sendable {
     /// close it, and a program that is just starting briefly has everything open that its parent has (fork(2)).
     private static let pauses: [Int32] = [1, 4, 16, 64, 256]
 
-    /// How long after its last change a file may still be being written, whoever has it open.
+    /// How long after its last change a file counts as being written, whoever has it open.
     ///
     /// A write stamps the file when it begins (ext4, xfs, btrfs); on a busy machine it may go on for a while, although
     /// the state looks unchanged.

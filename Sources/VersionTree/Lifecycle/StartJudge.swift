@@ -34,7 +34,7 @@ package struct StartJudge: Sendable, Hashable {
         package var strikes = Lifecycle.usualStrikes
         /// The time in the foreground after which a version that waits after a strike is started again.
         package var rest = Duration.seconds(6 * 3600)
-        /// The most time that counts between two looks. A look that comes later judges nothing: the
+        /// The most time that counts between two looks: a later look judges nothing, because the
         /// process stood still, and what came meanwhile is read first.
         package var pace = Duration.seconds(2)
         /// Whether somebody looks all the time; otherwise time counts by the clock of the app.

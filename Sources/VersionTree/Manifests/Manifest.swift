@@ -8,7 +8,7 @@ public import StrictJSON
 public struct Manifest: Sendable {
     /// One file of a version.
     public struct Entry: Sendable, Hashable {
-        /// Where the file stands in the tree.
+        /// The file's place in the tree.
         public var path: TreePath
         /// The address of its bytes.
         public var address: ObjectID

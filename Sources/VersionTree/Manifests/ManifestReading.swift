@@ -147,7 +147,7 @@ private struct ManifestDecoder: ~Copyable {
         return value
     }
 
-    /// Reads an address and a size, and where it belongs to them, a format.
+    /// Reads an address and a size, and a format if one belongs to them.
     private mutating func decodeReference(
         _ field: String, hasFormat: Bool = false
     ) throws(JSONError) -> (reference: Reference, format: String?) {

@@ -5,11 +5,12 @@ package import CASStore
 extension VersionStore {
     /// Makes the manifest of a version again from its tree, and registers it.
     ///
-    /// The version counts as whole only if its content is the one that the index knows; or, if only routes are lost, if the
-    /// number and sizes of its files match. Otherwise it is registered as incomplete: it is shown while it is current, and never
-    /// activated, published or checked out until it is added or pulled again. What else it named stays named; if the index does
-    /// not know that, it is everything that nobody names and no retired version left behind.
-    /// - Returns: `.none` if there is nothing to make it from, or if something that only a person may delete is in its place.
+    /// It counts as whole only if its content is the one that the index knows; or, if only routes are lost, if the
+    /// number and sizes of its files match. Otherwise the version is registered as incomplete: it is shown while it
+    /// is current, but cannot be activated, published or checked out until it is added or pulled again. What else it
+    /// named stays named; if the index does not know that, it is everything that nobody names and no retired version
+    /// left.
+    /// - Returns: `.none` if there is nothing to make it from, or if only a person may delete what is in its place.
     package func recoverManifest(of name: String) throws(StoreError) -> Recovery {
         guard VersionName.isName(name) else { return .none }
         let standing = try manifestStatus(name)

@@ -10,7 +10,7 @@ struct LostVersion: Sendable {
     /// Whether the tree is hidden, like one that is being built or removed.
     var isHidden = false
 
-    /// Where the tree stands, for people.
+    /// Where the tree is, for people.
     var treePath: String {
         StoreLayout.treePath(entry.map { printable(RawName.text(of: $0)) } ?? name)
     }

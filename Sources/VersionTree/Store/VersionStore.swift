@@ -74,7 +74,7 @@ public final class VersionStore: Sendable {
         return row
     }
 
-    /// Whether the version's tree stands in `versions/`.
+    /// Whether the version's tree is in `versions/`.
     ///
     /// - Throws: `.badName` for what cannot be a version's name.
     package func isMaterialized(_ name: String) throws(StoreError) -> Bool {

@@ -8,7 +8,7 @@ import Synchronization
 /// link leads nowhere.
 struct TreeBuilder: Sendable {
     let store: Store
-    /// Where the tree stands.
+    /// The file system of the tree.
     let fileSystem: any FileSystem
     let manifest: Manifest
     let mode: LinkMode

@@ -24,7 +24,7 @@ package struct UsageMap: Sendable {
     package struct Node: Sendable, Hashable {
         /// The last component of its path; empty for the root and for merged small files.
         package var name: String
-        /// How many nodes are directly in it; they follow it. 0 for a leaf.
+        /// How many nodes are directly in it, those that follow it; 0 for a leaf.
         package var childCount: Int
     }
 

@@ -1,6 +1,6 @@
 public import CASStore
 
-/// Where a version stands.
+/// The state of a version.
 public enum VersionState: String, Sendable, CaseIterable {
     /// Objects are missing.
     case incomplete
@@ -16,7 +16,7 @@ public struct VersionSummary: Sendable, Hashable {
     public var version: String
     /// The address of its content, by which bans are kept.
     public var content: ObjectID
-    /// Where it stands.
+    /// Its state.
     public var state: VersionState
     /// Its files.
     public var files: Int
