@@ -13,7 +13,7 @@ package final class DirectoryTransport: Transport {
     /// How many bytes to read per second; nil for as many as the disk gives.
     package let byteRateMax: Int64?
 
-    /// Makes a transport; the first request is the first to look at the directory.
+    /// Makes a transport; does not look at the directory before the first request.
     package convenience init(_ directory: String, byteRateMax: Int64? = nil) {
         self.init(directory, byteRateMax: byteRateMax, POSIXFileSystem())
     }

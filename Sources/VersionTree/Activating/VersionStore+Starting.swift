@@ -30,8 +30,8 @@ extension VersionStore {
     /// The app starts.
     ///
     /// Counts the attempt durably before making it, switches to a pending version, and leaves one that
-    /// started before and was never confirmed: the first time that version waits and the boot after this
-    /// one starts it once more; the second time it is banned. A start that another living process watches
+    /// started before and was never confirmed: the first time, that version waits, and the boot after this
+    /// one starts it once more; the second time, it is banned. A start that another living process watches
     /// is left to that process: the report then has the token of that start.
     ///
     /// A known good version needs no second confirmation: the user may have closed the app early. A

@@ -156,7 +156,7 @@ struct DirectoryWalk {
         return names
     }
 
-    // By its entry no plain file or directory: a link, a device, or a file system that does not say.
+    // Not a plain file or directory by its entry: a link, a device, or a file system that does not say.
     private mutating func other(
         _ name: [UInt8], _ directory: Int32, _ directories: inout [[UInt8]]
     ) throws(StoreError) {

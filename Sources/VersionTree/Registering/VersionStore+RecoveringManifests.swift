@@ -198,7 +198,7 @@ extension VersionStore {
         return try !store.unnamed(contents.addresses).isEmpty
     }
 
-    /// Makes versions of trees without a manifest again, before what they show is taken for garbage.
+    /// Makes versions again from trees without a manifest, before what they show is taken for garbage.
     ///
     /// - Returns: the versions whose manifest cannot be made again.
     func recoverBeforeCollecting() throws(StoreError) -> [String] {

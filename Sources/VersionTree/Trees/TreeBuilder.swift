@@ -157,7 +157,7 @@ struct TreeBuilder: Sendable {
         }
     }
 
-    // Files of a tree that its owner may write to get a mode that allows it.
+    // If the owner may write to the files of a tree, their mode allows it.
     private func copy(
         _ record: Manifest.Record, _ directory: Int32, _ name: UnsafePointer<CChar>,
         _ report: inout TreeReport

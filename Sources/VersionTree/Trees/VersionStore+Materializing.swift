@@ -179,7 +179,7 @@ extension VersionStore {
         try remove(tree)
     }
 
-    /// Removes a tree of objects only that its writer has just built and shown; does not use the index.
+    /// Removes a tree that its writer has just built, of objects only, and shown; does not use the index.
     func takeBackTree(of name: String) throws(StoreError) {
         guard let tree = try hideTree(of: name, token: randomToken()) else { return }
         try fileSystem.removeTree(directories.versions.raw, tree.name)

@@ -1,6 +1,6 @@
 package import CASStore
 
-/// How far a version that lacks objects is.
+/// The progress of a version that lacks objects.
 ///
 /// Derived from what the store holds, so it is the same whoever downloads, if anybody does.
 package struct VersionProgress: Sendable, Hashable {
@@ -17,7 +17,7 @@ package struct VersionProgress: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// How far each incomplete version is, newest first.
+    /// The progress of each incomplete version, newest first.
     ///
     /// Costs what the incomplete versions name, and a listing of the staging directory.
     package func progress() throws(StoreError) -> [VersionProgress] {
