@@ -1,4 +1,4 @@
-/// What an app says of itself, so that releases that are not for it are left alone.
+/// What an app says of itself, so that releases for other apps are left alone.
 public struct AppTraits: Sendable, Hashable {
     /// The app's version in the store it came from: `1`, `1.2` or by semver.org.
     public var version: String?
@@ -7,10 +7,10 @@ public struct AppTraits: Sendable, Hashable {
     public var compatibility: String?
     /// The name of its runtime (Expo's `runtimeVersion`).
     public var runtimeVersion: String?
-    /// The number of its native interface; larger ones can do what smaller ones can (chcp).
+    /// The number of its native interface; a larger one includes the smaller ones (chcp).
     public var nativeInterface: Int64?
-    /// What was computed of its native code when it was built (Expo's and hot-updater's
-    /// `fingerprint`): equal ones run the same releases.
+    /// A fingerprint of its native code from when it was built (Expo's and hot-updater's
+    /// `fingerprint`): apps with equal ones run the same releases.
     public var fingerprint: String?
     /// The groups that this device is in: testers, a cohort, a customer.
     public var groups: Set<String> = []
@@ -21,8 +21,8 @@ public struct AppTraits: Sendable, Hashable {
     /// Why an app cannot run a release; empty if it can.
     ///
     /// A requirement of a kind that this castree does not know is not met: the publisher had a reason
-    /// to make it. Of requirements of one kind on several platforms one must be met: an app is made for
-    /// one of them.
+    /// to make it. Of requirements of one kind on several platforms, one must be met: an app is made
+    /// for one platform.
     package func objections(to requirements: [Requirement]) -> [String] {
         unmet(requirements).compactMap { objection(to: $0) }
     }
@@ -77,7 +77,7 @@ public struct AppTraits: Sendable, Hashable {
         guard let ours else {
             return "it asks for \(name) \(wanted); this app does not say which it has"
         }
-        // Keys are compared as they are spelled: Unicode's equivalence is not equality.
+        // Keys are compared by their bytes: Unicode equivalence is not equality.
         guard !ours.utf8.elementsEqual(wanted.utf8) else { return nil }
         return "it asks for \(name) \(wanted); this app has \(ours)"
     }
@@ -96,16 +96,16 @@ public struct AppTraits: Sendable, Hashable {
 }
 
 extension Requirement {
-    /// Equal to ``AppTraits/compatibility``.
+    /// Must equal ``AppTraits/compatibility``.
     public static let compatibility = "compatibility"
-    /// Equal to ``AppTraits/runtimeVersion``.
+    /// Must equal ``AppTraits/runtimeVersion``.
     public static let runtimeVersion = "runtimeVersion"
-    /// Equal to ``AppTraits/fingerprint``.
+    /// Must equal ``AppTraits/fingerprint``.
     public static let fingerprint = "fingerprint"
-    /// At most ``AppTraits/version``.
+    /// The lowest ``AppTraits/version`` allowed.
     public static let minimumAppVersion = "minimumAppVersion"
-    /// A range of versions that has ``AppTraits/version``.
+    /// A range that must contain ``AppTraits/version``.
     public static let appVersionRange = "appVersionRange"
-    /// At most ``AppTraits/nativeInterface``.
+    /// The lowest ``AppTraits/nativeInterface`` allowed.
     public static let minimumNativeInterface = "minimumNativeInterface"
 }

@@ -1,10 +1,10 @@
 import CASStore
 
 extension Audience {
-    /// Why a device does not get the release, as sentences about the release; none if it does.
+    /// Why a device does not get the release, as sentences about the release; empty if it does.
     ///
     /// - Parameters:
-    ///   - device: what names it in roll-outs; nil for one that takes part in none.
+    ///   - device: its name in roll-outs; nil for a device that takes part in none.
     ///   - app: says which groups it is in.
     func objections(device: String?, _ app: AppTraits) throws(StoreError) -> [String] {
         var reasons: [String] = []

@@ -6,7 +6,7 @@ struct PartialVersion {
     private var numbers: [UInt64] = []
     private var prerelease: [SemanticVersion.Identifier] = []
 
-    /// Reads a version; `nil` if it is none.
+    /// Reads a version; `nil` if the text is not one.
     init?(_ text: Substring) {
         let text = text.hasPrefix("v") ? text.dropFirst() : text
         let withoutBuild = text.split(
@@ -26,13 +26,13 @@ struct PartialVersion {
             }
         }
         if text.contains("-") || text.contains("+") {
-            // A build or pre-release belongs to a whole version, and must be one.
+            // Build metadata and pre-releases need a whole version, and must be valid.
             guard numbers.count == 3, let whole = SemanticVersion(String(text)) else { return nil }
             prerelease = whole.prerelease
         }
     }
 
-    /// The lowest version that it stands for.
+    /// The lowest version that matches it.
     private var lowest: SemanticVersion {
         var version = SemanticVersion(number(0), number(1), number(2))
         version.prerelease = prerelease
@@ -41,8 +41,7 @@ struct PartialVersion {
 
     private func number(_ place: Int) -> UInt64 { place < numbers.count ? numbers[place] : 0 }
 
-    /// What stands behind all versions that agree with it in the first `count` numbers, or nothing
-    /// if there is no end.
+    /// The end of all versions that agree with it in the first `count` numbers, if there is one.
     private func end(agreeing count: Int) -> Bound? {
         guard count > 0, number(count - 1) < .max else { return nil }
         var numbers: [UInt64] = [0, 0, 0]
@@ -62,7 +61,7 @@ struct PartialVersion {
 
     private static let nothing = [Bound(relation: .below, version: beforeAll(0, 0, 0))]
 
-    /// The conditions that a sign before the version stands for (node-semver, README, "Advanced Range
+    /// The conditions that a sign before the version means (node-semver, README, "Advanced Range
     /// Syntax").
     func bounds(_ condition: Condition) -> [Bound] {
         let isWhole = numbers.count == 3
@@ -90,7 +89,7 @@ struct PartialVersion {
             return numbers.isEmpty ? [] : [atLeast] + list(end(agreeing: min(numbers.count, 2)))
         case .compatibly:
             guard !numbers.isEmpty else { return [] }
-            // Up to the first number that is not 0, or the last that is given.
+            // Up to the first number that is not 0, or the last one given.
             let significant = numbers.firstIndex { $0 > 0 } ?? numbers.count - 1
             return [atLeast] + list(end(agreeing: significant + 1))
         }

@@ -1,22 +1,22 @@
 import CASStore
 import VersionTree
 
-/// What a release asks of an app, and the app that it is asked of: one rule for a ``Pull`` and an
+/// What a release requires, and the app that must meet it: one rule for a ``Pull`` and an
 /// ``UpdateManager``.
 ///
-/// Servers of other systems name a compatibility key for every app, and few apps know their own. What the
-/// current version asked for is what the app is, then; in a store that has none there is nothing to
-/// compare with. A channel of castree's asks only what its publisher wished: there an app that says
-/// nothing does not fulfil it.
+/// Servers of other systems name a compatibility key for every app, and few apps know their own. Then the
+/// app counts as what the current version required; in a store without one there is nothing to compare
+/// with. A channel of castree's requires only what its publisher wanted: there an app that says nothing
+/// does not meet it.
 struct ReleaseDemand {
-    /// What is asked.
+    /// What is required.
     let requirements: [Requirement]
-    /// Of whom.
+    /// The app that must meet it.
     let app: AppTraits
 
     /// - Parameters:
     ///   - app: what the app says of itself.
-    ///   - platform: the app's, if it is known: what concerns others is not asked.
+    ///   - platform: the app's, if known: requirements for other platforms are left out.
     ///   - versions: where the current version is.
     init(
         of release: Release, app: AppTraits, platform: String?, in versions: VersionStore
@@ -37,7 +37,7 @@ struct ReleaseDemand {
         self.app = app
     }
 
-    /// The key that the current version came with, for one of the platforms of those that are asked for.
+    /// The key that the current version came with, for one of the platforms of the required keys.
     private static func keptKey(
         like keys: [Requirement], in versions: VersionStore
     ) throws(StoreError) -> String? {

@@ -1,19 +1,19 @@
 package import StrictJSON
 package import VersionTree
 
-/// What a release asks and where it stands among its publisher's releases, kept with the version.
+/// What a release requires and its place among its publisher's releases, kept with the version.
 ///
 /// A member `terms` of the version's manifest: `{"order":7,"scope":"stable","requirements":
-/// [{"kind":"compatibility","value":"…"}]}`. An app update reads it: what the new app cannot run is
-/// not gone back to.
+/// [{"kind":"compatibility","value":"…"}]}`. An app update reads it: nobody goes back to what the
+/// new app cannot run.
 package struct ReleaseTerms: Sendable, Hashable {
     /// Orders releases of one origin: a larger one is newer.
     package var order: Int64?
-    /// Within what ``order`` means something: the channel of a castree origin; nil if it is not known.
+    /// The scope of ``order``: the channel of a castree origin; nil if unknown.
     package var scope: String?
     /// The format that the version came in, if it is not castree's own: its orders are of another kind.
     var family: String?
-    /// What an app must fulfil to run it.
+    /// What an app must satisfy to run it.
     package var requirements: [Requirement] = []
 }
 
@@ -24,7 +24,7 @@ extension ReleaseTerms {
             order: release.order, scope: release.scope, requirements: release.requirements)
     }
 
-    /// The terms that a version came with; none for one that was added by hand.
+    /// The terms that a version came with; empty for one that was added by hand.
     package init(of manifest: Manifest) {
         let terms = manifest.foreign.first { $0.key == Self.key }?.value
         self.init(

@@ -8,8 +8,8 @@ extension Rollout {
     /// a device out, and another salt chooses other devices.
     ///
     /// - Parameters:
-    ///   - salt: what makes the choice differ from release to release.
-    ///   - device: what names the device, for ever; no secret, no number that means a person.
+    ///   - salt: makes the choice differ from release to release.
+    ///   - device: names the device for ever; not a secret, not a number that identifies a person.
     package static func place(salt: String, device: String) throws(StoreError) -> Int {
         var digester = try Digester(.sha256)
         let bytes = Array(salt.utf8) + [0] + Array(device.utf8)
@@ -19,7 +19,7 @@ extension Rollout {
         }
     }
 
-    /// Whether a device gets the release; a device without a name gets it when all do.
+    /// Whether a device gets the release; a device without a name gets it only if all do.
     func includes(_ device: String?) throws(StoreError) -> Bool {
         if perMille >= 1000 { return true }
         guard let device, perMille > 0, rule == Self.ownRule else { return false }

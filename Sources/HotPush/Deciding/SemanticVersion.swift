@@ -1,6 +1,6 @@
 /// A version by Semantic Versioning 2.0.0, as app stores and publishers number apps.
 ///
-/// Build metadata is checked and forgotten: it has no precedence (semver.org, section 10), so two
+/// Build metadata is checked and dropped: it has no precedence (semver.org, section 10), so two
 /// versions are equal if neither precedes the other.
 package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// Incompatible changes.
@@ -9,7 +9,7 @@ package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConv
     package var minor: UInt64
     /// Corrections.
     package var patch: UInt64
-    /// What stands behind the hyphen; none for a release.
+    /// What follows the hyphen; empty for a release.
     package var prerelease: [Identifier] = []
 
     /// A part of a pre-release.
@@ -46,13 +46,13 @@ package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConv
         self.init(text, padding: false)
     }
 
-    /// Reads a version as app stores spell it, too: `1` and `1.2` mean `1.0.0` and `1.2.0`.
+    /// Reads a version, also as app stores spell it: `1` and `1.2` mean `1.0.0` and `1.2.0`.
     package init?(padding text: String) {
         self.init(text, padding: true)
     }
 
     private init?(_ text: String, padding: Bool) {
-        // A NUL, a blank or a letter beyond ASCII is refused below, as part of some component.
+        // A NUL, a space or a letter beyond ASCII is refused below, as part of some component.
         let withoutBuild = text.split(
             separator: "+", maxSplits: 1, omittingEmptySubsequences: false)
         if withoutBuild.count == 2 {
@@ -76,7 +76,7 @@ package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConv
         self.prerelease = prerelease
     }
 
-    /// Reads the part behind the hyphen.
+    /// Reads the part after the hyphen.
     static func identifiers(_ text: Substring) -> [Identifier]? {
         var result: [Identifier] = []
         for part in text.split(separator: ".", omittingEmptySubsequences: false) {

@@ -2,15 +2,15 @@
 public enum SwitchPolicy: String, Sendable, Hashable, CaseIterable {
     /// As soon as it is ready: the app reloads its page.
     case now
-    /// When the user goes to another page, which is loaded anyway.
+    /// When the user goes to another page, which loads anyway.
     case nextNavigation
-    /// When the app starts the next time.
+    /// When the app next starts.
     case nextStart
 }
 
-/// When the question of switching is asked.
+/// When to ask whether to switch.
 package enum SwitchMoment: String, Sendable, Hashable, CaseIterable {
-    /// The version has become ready, or something it had to wait for is over.
+    /// The version has become ready, or something that it waited for is over.
     case ready
     /// A page is about to be loaded.
     case navigation
@@ -22,15 +22,15 @@ package enum SwitchMoment: String, Sendable, Hashable, CaseIterable {
 package enum SwitchDecision: Sendable, Hashable {
     /// Now.
     case switchNow
-    /// Not yet; what for, as people say it.
+    /// Not yet; what it waits for, in words for people.
     case wait(String)
 
     /// Decides.
     ///
     /// - Parameters:
     ///   - isForced: whether the publisher says that the app must not go on without it.
-    ///   - isSettled: whether the start of the current version is confirmed, or needs no confirmation.
-    ///     Otherwise nobody could tell afterwards whether that version was good.
+    ///   - isSettled: whether the start of the current version is confirmed or needs no confirmation.
+    ///     Otherwise nobody could tell later whether that version was good.
     package static func decide(
         _ policy: SwitchPolicy, isForced: Bool, at moment: SwitchMoment, isSettled: Bool
     ) -> SwitchDecision {

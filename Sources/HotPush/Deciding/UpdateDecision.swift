@@ -1,15 +1,15 @@
 package import CASStore
 package import VersionTree
 
-/// What an origin offers, as far as it matters for deciding.
+/// What an origin offers, as far as the decision depends on it.
 package struct UpdateOffer: Sendable, Hashable {
     /// The name of the version.
     package var version: String
-    /// The address of its content, if the format says it before a byte is fetched.
+    /// The address of its content, if the format gives it before a byte is fetched.
     package var content: ObjectID?
     /// Orders releases of the origin.
     package var order: Int64?
-    /// What an app must fulfil.
+    /// What an app must satisfy.
     package var requirements: [Requirement] = []
     /// Which devices may have it.
     package var audience = Audience()
@@ -27,7 +27,7 @@ extension UpdateOffer {
     }
 }
 
-/// What a store has and an app is, as far as it matters for deciding.
+/// What a store has and what an app is, as far as the decision depends on it.
 package struct UpdateStanding: Sendable {
     /// A version in the store.
     package struct Known: Sendable, Hashable {
@@ -43,33 +43,32 @@ package struct UpdateStanding: Sendable {
     package var versions: [String: Known]
     /// The app.
     package var app = AppTraits()
-    /// What names the device in staged roll-outs.
+    /// The device's name in staged roll-outs.
     package var device: String?
-    /// The place of the embedded version among the origin's releases, if the app says it.
+    /// The place of the embedded version among the origin's releases, if the app gives it.
     package var embeddedOrder: Int64?
 }
 
 /// What to do about an offer, and why.
 package enum UpdateDecision: Sendable, Hashable {
-    /// Nothing: the app shows it, and why that is so.
+    /// Nothing: the app already shows it, and the reason.
     case nothing(String)
-    /// This version is it, complete, and waits for its turn.
+    /// Nothing: this version is the offered one, complete, and waits for its turn.
     case waiting(version: String)
     /// Leave it; the reasons are sentences about the release.
     case refuse([String])
     /// Fetch what is missing.
     case download
-    /// It is complete under its name: it only has to become pending.
+    /// It is complete under its name and only needs to become pending.
     case take
-    /// The app shows its content, under this name; what waits is not offered any more, and no longer
-    /// waits.
+    /// The app shows its content under this name; what is pending is no longer offered or waiting.
     case stay(version: String)
 
     /// Decides about an offer.
     ///
-    /// The origin has the last word on which version is right: an older one than the current is taken
-    /// too, for that is how publishers take a release back. Only what the app itself was shipped with
-    /// is not undercut.
+    /// The origin has the last word on which version is right: a version older than the current one
+    /// is taken, too, because that is how publishers take a release back. Only the version shipped
+    /// with the app sets a lower limit.
     package static func decide(
         _ offer: UpdateOffer, _ standing: UpdateStanding
     ) throws(StoreError) -> UpdateDecision {
@@ -78,7 +77,7 @@ package enum UpdateDecision: Sendable, Hashable {
             return .waiting(version: pending)
         }
         if let current = lifecycle.current, offer.isSame(as: current, standing) {
-            // What waits was offered before and is not offered any more.
+            // What waits was offered before and is no longer offered.
             if lifecycle.pending != nil {
                 return current == offer.version ? .take : .stay(version: current)
             }
@@ -92,16 +91,16 @@ package enum UpdateDecision: Sendable, Hashable {
 
     /// Whether an update must be shown at once.
     ///
-    /// - Parameter owed: whether an earlier release, which never came to be shown, had to be: what
-    ///   replaces it inherits that.
+    /// - Parameter owed: whether an earlier release that was never shown had to be: its replacement
+    ///   inherits that.
     package static func isForced(_ offer: UpdateOffer, owed: Bool) -> Bool {
         offer.isMandatory || owed
     }
 }
 
 extension UpdateOffer {
-    /// Whether a version of the store is what is offered: by its content, or by its name where the
-    /// format says no content.
+    /// Whether a version of the store is the offered one: by its content, or by its name if the
+    /// format does not give the content.
     fileprivate func isSame(as name: String, _ standing: UpdateStanding) -> Bool {
         guard let content, let known = standing.versions[name] else { return name == version }
         return known.content == content
@@ -126,7 +125,7 @@ extension UpdateOffer {
         return reasons
     }
 
-    /// Bans are kept by content: the same name with new content is free.
+    /// Bans are kept by content: the same name with new content is not banned.
     private func ban(_ standing: UpdateStanding) -> Lifecycle.Ban? {
         if let content = content ?? standing.versions[version]?.content {
             return standing.lifecycle.ban(of: content)
@@ -136,8 +135,8 @@ extension UpdateOffer {
 }
 
 extension Release {
-    /// The address of the content that the release will be, as bans are kept by; `nil` if the format
-    /// does not say the address and size of every file.
+    /// The address of the content that the release will have, by which bans are kept; `nil` if the
+    /// format does not give the address and size of every file.
     package func contentAddress() throws(StoreError) -> ObjectID? {
         var entries: [Manifest.Entry] = []
         for file in files {

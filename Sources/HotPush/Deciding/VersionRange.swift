@@ -1,15 +1,15 @@
 /// Which versions of an app a release is for: a range as npm and CodePush spell it.
 ///
-/// Alternatives separated by `||`; in each, conditions that all must hold: `1.2.3`, `>=1.2 <2`,
-/// `1.2.x`, `*`, `~1.2.3`, `^1.2.3`, `1.2.3 - 1.4`. A pre-release fulfils a range only if the range
-/// names a pre-release of the same three numbers (github.com/npm/node-semver, README, "Prerelease
-/// Tags").
+/// Alternatives separated by `||`; in each, conditions that must all hold: `1.2.3`, `>=1.2 <2`,
+/// `1.2.x`, `*`, `~1.2.3`, `^1.2.3`, `1.2.3 - 1.4`. A pre-release satisfies a range only if the
+/// range names a pre-release of the same three numbers (github.com/npm/node-semver, README,
+/// "Prerelease Tags").
 package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
     /// The range as it was spelled.
     package let description: String
     private let alternatives: [[Bound]]
 
-    /// Reads a range; `nil` if it is none.
+    /// Reads a range; `nil` if the text is not one.
     package init?(_ text: String) {
         var alternatives: [[Bound]] = []
         for part in Self.alternatives(of: text) {

@@ -5,19 +5,19 @@ import VersionTree
 /// What a publishing system's document in an app's own directory says of the files there: the URLs
 /// that lead to them, what native code they need, which app they are.
 ///
-/// Known so, the shipped version is served like one that was fetched, and what an origin offers is
+/// With it, the shipped version is served like a fetched one, and what an origin offers is
 /// recognized in it.
 struct EmbeddedRelease {
     /// What it says of files, by path.
     var extras: [TreePath: Manifest.Extras] = [:]
-    /// What an app must fulfil to run it.
+    /// What an app must satisfy to run it.
     var requirements: [Requirement] = []
     /// What it says about the app.
     var app: AppIdentity?
 
-    /// Whether the app that it was shipped with can run what has these requirements.
+    /// Whether the app that it was shipped with can run a version with these requirements.
     ///
-    /// An app that does not say which compatibility key it has, has that of what it was shipped with.
+    /// An app that does not name its compatibility key has the key of what it was shipped with.
     func isFit(_ terms: [Requirement], _ app: AppTraits) -> Bool {
         func isKey(_ requirement: Requirement) -> Bool {
             requirement.kind == Requirement.compatibility
@@ -39,7 +39,7 @@ struct EmbeddedRelease {
     private static let byteCountMax = 64 << 20
 
     /// Reads what is there; nil if there is no document of a known format, or a broken one: the app
-    /// shows its files by their paths all the same.
+    /// still shows its files by their paths.
     init?(in directory: String, _ fileSystem: any FileSystem) {
         let context = ReleaseContext(layout: .directory)
         for format in ReleaseFormats.all where !(format is CastreeFormat) {
@@ -69,11 +69,11 @@ struct EmbeddedRelease {
         }
     }
 
-    /// The bytes of a file; nil if they cannot be had.
+    /// The bytes of a file; nil if they cannot be read.
     private static func read(
         _ directory: String, _ path: String, _ fileSystem: any FileSystem
     ) -> [UInt8]? {
-        // Whatever is wrong with the directory, adopting it says so.
+        // If anything is wrong with the directory, adopting it reports that.
         try? fileSystem.contents(
             POSIXFileSystem.workingDirectory, directory + "/" + path, limit: byteCountMax)
     }

@@ -1,19 +1,18 @@
 /// The version that was shipped with the app, in a directory that the app cannot write to.
 public struct EmbeddedVersion: Sendable, Hashable {
-    /// Its directory; nothing is written there.
+    /// Its directory; castree writes nothing there.
     public var directory: String
-    /// Its name; other content needs another name, as a build number or a digest gives it.
+    /// Its name; other content needs another name, such as a build number or a digest.
     public var version: String
-    /// Its place among the releases of the origin, if the app knows it: compared with that of what was
-    /// downloaded.
+    /// Its place among the origin's releases, if the app knows it: compared with that of downloads.
     public var order: Int64?
-    /// Whether it is shown instead of a download where orders do not say which is newer.
+    /// Whether to show it instead of a download if orders do not tell which is newer.
     ///
-    /// True by default: who has just updated the app from a store expects to see it.
+    /// True by default: users who have just updated the app from a store expect to see it.
     public var winsWhenInDoubt = true
-    /// Whether the directory is compared with what was adopted although the name is the same.
+    /// Whether to compare the directory with what was adopted even if the name is the same.
     ///
-    /// Costs a look at every file at every start; for developers, who build without counting.
+    /// Costs a look at every file at every start; for developers who do not number their builds.
     public var comparesContent = false
 
     /// Makes an embedded version.
@@ -24,11 +23,11 @@ public struct EmbeddedVersion: Sendable, Hashable {
     }
 }
 
-/// What adopting an embedded version came to.
+/// The result of adopting an embedded version.
 public struct EmbeddedReport: Sendable, Hashable {
-    /// Its name in the store; longer than the app's if that was taken by other content.
+    /// Its name in the store; longer than the app's if other content had that name.
     public var version: String
-    /// Whether it was adopted now, since the app is new or was updated.
+    /// Whether it was adopted now, because the app is new or was updated.
     public var isNew: Bool
     /// Whether it is current now and was not before.
     public var becameCurrent: Bool
@@ -36,6 +35,6 @@ public struct EmbeddedReport: Sendable, Hashable {
     package var newObjects: Int
     /// Their bytes.
     package var newBytes: Int64
-    /// Why it is shown, or why not, as people say it.
+    /// Why it is shown or not, in words for people.
     public var reason: String
 }

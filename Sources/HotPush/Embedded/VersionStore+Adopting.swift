@@ -2,22 +2,20 @@ public import CASStore
 public import VersionTree
 
 extension VersionStore {
-    /// Sees to it that the version shipped with the app is in the store, and is what is gone back to
-    /// when all else fails.
+    /// Makes sure that the store has the version shipped with the app, to go back to if all else fails.
     ///
-    /// To be called when the app starts, before `boot`. After the first time it costs a look at
-    /// lifecycle.json and one sync. When an app update brings another version, its files are copied into the store
-    /// (they often stand on another file system, and go with the next update); what the store has of
-    /// them already costs nothing. Downloads and bans are kept. It becomes current unless what is
-    /// current is newer; see ``HotPush/EmbeddedVersion/order`` and ``HotPush/EmbeddedVersion/winsWhenInDoubt``.
-    /// Versions whose terms the app does not meet any more are neither shown nor gone back
-    /// to.
+    /// Call it when the app starts, before `boot`. After the first time it costs a look at lifecycle.json and one
+    /// sync. When an app update brings another version, its files are copied into the store (they are often on
+    /// another file system, and disappear with the next update); files that the store already has cost nothing.
+    /// Downloads and bans are kept. It becomes current unless what is current is newer; see
+    /// ``HotPush/EmbeddedVersion/order`` and ``HotPush/EmbeddedVersion/winsWhenInDoubt``. Versions whose terms the
+    /// app no longer meets are neither shown nor gone back to.
     ///
-    /// If the directory holds a document of a known format (Meteor's `program.json`), the version has
-    /// the URLs that are listed there, and what an origin offers is compared with it.
+    /// If the directory holds a document of a known format (Meteor's `program.json`), the version has the URLs
+    /// listed there, and what an origin offers is compared with it.
     ///
-    /// Interrupted or killed, it is simply repeated.
-    /// - Throws: what importing throws; nothing of the lifecycle is changed then.
+    /// If it is interrupted or killed, just repeat it.
+    /// - Throws: what importing throws; then the lifecycle is unchanged.
     @discardableResult
     public func adopt(
         _ embedded: EmbeddedVersion, app: AppTraits = AppTraits()
@@ -51,8 +49,8 @@ extension VersionStore {
             newObjects: added.newObjects, newBytes: added.newBytes, reason: reason)
     }
 
-    /// Whether a name of the store stands for an app's version: as it is, or with what made it differ
-    /// from other content of that name.
+    /// Whether a name in the store is that of an app's version: as it is, or with the suffix that
+    /// distinguishes it from other content of that name.
     private static func isName(_ name: String, of embedded: EmbeddedVersion) -> Bool {
         name == embedded.version || name.hasPrefix(embedded.version + shippedMark)
     }
@@ -68,7 +66,7 @@ extension VersionStore {
         _ embedded: EmbeddedVersion, _ app: AppTraits, _ release: EmbeddedRelease?
     ) throws(StoreError) -> AddReport {
         var options = AddOptions()
-        // It was made for this app: another one with other native code cannot go back to it.
+        // It was made for this app: another app with other native code cannot go back to it.
         var terms = ReleaseTerms(order: embedded.order)
         if let key = app.compatibility {
             terms.requirements.append(Requirement(kind: Requirement.compatibility, value: key))
@@ -84,7 +82,7 @@ extension VersionStore {
         } catch {
             guard error.code == .versionExists else { throw error }
         }
-        // The name is taken by other content: a download, or an earlier build under the same number.
+        // Other content has the name: a download, or an earlier build under the same number.
         var number = 1
         while true {
             let name = "\(embedded.version)\(Self.shippedMark)\(number)"
@@ -142,8 +140,8 @@ extension VersionStore {
             rival.order = terms.order
             rival.isFit = isFit(terms.requirements)
         } catch {
-            // A version whose manifest is gone or damaged cannot be shown either. Of one that cannot be read
-            // just now nobody knows: it is not forgotten, and counts as one that says nothing of itself.
+            // A version whose manifest is gone or damaged cannot be shown either. If one merely cannot be
+            // read now, nobody knows: it is not forgotten, and counts as one that says nothing of itself.
             rival.isFit = ![.badManifest, .noVersion, .tooLarge].contains(error.code)
         }
         return rival

@@ -1,15 +1,15 @@
 import StrictJSON
 
-/// The fields of a document that the neutral model has no place for, as far as they are not large.
+/// The fields of a document that the neutral model has no place for, unless they are large.
 ///
-/// A tree can take twenty times the memory of its text, and the received document has all of them.
+/// A tree can take twenty times the memory of its text, and the received document has all fields.
 struct ForeignFields {
     /// Those that are kept, in the order of the document.
     private(set) var members: [JSONValue.Member] = []
-    /// How much text is still kept, in bytes.
+    /// How many more bytes of text can be kept.
     private var left = 256 * 1024
 
-    /// Keeps a value that was read already, if there is room for the text that it came in.
+    /// Keeps a value that has been read, if there is room for its text.
     mutating func keep(_ key: String, _ value: JSONValue, byteCount: Int) {
         guard spend(byteCount) else { return }
         members.append(.init(key: key, value: value))

@@ -3,25 +3,25 @@ import StrictJSON
 package import VersionTree
 
 extension VersionName {
-    /// The longest name of a version that is read from a foreign document, in bytes.
+    /// The longest name of a version read from a foreign document, in bytes.
     static let foreignByteCountMax = 1024
 
-    /// Makes a name of what a publisher calls a version.
+    /// Makes a name from what a publisher calls a version.
     ///
-    /// A text that is a name stays as it is. Another one becomes `v~`, its bytes with everything but
-    /// letters, digits, `.`, `_` and `-` as `~` and two hexadecimal digits, and if that is too long its
-    /// first 60 characters, `~~` and the SHA-256 of the text. Different texts get different names; a
-    /// text that begins with `v~` is spelled like that too.
+    /// A text that is already a name stays as it is. Any other becomes `v~` and its bytes, with
+    /// everything but letters, digits, `.`, `_` and `-` as `~` and two hexadecimal digits; if that is
+    /// too long, its first 60 characters, `~~` and the SHA-256 of the text. Different texts get
+    /// different names; a text that begins with `v~` is spelled this way, too.
     ///
-    /// - Throws: `.badName` for what is no name but a place: absolute, with `..`, NUL or a backslash;
-    ///   for nothing; for more than 1,024 bytes.
+    /// - Throws: `.badName` for a text that is not a name but a place: absolute, with `..`, NUL or a
+    ///   backslash; for an empty text; for more than 1,024 bytes.
     package static func foreign(_ text: String) throws(StoreError) -> VersionName {
         let bytes = Array(text.utf8)
         if let problem = foreignProblem(bytes) {
             throw StoreError(
                 .badName, "\(quoted(text)) cannot be the name of a version: \(problem)")
         }
-        // Refused by the rules of names: then it is spelled out.
+        // If the rules of names refuse it, it is spelled out below.
         if !bytes.starts(with: "v~".utf8), let name = try? VersionName(text) { return name }
         var spelled: [UInt8] = []
         for byte in bytes {
@@ -40,9 +40,9 @@ extension VersionName {
         return try VersionName("v~" + String(decoding: spelled, as: UTF8.self))
     }
 
-    /// Makes a name of what a publisher's document calls a version.
+    /// Makes a name from what a publisher's document calls a version.
     ///
-    /// - Parameter refusal: what is said of the document if that cannot be one.
+    /// - Parameter refusal: the beginning of the message if it cannot be a name.
     /// - Throws: `.badRelease`.
     static func foreign(_ text: String, refusal: String) throws(StoreError) -> VersionName {
         do throws(StoreError) {
@@ -73,7 +73,7 @@ extension VersionName {
 }
 
 extension TreePath {
-    /// Makes a path of what a stranger's document says; one that is far too long is not repeated.
+    /// Makes a path from a stranger's document; the error does not repeat a text that is far too long.
     static func foreign(_ text: String) throws(StoreError) -> TreePath {
         guard text.utf8.count <= byteCountMax else {
             throw StoreError(
@@ -88,15 +88,14 @@ extension TreePath {
 /// A stranger's text in quotes, fit for a message: printable, and cut if it is long.
 func quoted(_ text: String) -> String { "\"\(shortened(text, 200))\"" }
 
-/// A stranger's text, printable, and cut if it has more than so many bytes.
+/// A stranger's text, printable, and cut if it has more than this many bytes.
 func shortened(_ text: String, _ byteCount: Int = 1024) -> String {
     guard text.utf8.count > byteCount else { return printable(text) }
     return printable(String(decoding: text.utf8.prefix(byteCount), as: UTF8.self)) + "…"
 }
 
 extension Release {
-    /// The key of ``foreign`` under which the publisher's name of the version stands if the store
-    /// cannot use it.
+    /// The key of ``foreign`` for the publisher's name of the version if the store cannot use it.
     static let publisherVersionKey = "publisherVersion"
 
     /// What the publisher calls the version.

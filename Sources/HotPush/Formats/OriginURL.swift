@@ -2,19 +2,19 @@ package import CASStore
 
 /// The URL of an origin: where releases come from, always ending in a slash.
 ///
-/// `https://host/app` and `https://host/app/` are one origin here, so what is relative to it never
+/// `https://host/app` and `https://host/app/` are the same origin here, so a relative source never
 /// replaces its last component.
 package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
     /// In lower case: `https`, `http` or `file`.
     package let scheme: String
-    /// Host and port, and whatever stands before an `@`.
+    /// Host and port, and anything before an `@`.
     package let authority: String
     /// Begins and ends with a slash; percent-encoded.
     package let path: String
 
     /// Reads an absolute URL.
     ///
-    /// Characters of the path that cannot stand in a URL are encoded; escapes stay as they are.
+    /// Encodes characters of the path that a URL cannot hold; escapes stay as they are.
     /// - Throws: `.badOrigin` for another scheme, no host, a query or fragment.
     package init(_ text: String) throws(StoreError) {
         func refuse(_ problem: String) -> StoreError {
@@ -35,7 +35,7 @@ package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
             throw refuse("its host must be ASCII (use the xn-- form of other names)")
         }
         if rest[end...].contains(where: { $0 == 63 || $0 == 35 }) {
-            throw refuse("it has a query or a fragment; leave that away")
+            throw refuse("it has a query or a fragment; leave it out")
         }
         self.scheme = scheme
         self.authority = String(decoding: authority, as: UTF8.self)
@@ -63,15 +63,15 @@ package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
 
     /// The absolute URL of a source that is relative to the origin, or absolute itself.
     ///
-    /// Appended as it is: `x:y.png` is a name here and not a scheme, and a leading slash means the
-    /// origin too. A source must have no `.` and `..` components; formats refuse those.
+    /// Appends it unchanged: `x:y.png` is a name here and not a scheme, and a leading slash also
+    /// means the origin. A source must have no `.` or `..` components; formats refuse those.
     package func url(of source: String) -> String {
         if Self.isAbsolute(source) { return source }
         if source.utf8.first == 47 { return description + String(source.dropFirst()) }
         return description + source
     }
 
-    /// Whether a source names its own origin, which can be a web server only.
+    /// Whether a source names its own origin, which can only be a web server.
     static func isAbsolute(_ source: String) -> Bool {
         switch scheme(Array(source.utf8.prefix(8))) {
         case "https", "http": true
@@ -91,11 +91,11 @@ package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
 
     private static func isPort(_ authority: ArraySlice<UInt8>) -> Bool {
         let host = authority.split(separator: 64, omittingEmptySubsequences: false).last ?? []
-        // The colons of an IPv6 address stand before its bracket.
+        // The colons of an IPv6 address come before its bracket.
         let begin = host.lastIndex(of: 93) ?? host.startIndex
         guard let colon = host[begin...].firstIndex(of: 58) else { return true }
         let digits = host[(colon + 1)...]
-        // "host:" is the scheme's own port (RFC 3986, section 3.2.3).
+        // "host:" means the scheme's own port (RFC 3986, section 3.2.3).
         if digits.isEmpty { return true }
         guard digits.allSatisfy({ (48...57).contains($0) }),
             let port = Int(String(decoding: digits, as: UTF8.self))

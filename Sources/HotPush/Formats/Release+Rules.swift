@@ -1,14 +1,14 @@
 import CASStore
 import VersionTree
 
-// What every release must fulfil, whatever format it came in. The store asks the same of its
+// Rules that every release must obey, whatever its format. The store requires the same of its
 // manifests, but only when everything is here; a release is refused before a byte is fetched.
 
 extension Release {
     /// The most sources of one file.
     static let sourceCountMax = 64
 
-    /// - Parameter origin: where it came from; what comes over TLS names nothing that does not.
+    /// - Parameter origin: where it came from; what comes over TLS may name only sources with TLS.
     /// - Throws: `.badRelease`, naming the rule and the path or route.
     func validate(origin: OriginURL?) throws(StoreError) {
         guard files.count <= Manifest.countMax else {
@@ -59,7 +59,7 @@ extension Release {
         }
     }
 
-    /// Why a field cannot be one of a request that castree makes.
+    /// Why castree cannot send a field in a request.
     private static func problem(field: ContentSource.Field) -> String? {
         let name = field.name.lowercased()
         if !name.utf8.allSatisfy({ $0 > 32 && $0 < 127 && !separators.contains($0) })
@@ -73,9 +73,9 @@ extension Release {
         return ownFields.contains(name) ? "castree sets itself" : nil
     }
 
-    /// What stands between tokens (RFC 9110, section 5.6.2).
+    /// The separators of tokens (RFC 9110, section 5.6.2).
     private static let separators = Set("\"(),/:;<=>?@[\\]{}".utf8)
-    /// What a request is made of besides its source.
+    /// The fields that castree sets itself.
     private static let ownFields: Set<String> = [
         "accept-encoding", "connection", "content-length", "expect", "host", "if-match",
         "http2-settings", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
@@ -145,7 +145,7 @@ extension Release {
         }
     }
 
-    /// Refuses two digests of one content by one algorithm; also of what castree's own manifests say.
+    /// Refuses two digests of one content by one algorithm, also in castree's own manifests.
     func validateLabels() throws(StoreError) {
         var digests: [ObjectID: [Label]] = [:]
         for file in files where !file.checks.isEmpty {

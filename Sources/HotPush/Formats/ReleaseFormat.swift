@@ -3,37 +3,37 @@ public import VersionTree
 
 /// How one publishing system writes its releases.
 ///
-/// Formats are pure: bytes in, values out. Who fetches, waits and stores is somebody else. A new
+/// Formats are pure: bytes in, values out. Fetching, waiting and storing happen elsewhere. A new
 /// format conforms to this protocol; ``PullOptions/reader`` takes it.
 public protocol ReleaseFormat: Sendable {
-    /// What `--format` calls it.
+    /// Its name in `--format`.
     var name: String { get }
 
-    /// The number of the format; a new one is a new family.
+    /// The number of the format; a new number makes a new family.
     var number: Int { get }
 
     /// The documents that may describe a release, in the order in which to ask for them.
     ///
     /// - Parameters:
     ///   - layout: how the origin is laid out.
-    ///   - version: the version wanted; nil for the one that the origin offers.
-    /// - Returns: none if the format must be told a version there.
+    ///   - version: the wanted version; nil for the one that the origin offers.
+    /// - Returns: an empty list if the format needs to be given a version there.
     func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument]
 
     /// Whether bytes look like a document of this format.
     ///
-    /// The beginning is enough if it holds what the format is known by.
+    /// The beginning is enough if it holds what identifies the format.
     func recognizes(_ bytes: [UInt8]) -> Bool
 
     /// Reads a document.
     ///
-    /// - Throws: `.badRelease` with what is wrong and where; `.unsuitableRelease` if it says already
-    ///   that it is not for this app.
+    /// - Throws: `.badRelease` with what is wrong and where; `.unsuitableRelease` if the document
+    ///   already says that it is not for this app.
     func read(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> Release
 
-    /// Reads a document that may say something else than a release.
+    /// Reads a document that may say something other than a release.
     ///
-    /// Formats that have no such words need only ``read(_:_:)``.
+    /// Formats that cannot say anything else need only ``read(_:_:)``.
     func answer(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> FormatAnswer
 
     /// Checks the content of a file that ``ReleaseFile/needsInspection``.
@@ -45,7 +45,7 @@ public protocol ReleaseFormat: Sendable {
         _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
     ) throws(StoreError) -> AppIdentity?
 
-    /// What people are told about a problem, in the words that users of the system know.
+    /// The message for people about a problem, in the words that users of the system know.
     func message(_ problem: ReleaseProblem) -> String
 }
 
@@ -58,7 +58,7 @@ extension ReleaseFormat {
         StoreError(problem.code, message(problem))
     }
 
-    /// The error for an answer that is none; of a server in trouble the URL is said, too.
+    /// The error for a useless answer; if the server is in trouble, it includes the URL.
     func error(_ problem: ReleaseProblem, at url: String) -> StoreError {
         var error = error(problem)
         if error.code == .network {
@@ -68,7 +68,7 @@ extension ReleaseFormat {
         return error
     }
 
-    /// What documents say in most formats: a release.
+    /// In most formats every document is a release.
     public func answer(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> FormatAnswer { .release(try read(bytes, context)) }
@@ -78,31 +78,31 @@ extension ReleaseFormat {
         _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
     ) throws(StoreError) -> AppIdentity? { nil }
 
-    /// Formats without words of their own use castree's.
+    /// Formats without their own words use castree's.
     public func message(_ problem: ReleaseProblem) -> String { problem.message }
 }
 
 /// What a document says.
 public enum FormatAnswer: Sendable {
-    /// This is to run.
+    /// Run this.
     case release(Release)
-    /// What was shipped with the app is to run (Expo's `rollBackToEmbedded`, hot-updater's `ROLLBACK`).
+    /// Run what was shipped with the app (Expo's `rollBackToEmbedded`, hot-updater's `ROLLBACK`).
     case embedded
-    /// There is nothing for this device; why, as sentences.
+    /// There is nothing for this device; the reasons, as sentences.
     case nothing([String])
 }
 
-/// How files lie at an origin.
+/// How an origin arranges its files.
 public enum DocumentLayout: Sendable, Hashable {
-    /// A server that gives files under the URLs of the format.
+    /// A server that has files under the URLs of the format.
     case server
-    /// A directory that holds the files under their own paths: the version that an app brings along.
+    /// A directory that has files under their own paths: the version that an app ships with.
     case directory
 }
 
 /// A document that may describe a release.
 public struct ReleaseDocument: Sendable, Hashable {
-    /// Relative to the origin.
+    /// Its path relative to the origin.
     package var path: String
     /// The `Accept` field of the request.
     package var accept: String
@@ -111,7 +111,7 @@ public struct ReleaseDocument: Sendable, Hashable {
 
     /// Makes the description of a JSON document.
     ///
-    /// Static servers that do not know the type say plain text or octets.
+    /// Static servers that do not know the type send it as plain text or octets.
     public init(
         path: String, accept: String = "application/json",
         mediaTypes: [String] = [
@@ -124,10 +124,10 @@ public struct ReleaseDocument: Sendable, Hashable {
         self.mediaTypes = mediaTypes
     }
 
-    /// Whether an answer with this `Content-Type` may be the document; one without may.
+    /// Whether an answer with this `Content-Type` may be the document; one without it may.
     ///
-    /// A server whose router catches everything answers with a page, and that is better said than
-    /// found out by the parser.
+    /// A server whose router catches everything answers with a page, and it is better to say so
+    /// than to let the parser find out.
     package func accepts(contentType: String?) -> Bool {
         guard let contentType else { return true }
         let essence = contentType.utf8.prefix { $0 != 59 }.filter { $0 != 32 && $0 != 9 }
@@ -136,11 +136,11 @@ public struct ReleaseDocument: Sendable, Hashable {
     }
 }
 
-/// What a format must know about the origin and the app.
+/// What a format needs to know about the origin and the app.
 public struct ReleaseContext: Sendable {
     /// Where the document came from, for messages; nil for a directory.
     package var origin: OriginURL?
-    /// Where the release is asked for, without secrets; nil if it is a directory.
+    /// The URL of the origin, without secrets; nil if it is a directory.
     public var originURL: String? { origin?.description }
     /// How the origin is laid out.
     public var layout: DocumentLayout
@@ -148,15 +148,15 @@ public struct ReleaseContext: Sendable {
     public var platform: String?
     /// The app as the current version knows it.
     public var app: AppIdentity
-    /// What names the device in staged roll-outs, for formats with a rule of their own: such a format
-    /// decides, and leaves ``Audience/rollout`` out or says ``Audience/isDisabled``.
+    /// The device's name in staged roll-outs, for formats with a rule of their own: such a format
+    /// decides, and omits ``Audience/rollout`` or sets ``Audience/isDisabled``.
     public var device: String?
-    /// The groups that the device is in; likewise.
+    /// The groups that the device is in; for the same formats.
     public var groups: Set<String> = []
     /// The most files that a document may list; a format refuses more while it reads them.
     public var entryCountMax = Manifest.countMax
 
-    /// Makes a context, as a test of a format of your own needs it.
+    /// Makes a context, for tests of your own format.
     public init(
         layout: DocumentLayout = .server, platform: String? = nil, app: AppIdentity = AppIdentity()
     ) {

@@ -2,7 +2,7 @@ import StrictJSON
 
 /// The formats that castree reads.
 package enum ReleaseFormats {
-    /// All of them; what is known by a key of its own comes first.
+    /// All of them; first those that a key of their own identifies.
     package static let all: [any ReleaseFormat] = [
         CastreeFormat(), MeteorFormat(), EightFitFormat(),
     ]
@@ -16,10 +16,10 @@ package enum ReleaseFormats {
     }
 }
 
-/// Looks at the keys of a JSON object, as far as the text goes, until `isEnough` says so.
+/// Scans the keys of a JSON object, as far as the text goes, until `isEnough` returns true.
 ///
 /// - Parameter isEnough: gets each key, the type of its value, and the value if it is a string.
-/// - Returns: whether it said so.
+/// - Returns: whether it returned true.
 func scanMembers(
     of bytes: [UInt8], _ isEnough: (String, JSONReader.Kind, String?) -> Bool
 ) -> Bool {
@@ -33,7 +33,7 @@ func scanMembers(
             if kind != .string { try reader.skipValue() }
         }
     } catch {
-        // The text ends or is no JSON: what was seen until here decides.
+        // The text ends or is not JSON: what was seen so far decides.
     }
     return false
 }

@@ -3,19 +3,19 @@ import VersionTree
 
 /// What can be wrong with an answer or a release, for ``ReleaseFormat/message(_:)``.
 public enum ReleaseProblem: Sendable {
-    /// The document came with a status that is no success.
+    /// The document came with an error status.
     case documentStatus(Int)
     /// The document did not come; the cause is the transport's sentence.
     case documentUnreachable(String)
-    /// The document came as something else; with its type and its first bytes.
+    /// Something other than the document came; with its type and its first bytes.
     case documentType(String?, beginning: [UInt8])
-    /// A file came with a status that is no success.
+    /// A file came with an error status.
     case fileStatus(ReleaseFile, Int)
     /// The bytes of a file, or its entity tag, are not what the release says.
     case fileMismatch(ReleaseFile)
-    /// The same, with what was noticed.
+    /// The same, with what differs.
     case fileDiffers(ReleaseFile, String)
-    /// The release asks for something that the app is not.
+    /// The release requires something that the app does not have.
     case unmet(Requirement)
     /// The version is banned on this device.
     case banned(String)
@@ -33,7 +33,7 @@ public enum ReleaseProblem: Sendable {
         }
     }
 
-    /// Whether a status says that the server cannot answer now, and nothing about what it has
+    /// Whether a status says only that the server cannot answer now, and nothing about its content
     /// (RFC 9110, section 15.6).
     static func isTrouble(_ status: Int) -> Bool {
         status >= 500 || RetryPolicy.isWorthRetrying(status: status)

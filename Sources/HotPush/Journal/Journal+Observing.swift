@@ -9,16 +9,16 @@ extension Journal: VersionObserver {
 }
 
 extension VersionStore {
-    /// The same store, writing what its verbs do into the store's event log.
+    /// The same store, recording what its verbs do in the store's event log.
     ///
-    /// A store that somebody observes already is left to that observer.
+    /// A store that already has an observer keeps that one.
     public func recordingEvents() -> VersionStore {
         observer == nil ? observed(by: Journal(self)) : self
     }
 }
 
 extension JournalEvent {
-    /// What the log says of something that a verb has done.
+    /// The log entries for something that a verb has done.
     static func events(of event: VersionEvent) -> [JournalEvent] {
         switch event {
         case .added(let version, let files, let bytes, let newObjects, let newBytes):

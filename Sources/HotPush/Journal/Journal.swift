@@ -3,17 +3,17 @@ internal import StrictJSON
 internal import Synchronization
 public import VersionTree
 
-/// The event log of a store: what happened lately, so that a user's trouble can be told afterwards.
+/// The event log of a store: what happened lately, so that a user's trouble can be explained afterwards.
 ///
 /// `events.jsonl` holds a line of JSON for each event, at most 128 KiB; when it is full it becomes
-/// `events.older.jsonl` and a new one is begun. Any number of processes may append, one at a time, by
-/// the lock `leases/.events`. It is not synced: a power cut may take the last lines or leave a torn one,
-/// which is passed over.
+/// `events.older.jsonl` and a new file begins. Any number of processes may append, one at a time, under
+/// the lock `leases/.events`. It is not synced: a power cut may lose the last lines or leave a torn one,
+/// which readers skip.
 ///
-/// Recording never fails: an operation is worth more than the news of it. Events that cannot be written
-/// are counted, and the next one that can is preceded by their number.
+/// Recording never fails: an operation matters more than the record of it. Events that cannot be written
+/// are counted, and their number precedes the next one that can.
 public final class Journal: Sendable {
-    /// How large each of the two files becomes.
+    /// How large each of the two files may become.
     static let fileByteCountMax = 128 << 10
 
     private let store: Store
@@ -34,14 +34,14 @@ public final class Journal: Sendable {
     private var fileSystem: any FileSystem { store.fileSystem }
     private var directories: StoreDirectories { store.directories }
 
-    /// How many events could not be written and have not been told yet.
+    /// How many events could not be written and are not yet reported.
     package var lostEventCount: Int { lostCount.load(ordering: .relaxed) }
 
-    /// How long to wait for others who note events: they need no time at all unless they are stopped, and
-    /// then the operation is worth more than the news of it.
+    /// How long to wait for others that note events: they need almost no time unless they are stopped,
+    /// and then the operation matters more than the record of it.
     private static let patience: Duration = .seconds(5)
 
-    /// Notes an event; waits for other processes that do, a few seconds, and for nothing else.
+    /// Notes an event; waits at most a few seconds for other processes that do so, and for nothing else.
     package func record(_ event: JournalEvent) {
         do throws(StoreError) {
             try append(event)
@@ -80,12 +80,12 @@ public final class Journal: Sendable {
             byteCount = 0
             tail = []
         }
-        // A line that a power cut has torn is ended, so that it spoils no other.
+        // Ends a line that a power cut has torn, so that it does not spoil the next one.
         if let byte = tail.last, byte != 10 { bytes.insert(10, at: 0) }
         do throws(StoreError) {
             try fileSystem.write(file.raw, bytes)
         } catch {
-            // Half a line says nothing. What cannot be taken back is passed over by readers.
+            // Half a line says nothing. Readers skip it if it cannot be taken back.
             try? fileSystem.truncate(file.raw, to: byteCount)
             throw error
         }
@@ -97,7 +97,7 @@ public final class Journal: Sendable {
         if let file = try fileSystem.openIfPresent(root, StoreLayout.events, .appending) {
             return file
         }
-        // Appending does not create.
+        // Opening for appending does not create the file.
         let made = try fileSystem.open(root, StoreLayout.events, .creating, mode: 0o644)
         try fileSystem.setMode(made.raw, 0o644)  // the umask has cut it
         return try fileSystem.open(root, StoreLayout.events, .appending, mode: 0)
@@ -111,7 +111,7 @@ public final class Journal: Sendable {
         return status.byteCount
     }
 
-    /// The number of the last event that can be read, in this file or the older one; 0 for none.
+    /// The number of the last readable event, in this file or the older one; 0 if there is none.
     private func lastSequence(_ tail: [UInt8]) throws(StoreError) -> Int64 {
         var rest = tail[...]
         while let end = rest.lastIndex(where: { $0 != 10 }) {
@@ -123,7 +123,7 @@ public final class Journal: Sendable {
         return try read(StoreLayout.olderEvents).last?.sequence ?? 0
     }
 
-    /// Enough of the end of a file to hold its last line.
+    /// The end of a file, long enough to hold its last line.
     private func end(of file: Int32, _ byteCount: Int64) throws(StoreError) -> [UInt8] {
         let count = min(byteCount, 16 << 10)
         return try fileSystem.read(file, at: byteCount - count, count: Int(count))
@@ -133,11 +133,11 @@ public final class Journal: Sendable {
 
     /// The events that can still be read, the oldest first.
     ///
-    /// Needs neither a lock nor a write.
-    /// - Throws: what reading throws; lines that make no sense are passed over.
+    /// Needs no lock, and writes nothing.
+    /// - Throws: what reading throws; lines that make no sense are skipped.
     public func entries() throws(StoreError) -> [JournalEntry] {
-        // The newer file first: should it become the older one in between, its events are seen twice
-        // and not never.
+        // The newer file first: if it becomes the older one in between, its events are seen twice
+        // rather than never.
         let newer = try read(StoreLayout.events)
         let older = try read(StoreLayout.olderEvents)
         let first = newer.first?.sequence ?? .max

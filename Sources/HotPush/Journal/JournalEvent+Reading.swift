@@ -2,9 +2,9 @@ internal import CASStore
 internal import StrictJSON
 
 extension JournalEntry {
-    /// Reads a line of the log; `nil` for one that is torn or no line of ours.
+    /// Reads a line of the log; `nil` if it is torn or not one of ours.
     init?(line: [UInt8]) {
-        // A log is worth reading with a line less.
+        // A log is worth reading even without one line.
         guard let value = try? JSONValue.parse(line, limits: JSONLimits(depth: 8)),
             let members = value.asObject, let name = value["event"]?.asString,
             let sequence = value["sequence"]?.asInt64, sequence >= 0,
@@ -21,7 +21,7 @@ extension JournalEntry {
     }
 }
 
-/// The fields of a line; where one that must be there is missing, the event is none that castree knows.
+/// The fields of a line; an event that lacks a required one is not an event that castree knows.
 private struct Fields {
     struct Missing: Error {}
 

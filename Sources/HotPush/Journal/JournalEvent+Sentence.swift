@@ -2,7 +2,7 @@ internal import CASStore
 internal import StrictJSON
 
 extension JournalEvent {
-    /// What happened, as a sentence for people; sizes exactly.
+    /// What happened, as a sentence for people, with exact sizes.
     package var sentence: String {
         switch self {
         case .checked(let origin, let outcome, let version, let reason):

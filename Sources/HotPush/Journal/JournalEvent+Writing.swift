@@ -53,7 +53,7 @@ extension JournalEvent {
 
 /// An event on its way into the log: its name, and its fields.
 private struct Record {
-    /// Longer texts are cut: one event must not push the others out.
+    /// Longer texts are cut: one event must not push out the others.
     static let textByteCountMax = 600
 
     let name: String
@@ -71,7 +71,7 @@ private struct Record {
     func with(_ key: String, _ text: String?) -> Record {
         guard let text else { return self }
         let short = redacted(text).clipped(to: Self.textByteCountMax)
-        // The writer of JSON takes any string but one with NUL, which the reader refuses.
+        // The JSON writer takes any string except one with NUL, which the reader refuses.
         let clean = String(String.UnicodeScalarView(short.unicodeScalars.filter { $0.value != 0 }))
         return with(key, value: .string(clean))
     }

@@ -12,7 +12,7 @@ package enum JournalEvent: Sendable, Hashable {
     case planned(version: String, cost: UpdateCost)
     /// A download began.
     case downloadBegan(version: String)
-    /// A download ended, well or not; the figures say how far it came.
+    /// A download ended, successfully or not; the figures say how far it came.
     case downloadEnded(
         version: String, outcome: DownloadOutcome, figures: DownloadFigures, reason: String?)
     /// A directory was imported.
@@ -37,7 +37,7 @@ package enum JournalEvent: Sendable, Hashable {
     case retired(version: String, references: Int)
     /// What nothing references was deleted.
     case collected(objects: Int, bytes: Int64)
-    /// A check of the store found something: how often what.
+    /// A check of the store found something: how many of each kind.
     case found(kinds: [String: Int], repaired: Int)
     /// The app was shipped with another version than before.
     case embedded(version: String, previous: String?, becameCurrent: Bool)
@@ -45,17 +45,17 @@ package enum JournalEvent: Sendable, Hashable {
     case failed(deed: String, code: String, message: String)
     /// Events could not be written, because the disk was full or failing.
     case lost(count: Int)
-    /// An event that a newer castree has written.
+    /// An event that a newer castree wrote.
     case other(name: String, members: [JSONValue.Member])
 }
 
-/// What came of asking an origin.
+/// The result of asking an origin.
 package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
     /// There is nothing that this store lacks.
     case nothingNew
     /// There is a release to download, or to switch to.
     case available
-    /// There is a release, and it is not for this app or not wanted.
+    /// There is a release, but it is not for this app or not wanted.
     case refused
     /// The origin could not be asked.
     case failed
@@ -65,14 +65,14 @@ package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
 package enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
     /// The version is complete.
     case finished
-    /// It stopped for a reason; what has come is kept.
+    /// It stopped for a reason; what came is kept.
     case failed
-    /// Somebody stopped it; what has come is kept.
+    /// Somebody stopped it; what came is kept.
     case cancelled
 }
 
 extension JournalEvent {
-    /// The end of a download: how far it came, and what ended it early.
+    /// The end of a download: how far it came, and what stopped it early.
     static func ended(
         _ version: VersionName, _ figures: DownloadFigures, _ failure: StoreError?
     ) -> JournalEvent {
@@ -97,6 +97,6 @@ public struct JournalEntry: Sendable, Hashable {
     /// What happened.
     package var event: JournalEvent
 
-    /// What happened, as a sentence for people; sizes exactly.
+    /// What happened, as a sentence for people, with exact sizes.
     public var sentence: String { event.sentence }
 }

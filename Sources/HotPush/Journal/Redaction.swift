@@ -1,14 +1,14 @@
-// What a log must not hold: whoever reads a report has no business with passwords and tokens.
+// What a log must not hold: passwords and tokens are no business of those who read a report.
 
 /// Returns a text without the secrets that URLs may carry.
 ///
-/// In every word that has a `://`, what stands before an `@` of the authority goes (RFC 3986, section
-/// 3.2.1). In every word, the values of a query become `*` and a fragment behind it goes.
+/// In every word with a `://`, removes what comes before an `@` of the authority (RFC 3986, section
+/// 3.2.1). In every word, replaces the values of a query with `*` and removes a fragment after it.
 func redacted(_ text: String) -> String {
     var result: [UInt8] = []
     var word: [UInt8] = []
     for byte in text.utf8 {
-        // Blanks, quotes and angle brackets end a URL in running text (RFC 3986, appendix C).
+        // Spaces, quotes and angle brackets end a URL in running text (RFC 3986, appendix C).
         if byte <= 0x20 || byte == 0x22 || byte == 0x3C || byte == 0x3E {
             result += redacted(word: word)
             result.append(byte)
@@ -53,18 +53,18 @@ private func withoutQueryValues(_ word: [UInt8]) -> [UInt8] {
     return Array(word[...mark] + pairs.joined(separator: [0x26]))
 }
 
-/// Returns the sentence of an error without the names of files that it may tell.
+/// Returns the sentence of an error without the names of files that it may contain.
 ///
-/// What stands in quotation marks goes, and of URLs what follows the host. A path from the root may hold
-/// blanks and anything else: it ends where the sentence surely goes on, with a URL in brackets or the last
-/// colon (as in the errors of the system), or with the text. It is better to lose a word too many.
+/// Removes what is in quotation marks, and from URLs what follows the host. A path from the root may
+/// contain spaces and anything else: it ends where the sentence surely goes on, with a URL in brackets or
+/// the last colon (as in the errors of the system), or with the text. Better one word too few.
 func withoutPaths(_ text: String) -> String {
     let sentence = withoutQuotations(Array(text.utf8))
     var result: [UInt8] = []
     var position = 0
     while position < sentence.count {
         var word = sentence[position...].prefix { $0 != 0x20 }
-        // Brackets before a word are not its own.
+        // Brackets before a word are not part of it.
         while word.first == 0x28 { result.append(word.removeFirst()) }
         if word.first == 0x2F {
             result += hidden
@@ -83,7 +83,7 @@ func withoutPaths(_ text: String) -> String {
 
 private let hidden = Array("…".utf8)
 
-/// With `"…"` for every quotation; where one does not end, for all from the first to the last mark.
+/// With `"…"` for every quotation; if one does not end, for everything from the first mark to the last.
 private func withoutQuotations(_ text: [UInt8]) -> [UInt8] {
     let marks = text.indices.filter { text[$0] == 0x22 }
     guard let first = marks.first, let last = marks.last else { return text }
@@ -111,13 +111,13 @@ private func endOfPath(in sentence: [UInt8], from start: Int) -> Int {
     return colon ?? sentence.count
 }
 
-/// A word with slashes: of a URL its host is left, of a path nothing.
+/// A word with slashes: keeps the host of a URL, and nothing of a path.
 private func withoutPath(_ word: ArraySlice<UInt8>) -> [UInt8] {
     let ends: [UInt8] = [0x29, 0x2C, 0x2E, 0x3A, 0x3B]
     let end = word.lastIndex { !ends.contains($0) } ?? word.endIndex - 1
     let tail = word[(end + 1)...]
     guard let scheme = word.firstRange(of: Array("://".utf8)) else { return hidden + tail }
-    // Empty where nothing but `://` stands there.
+    // Empty if there is nothing but `://`.
     let authority = word[scheme.upperBound..<(end + 1)].prefix {
         $0 != 0x2F && $0 != 0x3F && $0 != 0x23
     }

@@ -1,10 +1,10 @@
 import CASStore
 import StrictJSON
 
-/// The names of an origin's channels, for those who cannot list its directory.
+/// The names of an origin's channels, for clients that cannot list its directory.
 ///
 /// `channels.json`: `{"channels":["beta","stable"]}`, sorted, written after the pointers. It may lag
-/// behind them if a publisher is killed; the next one makes it right.
+/// behind them if a publisher is killed; the next publisher corrects it.
 enum ChannelList {
     /// The largest list that is read, in bytes.
     static let byteCountMax: Int64 = 1 << 20
@@ -17,7 +17,7 @@ enum ChannelList {
 
     /// - Throws: `.badOrigin`; `.badChannelName`.
     static func names(parsing bytes: [UInt8]) throws(StoreError) -> [ChannelName] {
-        // What is no JSON lists no channels either; the message is the same.
+        // Text that is not JSON lists no channels either; the message is the same.
         guard let document = try? JSONValue.parse(bytes),
             case .array(let values)? = document["channels"]
         else {

@@ -1,13 +1,13 @@
 public import CASStore
 
-/// The name of a channel: what operators type and what its pointer's file is called after.
+/// The name of a channel: operators type it, and its pointer's file is named after it.
 ///
-/// 1 to 64 of the characters `a–z 0–9 . _ -`, the first a letter or a digit. Lower case only, since
-/// some web servers tell names apart by case and some file systems do not.
+/// 1 to 64 of the characters `a–z 0–9 . _ -`, the first a letter or a digit. Lower case only,
+/// because some web servers distinguish names by case and some file systems do not.
 public struct ChannelName: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The longest name in bytes.
     package static let byteCountMax = 64
-    /// The channel of those who name none: `stable`.
+    /// The channel if none is named: `stable`.
     public static let stable = ChannelName(unchecked: "stable")
 
     /// The name as text.

@@ -7,18 +7,18 @@ extension ChannelPointer {
     /// How many releases a pointer keeps: enough to come back to when the newest are withdrawn.
     static let keptCount = 32
 
-    /// The pointer of a channel that has none.
+    /// The pointer of a channel that has none yet.
     ///
-    /// Its first sequence is the time: an origin that was lost and is made again elsewhere goes on
-    /// above all that devices have seen.
+    /// Its first sequence is the time: an origin that was lost and is made again elsewhere
+    /// continues above everything that devices have seen.
     static func empty(_ channel: ChannelName, now: Int64) -> ChannelPointer {
         ChannelPointer(
             channel: channel, sequence: max(now - 1, 0), createdAt: now, releases: [])
     }
 
-    /// The pointer with a release at its head, or `nil` if it offers exactly this already.
+    /// The pointer with a release at its head; `nil` if it already offers exactly this.
     ///
-    /// The version's older entry goes: each version is offered once.
+    /// Drops an older entry of the version: each version is offered once.
     func offering(_ release: OfferedRelease, now: Int64) -> ChannelPointer? {
         var release = release
         if let head = releases.first {
@@ -36,14 +36,14 @@ extension ChannelPointer {
         return next
     }
 
-    /// The pointer without a version, or `nil` if it does not offer it.
+    /// The pointer without a version; `nil` if it does not offer that version.
     func withdrawing(_ version: VersionName, now: Int64) -> ChannelPointer? {
         var next = advanced(now: now)
         next.releases.removeAll { $0.version?.name == version }
         return next.releases.count == releases.count ? nil : next
     }
 
-    /// The pointer with the newest `count` releases and those that some device still comes to, or
+    /// The pointer with the newest `count` releases and those that some device can still reach;
     /// `nil` if that changes nothing.
     func trimmed(to count: Int, now: Int64) -> ChannelPointer? {
         var next = advanced(now: now)
@@ -51,9 +51,9 @@ extension ChannelPointer {
         return next.releases.count == releases.count ? nil : next
     }
 
-    /// Whether the sequence was not counted up to: it is beyond what devices remember.
+    /// Whether the sequence cannot come from counting: it is beyond what devices remember.
     ///
-    /// By the latest of the clock and the times in the pointer: who publishes with a clock that is
+    /// Judged by the latest of the clock and the times in the pointer: a publisher whose clock is
     /// behind must not take back what others have counted.
     private func isAheadOfTime(_ now: Int64) -> Bool {
         sequence > latestTime(now) + SequenceBound.lead
@@ -67,13 +67,13 @@ extension ChannelPointer {
         return latest
     }
 
-    /// Goes back to sequences that devices remember: no device has remembered those that go.
+    /// Returns to sequences that devices remember: no device has remembered those that are dropped.
     private mutating func comeBackToTime(_ now: Int64) {
         let time = latestTime(now)
         var counted = releases.map(\.sequence).filter { $0 <= time + SequenceBound.lead }
         counted.append(time)
         sequence = counted.max() ?? time
-        // The newest stand first, so the oldest of those that are ahead gets the lowest.
+        // The newest come first, so the oldest of those that are ahead gets the lowest sequence.
         for position in releases.indices.reversed()
         where releases[position].sequence > time + SequenceBound.lead {
             sequence += 1

@@ -19,7 +19,7 @@ extension ChannelPointer {
 
     /// Reads a pointer, which may come from anywhere.
     ///
-    /// - Parameter channel: the channel that was asked for; a pointer of another one is refused.
+    /// - Parameter channel: the requested channel; a pointer of another one is refused.
     /// - Throws: `.badPointer` with what is wrong; `.unsupportedFormat` if it is newer than this
     ///   castree; `.tooLarge` beyond ``byteCountMax``.
     package init(parsing bytes: [UInt8], of channel: ChannelName) throws(StoreError) {
@@ -77,7 +77,7 @@ extension ChannelPointer {
 }
 
 extension OfferedRelease {
-    /// Its JSON, keys in no order.
+    /// Its JSON members, keys in no particular order.
     var members: [JSONValue.Member] {
         var members: [JSONValue.Member] = [
             .init(key: "createdAt", value: .integer(createdAt)),

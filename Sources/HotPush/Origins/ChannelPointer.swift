@@ -2,11 +2,11 @@ package import CASStore
 package import StrictJSON
 public import VersionTree
 
-/// What a channel offers: the one file of a channel that changes.
+/// What a channel offers: the only file of a channel that changes.
 ///
 /// A value; `docs/origin-format.md` describes its JSON. A client takes the first of ``releases`` that
-/// is for its device, unless `sequence` is lower than one it has seen before: then the answer is an
-/// old copy from a cache.
+/// is for its device, unless `sequence` is lower than one that it has seen before: then the answer is
+/// an old copy from a cache.
 public struct ChannelPointer: Sendable, Hashable {
     /// The version of the format.
     package static let formatVersion: Int64 = 1
@@ -31,24 +31,24 @@ public struct ChannelPointer: Sendable, Hashable {
 
 /// One release as a channel offers it.
 public struct OfferedRelease: Sendable, Hashable {
-    /// What a device is to run.
+    /// What a device should run.
     package var target: Target
     /// The pointer's sequence when the release was offered: larger than that of every older one.
     package var sequence: Int64
     /// When it was offered, in seconds since 1970; for people.
     package var createdAt: Int64
-    /// Which part of the devices may have it; `nil` for all.
+    /// Which devices may have it; `nil` for all.
     package var rollout: Rollout?
-    /// What an app must fulfil to run it; all of them.
+    /// What an app must satisfy to run it; all of them.
     ///
-    /// A kind that the client does not know is not fulfilled. Sorted by kind.
+    /// A kind that the client does not know is not satisfied. Sorted by kind.
     package var requirements: [Requirement]
     /// Whether an app must have it before it goes on.
     package var isMandatory: Bool
     /// Fields that castree does not know, kept as they came.
     package var foreign: [JSONValue.Member]
 
-    /// What a device is to run.
+    /// What a device should run.
     package enum Target: Sendable, Hashable {
         /// A version of the origin.
         case version(PublishedVersion)
@@ -66,7 +66,7 @@ public struct OfferedRelease: Sendable, Hashable {
         self.sequence = sequence
         self.createdAt = createdAt
         self.rollout = rollout
-        // As the file has them: equal offers are equal values.
+        // As in the file: equal offers are equal values.
         self.requirements = requirements.sorted {
             $0.kind.utf8.lexicographicallyPrecedes($1.kind.utf8)
         }
@@ -74,12 +74,12 @@ public struct OfferedRelease: Sendable, Hashable {
         self.foreign = foreign
     }
 
-    /// The version, unless devices are to run what was shipped with the app.
+    /// The version, unless devices should run what was shipped with the app.
     public var version: PublishedVersion? {
         if case .version(let version) = target { version } else { nil }
     }
 
-    /// Whether every device that may have this one may have `newer`, so that nobody comes to it.
+    /// Whether every device that may have this one may have `newer`, so that nobody reaches this one.
     func isHidden(by newer: OfferedRelease) -> Bool {
         if let rollout = newer.rollout, rollout.perMille < 1000 { return false }
         for requirement in newer.requirements where !requirements.contains(requirement) {
@@ -89,15 +89,15 @@ public struct OfferedRelease: Sendable, Hashable {
     }
 }
 
-/// A version in an origin: how it is found there, and how it is recognized.
+/// A version in an origin: how to find it there, and how to recognize it.
 public struct PublishedVersion: Sendable, Hashable {
     /// The version's name.
     public var name: VersionName
-    /// The SHA-256 of the manifest's bytes: where it stands.
+    /// The SHA-256 of the manifest's bytes, which gives its place.
     package var manifest: ObjectID
     /// The number of the manifest's bytes.
     package var manifestByteCount: Int64
-    /// The address of what it contains (``VersionTree/Manifest/contentAddress()``): the same content
-    /// needs no manifest, and bans are kept by it.
+    /// The address of its content (``VersionTree/Manifest/contentAddress()``): a client that has the
+    /// content needs no manifest, and bans are kept by it.
     package var content: ObjectID
 }

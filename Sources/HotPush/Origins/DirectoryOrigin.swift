@@ -3,10 +3,10 @@ package import VersionTree
 
 /// An origin in a directory of this machine: pointers, manifests, objects.
 ///
-/// Every byte that it hands out was held against its address. Reading takes no lock: whoever reads
-/// beside a publisher sees the old release or the new one. Several threads may use it at once.
+/// Compares every byte that it returns with its address. Reading takes no lock: readers see the old
+/// release or the new one while a publisher works. Several threads may use it at once.
 package final class DirectoryOrigin: Sendable {
-    /// The directory, as it was given.
+    /// The directory, as the caller gave it.
     package let path: String
     let fileSystem: any FileSystem
     private let root: Descriptor

@@ -27,7 +27,7 @@ enum PointerProblem: Error {
     }
 }
 
-/// Takes known fields out of an object's members; what is left is foreign.
+/// Takes known fields out of an object's members; the rest is foreign.
 struct FieldReader {
     /// The members that nobody took.
     private(set) var rest: [JSONValue.Member]

@@ -1,10 +1,10 @@
 import CASStore
 import StrictJSON
 
-/// What turns the bytes of one manifest, the base, into those of another.
+/// Turns the bytes of one manifest, the base, into those of another.
 ///
-/// Pieces of the base, and text between them. It needs no trust: whoever applies it holds the result
-/// against the address of the manifest. `docs/origin-format.md` describes its JSON.
+/// Pieces of the base, with text between them. It needs no trust: whoever applies it compares the
+/// result with the manifest's address. `docs/origin-format.md` describes its JSON.
 struct ManifestDelta: Hashable {
     /// A part of the result.
     enum Part: Hashable {
@@ -32,7 +32,7 @@ struct ManifestDelta: Hashable {
         Self.forEachPiece(of: base) { starts[base[$0]] = $0.lowerBound }
         var text: [UInt8] = []
         Self.forEachPiece(of: manifest) { piece in
-            // What follows the piece before goes on from there, however often it occurs.
+            // A piece that can continue the previous one does so, however often it occurs.
             if text.isEmpty, case .copy(let last) = parts.last,
                 base[last.upperBound...].starts(with: manifest[piece])
             {
@@ -49,8 +49,8 @@ struct ManifestDelta: Hashable {
         if !text.isEmpty { parts.append(.text(text)) }
     }
 
-    // An entry ends with a brace. A brace inside a path only makes more pieces. The byte is no part
-    // of another character, so every piece is UTF-8 by itself.
+    // An entry ends with a brace; a brace inside a path only makes more pieces. The byte is never
+    // part of another character, so every piece is UTF-8 on its own.
     private static func forEachPiece(of bytes: [UInt8], _ body: (Range<Int>) -> Void) {
         var start = 0
         for position in bytes.indices where bytes[position] == 125 {
@@ -60,7 +60,7 @@ struct ManifestDelta: Hashable {
         if start < bytes.count { body(start..<bytes.count) }
     }
 
-    /// The manifest; `nil` if a piece lies outside of the base, or the result is not of that size.
+    /// The manifest; `nil` if a piece lies outside the base or the result has another size.
     func applied(to base: [UInt8], byteCount: Int64) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(Int(byteCount))
@@ -72,7 +72,7 @@ struct ManifestDelta: Hashable {
                 piece = base[range]
             case .text(let text): piece = text[...]
             }
-            // Looked at before, so that no text makes the result larger than what was promised.
+            // Checked first, so that no text makes the result larger than promised.
             guard Int64(result.count) + Int64(piece.count) <= byteCount else { return nil }
             result.append(contentsOf: piece)
         }

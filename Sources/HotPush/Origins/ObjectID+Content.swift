@@ -1,7 +1,7 @@
 import CASStore
 
 extension ObjectID {
-    /// The address of content that stands in memory.
+    /// The address of content in memory.
     init(of bytes: [UInt8]) throws(StoreError) {
         var hasher = try ObjectHasher()
         self = bytes.withUnsafeBytes { hasher.hash($0).address }

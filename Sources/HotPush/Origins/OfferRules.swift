@@ -1,6 +1,6 @@
 import CASStore
 
-// What the conditions of an offer may look like, whoever wrote them.
+// Rules for the conditions of an offer, whoever wrote them.
 
 extension Rollout {
     /// The longest salt in bytes.

@@ -2,13 +2,13 @@ public import CASStore
 
 // The codes that origins add to the engine's one error type.
 extension StoreError.Code {
-    /// A text names no origin: an unknown scheme, a URL without a host.
+    /// A text does not name an origin: an unknown scheme, a URL without a host.
     public static let badOrigin = Self("badOrigin")
     /// There is no origin in the directory.
     public static let noOrigin = Self("noOrigin")
     /// A name cannot be a channel's.
     package static let badChannelName = Self("badChannelName")
-    /// A channel's pointer is not one, or breaks its rules.
+    /// A channel's pointer is not a pointer, or breaks its rules.
     package static let badPointer = Self("badPointer")
     /// The origin has no such channel, or the channel offers no such version.
     public static let notOffered = Self("notOffered")

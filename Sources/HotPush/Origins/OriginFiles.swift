@@ -10,7 +10,7 @@ enum OriginMarker {
     }
 
     /// Whether the directory is an origin that this castree knows.
-    /// - Throws: `.badOrigin` for a file that is no marker; `.unsupportedFormat`.
+    /// - Throws: `.badOrigin` for a file that is not a marker; `.unsupportedFormat`.
     static func isPresent(
         _ root: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
@@ -21,7 +21,7 @@ enum OriginMarker {
             guard error.code == .notFound else { throw error }
             return false
         }
-        // What is no JSON has no format number either; the message is the same.
+        // Text that is not JSON has no format number either; the message is the same.
         guard let document = try? JSONValue.parse(bytes),
             let format = document["castreeOrigin"]?.asInt64, format > 0
         else {
@@ -40,7 +40,7 @@ enum OriginMarker {
     }
 }
 
-/// What stands in the directories of an origin.
+/// What the directories of an origin hold.
 enum OriginListing {
     /// The channels that have a pointer, sorted.
     static func channels(
@@ -64,7 +64,7 @@ enum OriginListing {
             .sorted { ($0.manifest, $0.base) < ($1.manifest, $1.base) }
     }
 
-    /// What the names in a directory stand for; names that stand for nothing are somebody else's.
+    /// What the names in a directory mean; a name that means nothing is somebody else's file.
     private static func files<Meaning>(
         _ directory: Int32, _ fileSystem: any FileSystem, _ meaning: (String) -> Meaning?
     ) throws(StoreError) -> [Meaning] {

@@ -3,7 +3,7 @@ import VersionTree
 
 /// Every path inside an origin, relative to it; the same for directories and URLs.
 ///
-/// This file builds them, and no other does; `docs/origin-format.md` is its description.
+/// Only this file builds them; `docs/origin-format.md` describes them.
 ///
 /// ```
 /// ORIGIN/
@@ -33,29 +33,29 @@ package enum OriginLayout {
     static let staging = "staging"
     static let unreferenced = "unreferenced.json"
 
-    /// Where an object stands: `objects/ab/cdef…`.
+    /// The place of an object: `objects/ab/cdef…`.
     package static func object(_ address: ObjectID) -> String {
         "\(objects)/\(StoreLayout.objectPath(address))"
     }
 
-    /// Where a manifest stands: `manifests/<address>.json`.
+    /// The place of a manifest: `manifests/<address>.json`.
     package static func manifest(_ address: ObjectID) -> String {
         "\(manifests)/\(manifestFile(address))"
     }
 
-    /// Where a manifest stands that is known by its version only: `manifests/<version>.json`.
+    /// The place of a manifest if only its version is known: `manifests/<version>.json`.
     ///
-    /// All characters of a version's name stand for themselves in a URL path.
+    /// No character of a version's name needs escaping in a URL path.
     static func manifest(named version: VersionName) -> String {
         "\(manifests)/\(version)\(suffix)"
     }
 
-    /// Where the delta to a manifest from an older one stands: `manifests/<address>.from.<base>.json`.
+    /// The place of the delta to a manifest from an older one: `manifests/<address>.from.<base>.json`.
     package static func delta(to address: ObjectID, from base: ObjectID) -> String {
         "\(manifests)/\(deltaFile(address, from: base))"
     }
 
-    /// Where the pointer of a channel stands: `channels/<name>.json`.
+    /// The place of the pointer of a channel: `channels/<name>.json`.
     package static func pointer(_ channel: ChannelName) -> String {
         "\(channels)/\(pointerFile(channel))"
     }
@@ -66,7 +66,7 @@ package enum OriginLayout {
         "\(address).from.\(base)\(suffix)"
     }
 
-    /// What the name of a file in `manifests/` spells; `nil` if it is no delta's.
+    /// What the name of a file in `manifests/` spells; `nil` if it is not a delta's.
     static func delta(ofFile name: String) -> PublishedDelta? {
         guard name.utf8.count == 64 + 6 + 64 + suffix.utf8.count, name.hasSuffix(suffix),
             let manifest = ObjectID(String(name.prefix(64))),
@@ -78,13 +78,13 @@ package enum OriginLayout {
 
     static func pointerFile(_ channel: ChannelName) -> String { channel.description + suffix }
 
-    /// The address that the name of a file in `manifests/` spells; `nil` if it is no manifest's.
+    /// The address that the name of a file in `manifests/` spells; `nil` if it is not a manifest's.
     static func address(ofManifestFile name: String) -> ObjectID? {
         guard name.utf8.count == 64 + suffix.utf8.count, name.hasSuffix(suffix) else { return nil }
         return ObjectID(String(name.dropLast(suffix.count)))
     }
 
-    /// The channel that the name of a file in `channels/` spells; `nil` if it is no pointer's.
+    /// The channel that the name of a file in `channels/` spells; `nil` if it is not a pointer's.
     static func channel(ofPointerFile name: String) -> ChannelName? {
         guard name.hasSuffix(suffix) else { return nil }
         // A name that breaks the rules is somebody else's file.

@@ -7,7 +7,7 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
     /// A web server: an absolute `http` or `https` URL without a slash at its end.
     case web(String)
 
-    /// The URL or path of something inside, by its path from ``OriginLayout``.
+    /// The URL or path of something inside, from its path in ``OriginLayout``.
     package func appending(_ path: String) -> String {
         switch self {
         case .directory(let directory):
@@ -29,17 +29,17 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What a user wrote to name an origin: where it is, and the channel if the text says one.
+/// What a user wrote to name an origin: where it is, and the channel if the text names one.
 package struct OriginReference: Sendable, Hashable {
     /// Where the origin is.
     package var location: OriginLocation
-    /// The channel, if the text is that of a pointer (`…/channels/beta.json`).
+    /// The channel, if the text is the URL or path of a pointer (`…/channels/beta.json`).
     package var channel: ChannelName?
 
     /// Reads a path, a `file:` URL (RFC 8089) or an `http` or `https` URL.
     ///
-    /// - Throws: `.badOrigin` with what is wrong; `.badChannelName` for the pointer of a channel that
-    ///   cannot be.
+    /// - Throws: `.badOrigin` with what is wrong; `.badChannelName` if it is the pointer of an
+    ///   impossible channel.
     package init(parsing text: String) throws(StoreError) {
         let (path, channel) = try Self.splitPointer(text)
         self.channel = channel
@@ -60,7 +60,7 @@ package struct OriginReference: Sendable, Hashable {
         }
     }
 
-    /// Separates a scheme (RFC 3986, section 3.1) from the rest; a lone letter is none.
+    /// Separates a scheme (RFC 3986, section 3.1) from the rest; a single letter is not a scheme.
     static func split(_ text: String) -> (scheme: String?, rest: Substring) {
         guard let colon = text.utf8.firstIndex(of: 58) else { return (nil, text[...]) }
         let scheme = text[..<colon]

@@ -9,7 +9,7 @@ package struct PublishedDelta: Sendable, Hashable {
 }
 
 extension ChannelPointer {
-    /// The older manifests of the channel that a delta to a version may begin from, newest first.
+    /// The older manifests of the channel from which a delta to a version may start, newest first.
     func deltaBases(of version: PublishedVersion) -> [ObjectID] {
         guard version.isWorthDelta else { return [] }
         var bases: [ObjectID] = []

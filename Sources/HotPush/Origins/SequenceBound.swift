@@ -1,15 +1,16 @@
 import CASStore
 import VersionTree
 
-/// The largest sequence that a device remembers: sequences begin as times and grow by one, so one that is
-/// far ahead of all times was never counted up to, and remembering it would end all updates.
+/// The largest sequence that a device remembers.
 ///
-/// It counts from the latest time that anything here tells: a clock that begins in 1970 at every start
+/// Sequences begin as times and grow by one: one far ahead of all times does not come from counting,
+/// and remembering it would end all updates. The bound counts from the latest time that anything here
+/// knows: a clock that begins in 1970 at every start must not make every sequence look wrong.
 /// must not make every sequence look wrong.
 struct SequenceBound {
     /// How far ahead of the time a sequence may be: a year of seconds.
     static let lead: Int64 = 365 * 86_400
-    /// No time is later than the end of the year 9999: what says so tells no time.
+    /// No time is later than the end of the year 9999: a larger one is no time.
     static let timeMax: Int64 = 253_402_300_799
 
     private let versions: VersionStore
@@ -22,7 +23,7 @@ struct SequenceBound {
 
     /// Whether a sequence may be remembered.
     func allows(_ sequence: Int64) throws(StoreError) -> Bool {
-        // The rest is read only where the clock alone does not tell.
+        // The rest is read only if the clock alone does not decide.
         if sequence <= now() + Self.lead { return true }
         return try sequence <= latestTime() + Self.lead
     }
@@ -30,7 +31,7 @@ struct SequenceBound {
     private func latestTime() throws(StoreError) -> Int64 {
         var times = [now()]
         for (row, _) in try versions.store.versionRows() { times.append(row.createdAt) }
-        // A log that cannot be read tells no time, and stops no pull.
+        // A log that cannot be read tells no time, and must not stop a pull.
         for entry in (try? Journal(versions).entries()) ?? [] { times.append(entry.at) }
         return times.filter { $0 <= Self.timeMax }.max() ?? 0
     }

@@ -1,9 +1,9 @@
 import CASStore
 import VersionTree
 
-/// Writes what leads from the manifests of a channel's older releases to a new one.
+/// Writes the deltas that lead from the manifests of a channel's older releases to a new one.
 ///
-/// Only a saving: what cannot be made is left out, and clients fetch the manifest whole.
+/// Only a saving: if a delta cannot be made, clients fetch the whole manifest.
 struct DeltaPublishing {
     let origin: OriginWriter
     private var staged: [PublishedDelta] = []
@@ -39,7 +39,7 @@ struct DeltaPublishing {
         }
     }
 
-    /// Puts the deltas into their places; the caller makes their names durable.
+    /// Puts the deltas in their places; the caller makes their names durable.
     func publish() throws(StoreError) {
         for (position, delta) in staged.enumerated() {
             try origin.fileSystem.rename(

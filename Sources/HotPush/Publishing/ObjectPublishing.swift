@@ -4,9 +4,9 @@ import VersionTree
 
 /// Copies objects of a store into an origin: many objects, few syncs.
 ///
-/// A batch is staged by all processors, made durable by one call, then renamed into place. So an
-/// object's name never stands for bytes that are not all there, not even after a power cut. Nothing
-/// is linked: whoever rewrites a file of the origin must not change the store.
+/// All processors stage a batch, one call makes it durable, and it is renamed into place. So an
+/// object's name never stands for incomplete bytes, not even after a power cut. Nothing is linked:
+/// rewriting a file of the origin must not change the store.
 final class ObjectPublishing: Sendable {
     private let origin: OriginWriter
     private let store: Store
@@ -15,7 +15,7 @@ final class ObjectPublishing: Sendable {
     private let bytesDone = Atomic<Int64>(0)
     private let canClone = Atomic<Bool>(true)
 
-    /// What a batch holds at most: so much is lost when the process is killed.
+    /// The most that a batch holds: this much is lost if the process is killed.
     private static let batchCountMax = 16 * 1024
     private static let batchByteCountMax: Int64 = 512 << 20
 
@@ -28,9 +28,9 @@ final class ObjectPublishing: Sendable {
 
     /// Writes all of them.
     ///
-    /// Their bytes are durable afterwards; their names become it with the caller's next sync.
+    /// Afterwards their bytes are durable; the caller's next sync makes their names durable.
     /// - Throws: `.damagedObject`, `.missingObject` for an object of the store; `.outOfSpace`,
-    ///   `.interrupted`; what was written before stays and is used the next time.
+    ///   `.interrupted`; what was written before stays and is used next time.
     func run() throws(StoreError) {
         var start = 0
         while start < wanted.count {
@@ -77,7 +77,7 @@ final class ObjectPublishing: Sendable {
                 origin.staging.raw, name, .creating, mode: OriginWriter.fileMode)
         }
         if try clone(source.raw, to: target.raw) {
-            // The bytes are shared; that they are the right ones is still to be seen.
+            // The bytes are shared; whether they are the right ones is not known yet.
             let found = try checker.hash(target.raw, fileSystem)
             try check(object, found.address, found.byteCount)
             advance(by: object.byteCount)

@@ -2,10 +2,10 @@ public import CASStore
 
 /// What an origin keeps.
 public struct OriginRetention: Sendable, Hashable {
-    /// How many releases of every channel are kept; more if devices still come to older ones.
+    /// How many releases of each channel are kept; more if devices can still reach older ones.
     package var releaseCount: Int
     /// How long, in seconds, a manifest is kept after the last channel stopped naming it: clients that
-    /// have read an older pointer go on downloading.
+    /// have read an older pointer are still downloading.
     package var graceSeconds: Int64
 
     /// Makes a rule: by default ten releases, and a day.
@@ -15,7 +15,7 @@ public struct OriginRetention: Sendable, Hashable {
     }
 }
 
-/// What collecting an origin deletes: made before anything is deleted, obeyed as it is.
+/// What collecting an origin deletes: decided before anything is deleted, then carried out exactly.
 public struct OriginCollectionPlan: Sendable, Hashable {
     /// The pointers that lose releases, as they will be.
     package var pointers: [ChannelPointer] = []
@@ -23,11 +23,11 @@ public struct OriginCollectionPlan: Sendable, Hashable {
     package var releaseCount = 0
     /// The manifests to be deleted.
     package var manifests: [ObjectID] = []
-    /// The deltas to be deleted, that lead to or from a manifest that no channel names.
+    /// The deltas to be deleted, because a manifest they lead to or from is named by no channel.
     package var deltas: [PublishedDelta] = []
-    /// The objects to be deleted, that no manifest left names; sorted by address.
+    /// The objects to be deleted, which no remaining manifest names; sorted by address.
     public var objects: [Reference] = []
-    /// The manifests that no channel names and that are kept for their time of grace.
+    /// The manifests that no channel names and that are kept for their grace period.
     package var waiting: [ObjectID] = []
 
     /// The bytes of the objects to be deleted.

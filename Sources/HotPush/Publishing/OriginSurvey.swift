@@ -2,9 +2,9 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// What an origin has of a version: the facts that a plan is made of.
+/// What an origin has of a version: the facts for a plan.
 ///
-/// Reads only; directories that are not there have nothing.
+/// Only reads; a directory that does not exist holds nothing.
 struct OriginSurvey: Sendable {
     let fileSystem: any FileSystem
     let options: PublisherOptions
@@ -48,7 +48,7 @@ struct OriginSurvey: Sendable {
         return try checker.hash(file.raw, fileSystem).address == object.address
     }
 
-    /// Whether the manifest stands there with the bytes that its name promises.
+    /// Whether the manifest is there with the bytes that its name promises.
     func hasManifest(_ version: PublishedVersion) throws(StoreError) -> Bool {
         guard let manifests else { return false }
         let name = OriginLayout.manifestFile(version.manifest)

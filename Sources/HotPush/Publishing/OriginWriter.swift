@@ -1,9 +1,9 @@
 import CASStore
 
-/// An origin that this process alone may change: open directories and the lock.
+/// An origin that only this process may change: open directories and the lock.
 ///
-/// The lock is a file that the kernel holds locked (flock(2)) and lets go of when the process ends,
-/// however it ends. Readers take none.
+/// The lock is a file locked by the kernel (flock(2)), which releases it when the process ends,
+/// however the process ends. Readers take none.
 final class OriginWriter: Sendable {
     let path: String
     let fileSystem: any FileSystem
@@ -16,7 +16,7 @@ final class OriginWriter: Sendable {
     let staging: Descriptor
     private let lock: Descriptor
 
-    // Like all programs: the umask decides whether the group may write. 022 leaves 0644 and 0755,
+    // As in all programs, the umask decides whether the group may write. 022 leaves 0644 and 0755,
     // which every web server can read.
     static let fileMode: UInt32 = 0o666
     private static let directoryMode: UInt32 = 0o777
@@ -41,7 +41,7 @@ final class OriginWriter: Sendable {
         let channels = try Self.directory(OriginLayout.channels, in: root.raw, fileSystem)
         // Whoever left something there has ended: this process has the lock.
         try fileSystem.removeTree(work.raw, OriginLayout.staging)
-        // Who only takes something away stages nothing: on a full disk there is no room for a directory.
+        // A process that only removes something stages nothing: a full disk has no room for a directory.
         let staging =
             isCreating
             ? try Self.directory(OriginLayout.staging, in: work.raw, fileSystem)
@@ -59,7 +59,7 @@ final class OriginWriter: Sendable {
     }
 
     deinit {
-        // What cannot be removed now is removed by the next publisher.
+        // The next publisher removes what cannot be removed now.
         try? fileSystem.removeTree(work.raw, OriginLayout.staging)
     }
 
@@ -93,7 +93,7 @@ final class OriginWriter: Sendable {
         ]
         for name in taken {
             guard try fileSystem.status(root, name) == nil else {
-                // The marker comes first: what another publisher has begun meanwhile has one by now.
+                // The marker comes first: if another publisher has begun meanwhile, it is there by now.
                 if try OriginMarker.isPresent(root, path, fileSystem) { return }
                 throw StoreError(
                     .badOrigin,
@@ -107,7 +107,7 @@ final class OriginWriter: Sendable {
         _ root: Int32, _ path: String, _ isCreating: Bool, _ options: PublisherOptions,
         _ fileSystem: any FileSystem
     ) throws(StoreError) {
-        // Looked at again: another publisher may have made it meanwhile.
+        // Checked again: another publisher may have made it meanwhile.
         try checkIsOurs(root, path, isCreating, fileSystem)
         if try OriginMarker.isPresent(root, path, fileSystem) { return }
         try fileSystem.replaceFile(
@@ -168,7 +168,7 @@ final class OriginWriter: Sendable {
             objects.raw, String(address.description.prefix(2)), mode: Self.directoryMode)
     }
 
-    /// The directories of objects, in no order.
+    /// The directories of objects, in no particular order.
     func shards() throws(StoreError) -> [String] {
         var shards: [String] = []
         try fileSystem.list(objects.raw) { (entry, kind) throws(StoreError) in
@@ -194,7 +194,7 @@ final class OriginWriter: Sendable {
         if options.isDurable { try fileSystem.sync(file) }
     }
 
-    /// Makes everything in the origin durable; where the system cannot, all directories.
+    /// Makes everything in the origin durable; if the system cannot, all directories.
     func syncAll() throws(StoreError) {
         guard options.isDurable else { return }
         if try fileSystem.syncAll(root.raw) { return }
@@ -207,7 +207,7 @@ final class OriginWriter: Sendable {
         }
     }
 
-    /// Throws `.outOfSpace` unless so many bytes are free.
+    /// Throws `.outOfSpace` unless this many bytes are free.
     func checkSpace(for byteCount: Int64) throws(StoreError) {
         let available = try fileSystem.freeSpace(root.raw).available
         guard available < byteCount else { return }
@@ -224,7 +224,7 @@ final class OriginWriter: Sendable {
         try ChannelPointer.readAll(channels.raw, fileSystem)
     }
 
-    /// Puts a pointer in its place: from here on readers see it.
+    /// Puts a pointer in its place: from now on readers see it.
     func write(_ pointer: ChannelPointer) throws(StoreError) {
         try fileSystem.replaceFile(
             channels.raw, OriginLayout.pointerFile(pointer.channel), with: pointer.serialized(),
@@ -232,7 +232,7 @@ final class OriginWriter: Sendable {
         try listChannels()
     }
 
-    /// Writes the names of the channels down, if they are others than before.
+    /// Writes the list of the channels' names if they have changed.
     private func listChannels() throws(StoreError) {
         let list = ChannelList.serialized(try OriginListing.channels(channels.raw, fileSystem))
         if try fileSystem.status(root.raw, OriginLayout.channelList)?.byteCount

@@ -1,12 +1,12 @@
 public import CASStore
 
-/// How a version is offered: in which channel, to whom.
+/// How a version is offered: in which channel, and to whom.
 public struct ReleaseOffer: Sendable, Hashable {
     /// The channel.
     package var channel: ChannelName
-    /// Which part of the devices may have it; `nil` for all.
+    /// Which devices may have it; `nil` for all.
     package var rollout: Rollout?
-    /// What an app must fulfil to run it; all of them.
+    /// What an app must satisfy to run it; all of them.
     package var requirements: [Requirement]
     /// Whether an app must have it before it goes on.
     package var isMandatory: Bool
@@ -22,16 +22,16 @@ public struct ReleaseOffer: Sendable, Hashable {
         self.isMandatory = isMandatory
     }
 
-    /// - Throws: `.badPointer` for a roll-out or requirement that no pointer may have.
+    /// - Throws: `.badPointer` for a roll-out or requirement that a pointer may not have.
     func validate() throws(StoreError) {
         if let problem = rollout?.problem ?? requirements.problem {
             throw StoreError(.badPointer, "the offer is refused: \(problem)")
         }
     }
 
-    /// The release of a target; the pointer gives it its number.
+    /// The release of a target; the pointer gives it its sequence.
     func release(_ target: OfferedRelease.Target) -> OfferedRelease {
-        // A roll-out to all is none.
+        // A roll-out to everybody is no roll-out.
         let isPartial = (rollout?.perMille ?? 1000) < 1000
         return OfferedRelease(
             target, sequence: 1, createdAt: 0, rollout: isPartial ? rollout : nil,
@@ -39,13 +39,13 @@ public struct ReleaseOffer: Sendable, Hashable {
     }
 }
 
-/// What publishing a version writes: made before anything is written, obeyed as it is.
+/// What publishing a version writes: decided before anything is written, then carried out exactly.
 public struct PublishPlan: Sendable, Hashable {
     /// The version as the pointer names it.
     package var version: PublishedVersion
     /// The objects to be written, sorted by address.
     public var objects: [Reference]
-    /// How many objects of the version the origin has already.
+    /// How many objects of the version the origin already has.
     package var reusedObjectCount: Int
     /// Their bytes.
     package var reusedByteCount: Int64
@@ -55,13 +55,13 @@ public struct PublishPlan: Sendable, Hashable {
     package var deltaBases: [ObjectID]
     /// What the channel offers afterwards.
     package var pointer: ChannelPointer
-    /// Whether the pointer is to be written; otherwise it offers exactly this already.
+    /// Whether the pointer is to be written; otherwise it already offers exactly this.
     package var writesPointer: Bool
 
     /// The bytes of the objects to be written.
     public var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
 
-    /// Free space that the writing takes, in bytes: whole blocks, and some for directories.
+    /// The free space that writing needs, in bytes: whole blocks, and some for directories.
     package var spaceNeeded: Int64 {
         let block: Int64 = 4096
         var bytes: Int64 = 256 * block

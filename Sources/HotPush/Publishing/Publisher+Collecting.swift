@@ -4,14 +4,14 @@ import VersionTree
 extension Publisher {
     /// Deletes what no channel offers: old releases, then manifests, then objects.
     ///
-    /// What no pointer names any more goes before a byte is written, so that a full disk has room for the
-    /// pointers and the notes; only then is the rest done. Killed half-way it leaves every channel as it
-    /// was or as it will be, and the next call goes on. If a pointer or a manifest that is to be kept
-    /// cannot be read nothing is deleted.
+    /// What no pointer names any longer is deleted before a byte is written, so that a full disk has room
+    /// for the pointers and the notes; the rest follows. If it is killed half-way, every channel is as it
+    /// was or as it will be, and the next call continues. If a pointer or a manifest to be kept cannot be
+    /// read, nothing is deleted.
     ///
     /// - Returns: the plan that was carried out.
-    /// - Throws: `.noOrigin`; `.badPointer`; `.damagedOrigin`; `.busy`, `.interrupted`; `.outOfSpace` if the
-    ///   pointers cannot be written even so.
+    /// - Throws: `.noOrigin`; `.badPointer`; `.damagedOrigin`; `.busy`, `.interrupted`; `.outOfSpace` if
+    ///   there is no room for the pointers even then.
     @discardableResult
     public func collect(
         _ retention: OriginRetention = OriginRetention()
@@ -34,7 +34,7 @@ extension Publisher {
         return plan
     }
 
-    /// What of a plan the pointers still name as they are now: it goes after they are replaced.
+    /// The part of a plan that the current pointers still name: it is deleted after they are replaced.
     private func named(
         _ plan: OriginCollectionPlan, in origin: OriginWriter
     ) throws(StoreError) -> (manifests: Set<ObjectID>, objects: Set<ObjectID>) {
@@ -51,7 +51,7 @@ extension Publisher {
             for manifest in manifests.sorted() { try addReferences(of: manifest, to: &objects) }
         } catch {
             guard error.code != .interrupted else { throw error }
-            // Nobody knows what it names: all objects wait.
+            // Nobody knows what it names: all objects must wait.
             objects = Set(plan.objects.map(\.address))
         }
         return (manifests, objects)
@@ -81,7 +81,7 @@ extension Publisher {
 
     /// What collecting would delete; deletes nothing.
     ///
-    /// It takes the lock for as long as it looks, and notes nothing.
+    /// Holds the lock while it looks, and notes nothing.
     /// - Throws: as ``collect(_:)``.
     public func planCollection(
         _ retention: OriginRetention = OriginRetention()

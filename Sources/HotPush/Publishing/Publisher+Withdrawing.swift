@@ -2,16 +2,16 @@ public import CASStore
 public import VersionTree
 
 extension Publisher {
-    /// Takes a version out of a channel: devices go to the release that is then the first for them.
+    /// Takes a version out of a channel: each device goes to the first remaining release for it.
     ///
     /// Its files stay until ``collect(_:)`` finds that no channel offers them. A device that has the
-    /// version and finds nothing offered keeps it.
+    /// version and is offered nothing keeps it.
     ///
     /// - Parameters:
-    ///   - version: the release that is offered no more.
-    ///   - channel: where it is offered.
-    ///   - toEmbedded: offer what was shipped with the app at the head of the channel, so that
-    ///     every device goes back to it.
+    ///   - version: the release to withdraw.
+    ///   - channel: the channel that offers it.
+    ///   - toEmbedded: whether to offer what was shipped with the app at the head of the channel, so
+    ///     that every device goes back to it.
     /// - Returns: what the channel offers afterwards.
     /// - Throws: `.noOrigin`; `.notOffered` if there is no such channel or it does not offer the
     ///   version; `.badPointer`, `.busy`, `.outOfSpace`.
@@ -26,7 +26,7 @@ extension Publisher {
         }
         let now = now()
         guard var after = before.withdrawing(version, now: now) else {
-            // Whoever withdrew it may have been killed before the pointer's name was durable.
+            // A process may have withdrawn it and died before the pointer's name was durable.
             try origin.sync(origin.channels.raw)
             throw StoreError(
                 .notOffered,

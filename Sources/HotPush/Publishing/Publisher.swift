@@ -4,9 +4,9 @@ public import VersionTree
 /// Writes versions of a store to an origin, and says what its channels offer.
 ///
 /// An origin is a directory that any web server can serve (`docs/origin-format.md`). Each verb takes
-/// the origin's lock, so publishers of all processes come one after the other. Readers need no lock:
-/// objects come first, then the manifest, and the channel's pointer last, replaced in one step. What
-/// is there already is not written again, so repeating a call that was interrupted goes on.
+/// the origin's lock, so publishers in all processes take turns. Readers need no lock: objects come
+/// first, then the manifest, and last the channel's pointer, replaced in one step. Nothing that is
+/// already there is written again, so repeating an interrupted call continues it.
 public struct Publisher: Sendable {
     /// The origin's directory.
     package let path: String
@@ -57,7 +57,7 @@ public struct Publisher: Sendable {
         return try makePlan(manifest, version, offer, survey, pointers: pointers ?? [:])
     }
 
-    /// A directory that is held by a reference, since it may be none.
+    /// A directory held by reference, because there may be none.
     private final class OpenedDirectory {
         private let descriptor: Descriptor
         var raw: Int32 { descriptor.raw }
@@ -75,13 +75,13 @@ public struct Publisher: Sendable {
 
     /// Writes a version to the origin and offers it at the head of a channel.
     ///
-    /// The origin is made if there is none. What the call acknowledges survives a power cut.
-    /// - Returns: the plan that was carried out; nothing was written if the channel offered exactly
-    ///   this already and the origin had all of it.
-    /// - Throws: `.noVersion`; `.incompleteVersion`; `.insideStore`; `.badManifest` if the manifest is damaged or not
-    ///   the one that was registered; `.damagedObject` if the store's bytes are wrong:
-    ///   then the channel offers what it did before; `.versionExists` if the origin offers other
-    ///   content under the name; `.badPointer`, `.busy`, `.outOfSpace`, `.interrupted`.
+    /// Makes the origin if there is none. What the call acknowledges survives a power cut.
+    /// - Returns: the plan that was carried out; nothing was written if the channel already offered exactly this and
+    ///   the origin had all of it.
+    /// - Throws: `.noVersion`; `.incompleteVersion`; `.insideStore`; `.badManifest` if the manifest is damaged or
+    ///   not the registered one; `.damagedObject` if the store's bytes are wrong: then the channel offers what it
+    ///   did before; `.versionExists` if the origin offers other content under the name; `.badPointer`, `.busy`,
+    ///   `.outOfSpace`, `.interrupted`.
     @discardableResult
     public func publish(
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
@@ -104,8 +104,8 @@ public struct Publisher: Sendable {
         if plan.writesManifest { try stage(manifest, in: origin) }
         var deltas = DeltaPublishing(to: origin)
         try deltas.stage(manifest, version.manifest, from: plan.deltaBases)
-        // One sync for the names of the objects and the bytes of the manifest. Also when nothing was
-        // written: a publisher that was killed may have left names that are not durable.
+        // One sync for the names of the objects and the bytes of the manifest. Needed even if
+        // nothing was written: a killed publisher may have left names that are not durable.
         try origin.syncAll()
         try deltas.publish()
         if plan.writesManifest { try publishManifest(version.manifest, in: origin) }
@@ -117,9 +117,9 @@ public struct Publisher: Sendable {
         return plan
     }
 
-    /// An origin is no part of a store: what stands among its files that is not its own is a finding.
+    /// An origin is not part of a store: a foreign file among the store's files is a finding.
     private func refuseInsideStore() throws(StoreError) {
-        // Where it does not exist yet, the directory that it is to be made in.
+        // If it does not exist yet, the directory in which it will be made.
         var place = path
         while place.count > 1, place.hasSuffix("/") { place.removeLast() }
         let end = place.lastIndex(of: "/")
@@ -140,8 +140,8 @@ public struct Publisher: Sendable {
 
     // MARK: What is published
 
-    // The collector of the store must not take what is being copied. Where no pin can be made nothing
-    // is retired either; a store of somebody else's may change, which the copying notices.
+    // The store's collector must not delete what is being copied. If no pin can be made, nothing is
+    // retired either; somebody else's store may change, and the copying notices that.
     private static func pin(
         _ name: String, of versions: VersionStore
     ) throws(StoreError) -> VersionPin? {

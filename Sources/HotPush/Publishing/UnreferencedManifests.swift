@@ -3,8 +3,8 @@ import StrictJSON
 
 /// Since when no channel has named a manifest: `.publish/unreferenced.json`.
 ///
-/// Clients that have read an older pointer are still downloading; what they need is kept for a while
-/// after that. A file that cannot be read counts as empty: then the time begins again.
+/// Clients that have read an older pointer are still downloading; what they need is kept for a
+/// while. A file that cannot be read counts as empty: then the time starts anew.
 struct UnreferencedManifests: Hashable {
     /// Seconds since 1970, by the address of the manifest.
     var since: [ObjectID: Int64] = [:]

@@ -13,7 +13,7 @@ extension AppIdentity {
         return .init(key: Self.key, value: .object(members))
     }
 
-    /// What a version that was fetched says about the app.
+    /// What a fetched version says about the app.
     init(keptIn manifest: Manifest) {
         let kept = manifest.foreign.first { $0.key == Self.key }?.value
         self.init(id: kept?["id"]?.asString, rootURL: kept?["rootURL"]?.asString)

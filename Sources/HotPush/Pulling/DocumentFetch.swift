@@ -1,9 +1,9 @@
 import CASStore
 
-/// Fetches one document whole: a pointer, a manifest.
+/// Fetches one whole document: a pointer or a manifest.
 ///
-/// It stands in memory. What has come of it before the connection broke is gone on with, if a strong
-/// validator makes sure that the rest is of the same document.
+/// It is kept in memory. If the connection breaks, the fetch continues from what came before,
+/// provided that a strong validator shows that the rest belongs to the same document.
 final class DocumentFetch: TransferClient {
     /// What came.
     struct Answer {
@@ -20,24 +20,24 @@ final class DocumentFetch: TransferClient {
     /// The head of the last answer, and what it is good for.
     private var head: TransferHead?
     private var use: ResponseUse?
-    /// The head of the answer that the bytes began with.
+    /// The head of the answer with which the bytes began.
     private var first: TransferHead?
     private var bytes: [UInt8] = []
-    /// What makes sure that a part belongs to the bytes that are here; nil if nothing does.
+    /// Shows that a part belongs to the bytes that are here; nil if nothing does.
     private var validator: Validator?
-    /// How many bytes have been here at some time, and had been before the last request.
+    /// The most bytes that have ever been here: now, and before the last request.
     private var highWater: (now: Int, before: Int) = (0, 0)
-    /// How often an encoded answer was cut: such bytes cannot be gone on with.
+    /// How often an encoded answer was cut off: such bytes cannot be continued.
     private var encodedCutCount = 0
-    /// Whether what was to come unencoded came encoded all the same: a proxy does it, and goes on so.
+    /// Whether an answer came encoded although it should not: a proxy does that, and goes on so.
     private var isAlwaysEncoded = false
     private var drip = DripWatch()
     private var dripLimit: DripLimit?
-    /// What this side ended the transfer for.
+    /// Why this side ended the transfer.
     private var verdict: TransferOutcome?
     private(set) var requestCount = 0
     private var result: Result<Answer, StoreError>?
-    /// When it is given up, unless something new comes.
+    /// When to give it up, unless something new comes.
     private var deadline = ContinuousClock.now + DocumentFetch.patience
     private static let patience: Duration = .seconds(600)
 
@@ -47,7 +47,7 @@ final class DocumentFetch: TransferClient {
     ) {
         var request = TransferRequest(id: 0, url: url)
         request.byteCountMax = byteCountMax
-        // Whatever caches keep, what is offered now is asked of the origin.
+        // Whatever caches keep, ask the origin what it offers now.
         request.fields = [("accept", accept), ("cache-control", "max-age=0")]
         self.request = request
         self.isInterrupted = isInterrupted
@@ -55,9 +55,9 @@ final class DocumentFetch: TransferClient {
     }
 
     /// Runs the transport until the document is here.
-    /// - Returns: the final answer, whatever its status; of a document that came in parts that of the
-    ///   first.
-    /// - Throws: `.network` when no answer can be had, `.tooLarge`, `.interrupted`.
+    /// - Returns: the final answer, whatever its status; for a document that came in parts, the
+    ///   answer with the first part.
+    /// - Throws: `.network` if there is no answer, `.tooLarge`, `.interrupted`.
     func run(over transport: any Transport) throws(StoreError) -> Answer {
         dripLimit = DripLimit(budget.policy, over: transport)
         try transport.run(self)
@@ -90,7 +90,7 @@ final class DocumentFetch: TransferClient {
             request.ifRange = ifRange
         } else {
             bytes = []
-            // Twice cut, it is better to ask for what can be gone on with.
+            // After two cuts it is better to ask for something that can be continued.
             request.acceptsEncodings = encodedCutCount < 2 || isAlwaysEncoded
         }
         return .request(request)
@@ -124,7 +124,7 @@ final class DocumentFetch: TransferClient {
         }
         guard let dripLimit, drip.isDripping(piece.count, dripLimit) else { return true }
         verdict = .failed(
-            TransferFailure(.timeout, "\(request.url) comes too slowly to ever end"))
+            TransferFailure(.timeout, "\(request.url) comes too slowly to finish"))
         return false
     }
 
@@ -138,7 +138,7 @@ final class DocumentFetch: TransferClient {
             .complete where outcome == .finished:
             if let first { return succeed(first, bytes) }
         case .askForWhole:
-            // Without a part there is nothing that could lead here again.
+            // Without a part, nothing can lead here again.
             forget()
             isWanted = true
             return
@@ -160,17 +160,17 @@ final class DocumentFetch: TransferClient {
         giveUp(after: outcome)
     }
 
-    /// What has to be asked for again counts as broken off.
+    /// An answer that must be requested again counts as broken off.
     private func settled(_ outcome: TransferOutcome) -> TransferOutcome {
         switch outcome {
         case .finished where use == .append:
-            // A server may send less than the range that was asked for (RFC 9110, section 15.3.7).
+            // A server may send less than the requested range (RFC 9110, section 15.3.7).
             guard let total = head?["content-range"].flatMap({ ContentRange($0) })?.total,
                 Int64(bytes.count) < total
             else { return outcome }
             return .failed(
                 TransferFailure(
-                    .broken, "\(request.url) came to \(bytes.count) bytes of \(total) only"))
+                    .broken, "only \(bytes.count) of \(total) bytes of \(request.url) came"))
         case .failed(let failure)
         where failure.kind == .malformed && encodedCutCount >= 2 && !isAlwaysEncoded:
             isAlwaysEncoded = true

@@ -1,7 +1,7 @@
 public import CASStore
 import VersionTree
 
-// What the transport hands over: heads, bytes, ends.
+// What the transport delivers: heads, bytes, ends.
 
 extension Download {
     func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
@@ -36,7 +36,7 @@ extension Download {
         }
     }
 
-    /// An entity tag that names other content than the release does.
+    /// The error if the entity tag names other content than the release does.
     private func contradiction(_ head: TransferHead, _ transfer: Running) -> StoreError? {
         guard let tag = head["etag"] else { return nil }
         for check in file(of: transfer.work.content).checks {
@@ -99,7 +99,7 @@ extension Download {
         _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
     ) throws(StoreError) {
         if let trouble = transfer.trouble {
-            // What others have sent may be right all the same.
+            // What other sources have sent may still be right.
             if transfer.isHeadWrong, transfer.work.turns.areMany {
                 try arrival.suspend()
             } else {
@@ -111,10 +111,10 @@ extension Download {
         switch transfer.use {
         case .complete where result == .finished: return try finish(transfer.work, arrival)
         case .askForWhole(let reason):
-            // What it leads to has no range, so it cannot lead here again.
+            // The request that follows has no range, so it cannot lead here again.
             guard !transfer.work.asksForWhole else { throw wrong(transfer, reason) }
             var work = transfer.work
-            // Another source may go on from what is here.
+            // Another source may continue from what is here.
             if isProvable(work.content), work.turns.areMany, !work.hasSparedPart {
                 try arrival.suspend()
                 work.hasSparedPart = true
@@ -131,7 +131,7 @@ extension Download {
                 let whole = transfer.wholeByteCount,
                 arrival.offset < whole, arrival.offset > transfer.part.byteCount
             {
-                // A server may send less than the rest that was asked for (RFC 9110, section 15.3.7).
+                // A server may send less than the requested rest (RFC 9110, section 15.3.7).
                 try arrival.suspend()
                 return waiting.append(transfer.work)
             }
@@ -148,22 +148,22 @@ extension Download {
         try giveUpOrWait(transfer, arrival, result)
     }
 
-    /// The network failed, or the server says that it cannot.
+    /// The network failed, or the server says that it cannot answer.
     private func giveUpOrWait(
         _ transfer: Running, _ arrival: consuming Arrival, _ ended: TransferOutcome
     ) throws(StoreError) {
         let result: TransferOutcome =
             transfer.isTooSlow
             ? .failed(
-                TransferFailure(.timeout, "\(url(of: transfer.work)) comes too slowly to ever end"))
+                TransferFailure(.timeout, "\(url(of: transfer.work)) comes too slowly to finish"))
             : ended
         if case .failed(let failure) = result, failure.kind == .malformed {
-            // A proxy that changes content may be asked for the origin's own.
+            // A proxy that changes content may pass the origin's own if asked for it.
             try arrival.suspend()
             return try tryAgain(transfer.work, after: StoreError(.network, failure.message))
         }
         var work = transfer.work
-        // What came a second time is nothing new, and no reason to go on for ever.
+        // Bytes that came a second time are nothing new, and no reason to go on for ever.
         let newByteCount = transfer.work.highWater - transfer.highWaterBefore
         let hasPart = arrival.offset > 0
         try arrival.suspend()
@@ -187,7 +187,7 @@ extension Download {
         throw StoreError(.network, trouble.message)
     }
 
-    /// Content that is not what the release says: the origin may be between two versions.
+    /// The content is not what the release says: the origin may be between two versions.
     private func tryAgain(_ work: Work, after trouble: StoreError) throws(StoreError) {
         var work = work
         work.wrongCount += 1
@@ -205,7 +205,7 @@ extension Download {
 
     private static let wrongCountMax = 3
 
-    /// Leaves out the content of an optional file that the origin does not have.
+    /// Omits the content of an optional file that the origin does not have.
     func leaveOut(_ work: Work) {
         var work = work
         takeBack(&work)
@@ -245,7 +245,7 @@ extension Download {
         if isFetched { figures.files += 1 }
         progress.figures.files += 1
         finished.append(ArrivedFile(content: work.content, arrived: arrived))
-        // What has no address yet is safe from a kill only once the manifest names it.
+        // Content without a known address survives a kill only once the manifest names it.
         let isLarge =
             work.content.isProvisional
             ? arrivals.unsettledByteCount > 8 << 20 || arrivals.unsettledCount >= 256
@@ -254,10 +254,9 @@ extension Download {
         if isLarge { try settle() }
     }
 
-    /// What becomes durable together: so much is fetched again after a power cut, and after a killed
-    /// process nothing.
+    /// How much becomes durable together: a power cut loses this much, a killed process nothing.
     private static let batchByteCountMax: Int64 = 64 << 20
-    /// Each batch goes through the whole index and syncs twice, so small files come many at a time.
+    /// Each batch goes through the whole index and syncs twice, so it holds many small files.
     private static let batchCountMax = 16 * 1024
 
     /// Makes what has arrived readable and durable.

@@ -2,42 +2,42 @@ import CASStore
 
 /// Fetches the contents of a plan: gives the transport its requests, and the store what comes.
 ///
-/// Belongs to one thread. What cannot be had ends the download with ``failure``; everything that came
-/// is kept, whatever happens to the rest.
+/// Belongs to one thread. If something cannot be fetched, the download ends with ``failure``;
+/// everything that came is kept, whatever happens to the rest.
 final class Download: TransferClient {
-    /// A content under way or waiting for its turn.
+    /// A content that is under way or waits for its turn.
     struct Work {
         let content: DownloadPlan.Content
-        /// Where it can be had.
+        /// Its sources, and which is next.
         var turns: SourceTurns
-        /// Not before this moment.
+        /// The earliest time for it.
         var due: ContinuousClock.Instant?
-        /// A strong validator of the bytes that are staged.
+        /// A strong validator of the staged bytes.
         var validator: Validator?
-        /// How many bytes of it have been staged at some time: more than that are new.
+        /// The most bytes of it that were ever staged: only bytes beyond that are new.
         ///
-        /// So many the progress counts.
+        /// The progress counts this many.
         var highWater: Int64 = 0
-        /// How many of these an earlier pull had staged.
+        /// How many of these an earlier pull staged.
         var resumedByteCount: Int64 = 0
-        /// How often whole content was not what the release says.
+        /// How often the whole content was not what the release says.
         var wrongCount = 0
-        /// Whether the last answer to a request for the rest was of no use.
+        /// Whether the last answer to a request for the rest was useless.
         var asksForWhole = false
         var isResumed = false
 
-        /// What the budget knows the source by.
+        /// The budget's number for the source.
         var budgetID: Int { budgetIDs.lowerBound + turns.place }
-        /// What it knows all sources by.
+        /// The budget's numbers for all sources.
         var budgetIDs: Range<Int> {
             let first = content.file * Release.sourceCountMax
             return first..<first + Release.sourceCountMax
         }
 
-        /// Whether a part was once kept from a source that has no use for it, for another one.
+        /// Whether a part that is useless to its own source was once kept for another one.
         var hasSparedPart = false
 
-        /// Goes on after a failure that may pass, with another source unless it stays.
+        /// Continues after a temporary failure, with another source unless it stays.
         mutating func wait(until due: ContinuousClock.Instant, stays: Bool) {
             let place = turns.place
             turns.wait(until: due, stays: stays)
@@ -45,7 +45,7 @@ final class Download: TransferClient {
             self.due = turns.due
         }
 
-        /// Goes on after a failure for good; whether there is another source.
+        /// Continues after a permanent failure; tells whether there is another source.
         mutating func leave() -> Bool {
             guard turns.leave() else { return false }
             forgetAnswers()
@@ -54,7 +54,7 @@ final class Download: TransferClient {
             return true
         }
 
-        /// What is known of one source's answers is not said of another's.
+        /// What is known of one source's answers does not hold for another's.
         private mutating func forgetAnswers() {
             validator = nil
             asksForWhole = false
@@ -72,15 +72,15 @@ final class Download: TransferClient {
         var isTooSlow = false
         /// What is wrong with what came.
         var trouble: StoreError?
-        /// Whether that was known before a byte of it came.
+        /// Whether that was known before a byte came.
         var isHeadWrong = false
-        /// How many bytes of it had been staged at some time when this transfer began.
+        /// The most bytes of it that had ever been staged when this transfer began.
         let highWaterBefore: Int64
         var drip = DripWatch()
-        /// The bytes of a file that the format looks at.
+        /// The bytes of a file that the format inspects.
         var inspected: [UInt8] = []
 
-        /// How large the file is: the release says it, or the part that came.
+        /// The file's size, from the release or from the part that came.
         var wholeByteCount: Int64? {
             part.wholeByteCount
                 ?? head?["content-range"].flatMap { ContentRange($0) }?.total
@@ -103,7 +103,7 @@ final class Download: TransferClient {
     let format: any ReleaseFormat
     let arrivals: Arrivals
     let inspect: (ReleaseFile, [UInt8]) throws(StoreError) -> Void
-    /// Called with contents that are in the store, durably.
+    /// Called with contents that are durably in the store.
     let settled: ([ArrivedFile]) throws(StoreError) -> Void
     let isInterrupted: () -> Bool
     let report: (UpdateProgress) -> Void
@@ -111,7 +111,7 @@ final class Download: TransferClient {
     /// What each content must match: the labels of all its files.
     private let labels: [ObjectID: [Label]]
     private(set) var dripLimit: DripLimit?
-    /// Whether optional content that keeps coming with other bytes is left out, as if it were absent.
+    /// Whether optional content that keeps coming with other bytes counts as absent.
     var leavesOutWrongContent = false
 
     private var queue: [Work]
@@ -122,11 +122,11 @@ final class Download: TransferClient {
     var finished: [ArrivedFile] = []
     var budget: RetryBudget
     var generator = SystemRandomNumberGenerator()
-    /// What ended the download; nil if nothing did.
+    /// What ended the download early; nil if nothing did.
     var failure: StoreError?
-    /// How far it is: what turns out wrong is taken back.
+    /// How far it is; what turns out to be wrong is subtracted again.
     var progress = UpdateProgress()
-    /// What it did, with what turned out wrong.
+    /// What it did, including what turned out to be wrong.
     var figures = DownloadFigures()
     /// Contents of optional files that the origin does not have.
     var absent: Set<ObjectID> = []
@@ -161,8 +161,8 @@ final class Download: TransferClient {
         progress.bytesTotal = plan.byteCount
     }
 
-    /// Fetches; what ends it early is ``failure``.
-    /// - Throws: what is the matter with the transport itself.
+    /// Fetches; if it ends early, ``failure`` tells why.
+    /// - Throws: what is wrong with the transport itself.
     func run(over transport: any Transport) throws(StoreError) {
         dripLimit = DripLimit(budget.policy, over: transport)
         try transport.run(self)
@@ -206,18 +206,18 @@ final class Download: TransferClient {
         return queue[position]
     }
 
-    /// Whether parts of a content from several responses will be proved to fit together.
+    /// Whether proof will show that the parts of a content from several responses fit together.
     func isProvable(_ content: DownloadPlan.Content) -> Bool {
         !content.isProvisional
             || labels(of: content).contains(where: \.algorithm.identifiesContent)
     }
 
-    /// The absolute URL that is asked for a content.
+    /// The absolute URL to request for a content.
     func url(of work: Work) -> String {
         work.turns.source.map { origin.url(of: $0.reference) } ?? ""
     }
 
-    /// - Returns: nil if everything was staged already.
+    /// - Returns: nil if everything was already staged.
     private func begin(_ work: Work) throws(StoreError) -> TransferRequest? {
         var work = work
         let content = work.content
@@ -229,9 +229,9 @@ final class Download: TransferClient {
         var arrival = try arrivals.begin(
             content.name, byteCount: content.byteCount, isProvisional: content.isProvisional,
             labels: labels(of: content), digests: file.wantedDigests)
-        // What is looked at must be whole in memory.
+        // A file that is inspected must be whole in memory.
         if arrival.offset > 0, work.asksForWhole || file.needsInspection { try arrival.restart() }
-        // Of the very response that the staged bytes came from.
+        // From the very response that the staged bytes came from.
         if arrival.offset > 0, work.turns.isOwnPart, let noted = arrival.source {
             work.validator = Validator(fieldValue: noted)
         }
@@ -271,14 +271,14 @@ final class Download: TransferClient {
 
     /// Counts bytes that are here and were not before.
     ///
-    /// Where the release does not tell the size, they are news about the total, too.
+    /// If the release does not give the size, they also change the total.
     func count(_ work: inout Work, upTo highWater: Int64) {
         progress.figures.bytes += highWater - work.highWater
         if work.content.byteCount == nil { progress.bytesTotal += highWater - work.highWater }
         work.highWater = highWater
     }
 
-    /// Counts bytes that an earlier pull had staged.
+    /// Counts bytes that an earlier pull staged.
     private func countResumed(_ work: inout Work, _ byteCount: Int64) {
         figures.resumedBytes += byteCount
         work.resumedByteCount = byteCount
@@ -288,7 +288,7 @@ final class Download: TransferClient {
         progress.figures.resumedBytes += byteCount
     }
 
-    /// Takes back what was counted of content that turned out wrong.
+    /// Subtracts what was counted for content that turned out to be wrong.
     func takeBack(_ work: inout Work) {
         progress.figures.bytes += work.resumedByteCount
         progress.figures.resumedBytes -= work.resumedByteCount
@@ -311,7 +311,7 @@ final class Download: TransferClient {
     }
 }
 
-/// A content that is in the store, and the file of the plan that it was fetched for.
+/// A content that is in the store, and the file of the plan for which it was fetched.
 struct ArrivedFile {
     var content: DownloadPlan.Content
     var arrived: Arrived

@@ -9,41 +9,41 @@ public struct DownloadPlan: Sendable {
     package struct Content: Sendable, Hashable {
         /// Its address, or the name that stands for it until it has come.
         package var name: ObjectID
-        /// Whether ``name`` is only a name.
+        /// Whether ``name`` is only a stand-in.
         package var isProvisional: Bool
         /// Its size, if the release says it.
         package var byteCount: Int64?
-        /// The position, in the release, of the file that it is fetched for; others may share it.
+        /// The position in the release of the file for which it is fetched; other files may share it.
         package var file: Int
-        /// Fetched before the others.
+        /// Whether it is fetched before the others.
         package var isFirst: Bool
     }
 
     /// The release that is wanted.
     package var release: Release
-    /// What is to be fetched, in the order it is asked for.
+    /// What to fetch, in the order of the requests.
     package var contents: [Content] = []
     /// For each file of the release, the address or name of its content.
     package var names: [ObjectID] = []
-    /// Sizes of content that the release does not tell of every file: the store or another file does.
+    /// Sizes that the release does not give for every file: the store or another file does.
     private(set) var knownSizes: [ObjectID: Int64]
-    /// What files that are in the store already say about the app.
+    /// What files that are already in the store say about the app.
     var app: AppIdentity?
-    /// How many distinct contents the store has already.
+    /// How many distinct contents the store already has.
     package var reusedObjects = 0
     /// Their bytes.
     package var reusedBytes: Int64 = 0
 
-    /// The bytes to fetch, as far as the release tells.
+    /// The bytes to fetch, as far as the release gives them.
     public var byteCount: Int64 {
-        // Of several versions' objects the sum may be beyond all numbers.
+        // The sum over objects of several versions may exceed any integer.
         contents.reduce(0) { $0.addingClamped($1.byteCount ?? 0) }
     }
 
     /// Whether sizes are unknown, so that ``byteCount`` is a lower bound.
     public var isLowerBound: Bool { contents.contains { $0.byteCount == nil } }
 
-    /// What contents must match besides their addresses, of all files that have them.
+    /// What contents must match besides their addresses, from all files that have them.
     var labels: [ObjectID: [Label]] {
         var result: [ObjectID: [Label]] = [:]
         for (position, file) in release.files.enumerated() where !file.checks.isEmpty {
@@ -67,9 +67,9 @@ public struct DownloadPlan: Sendable {
     /// is there early, and the connections end together.
     ///
     /// - Parameters:
-    ///   - addresses: for each file the address of its content, where it is known.
+    ///   - addresses: for each file the address of its content, if known.
     ///   - isPresent: whether the store has an address.
-    /// - Throws: `.unsuitableRelease` if what is to be fetched is only offered in forms that castree
+    /// - Throws: `.unsuitableRelease` if something to fetch is offered only in forms that castree
     ///   cannot read.
     init(
         _ release: Release, origin: String, addresses: [ObjectID?],
@@ -114,12 +114,11 @@ public struct DownloadPlan: Sendable {
         sort()
     }
 
-    /// Addresses that prove too little of some file, so that their content goes by another name until it
-    /// has come.
+    /// Addresses that prove too little of some file: until it comes, their content has another name.
     private static func unproved(_ release: Release, _ addresses: [ObjectID?]) -> Set<ObjectID> {
         var result: Set<ObjectID> = []
         for (position, file) in release.files.enumerated() where !file.isProvedByAddress {
-            // What was found here has been held against everything.
+            // What was found here has been compared with everything.
             if let address = addresses[position], file.address != nil { result.insert(address) }
         }
         return result
@@ -148,7 +147,7 @@ public struct DownloadPlan: Sendable {
                 .unsuitableRelease,
                 "release \(shortened(release.publisherVersion)) offers "
                     + "\(quoted(file.path.description)) only as \(forms.joined(separator: " or ")), "
-                    + "which castree does not read; publish the file itself beside")
+                    + "which castree does not read; publish the plain file as well")
         }
     }
 
@@ -160,9 +159,9 @@ public struct DownloadPlan: Sendable {
         }
     }
 
-    /// Has contents fetched that were in the store when the plan was made, and are not any more.
+    /// Fetches contents again that were in the store when the plan was made, and are gone.
     ///
-    /// - Throws: as when it was made.
+    /// - Throws: as when the plan was made.
     mutating func add(_ lost: Set<ObjectID>) throws(StoreError) {
         var places: [ObjectID: Int] = [:]
         for (position, file) in release.files.enumerated() where lost.contains(names[position]) {
@@ -185,8 +184,8 @@ public struct DownloadPlan: Sendable {
         sort()
     }
 
-    /// Leaves out contents that have come by another pull since the plan was made, unless the format
-    /// wants to see them.
+    /// Omits contents that another pull has brought since the plan was made, unless the format must
+    /// inspect them.
     mutating func leaveOut(_ names: Set<ObjectID>) {
         guard !names.isEmpty else { return }
         contents.removeAll { content in
@@ -198,7 +197,7 @@ public struct DownloadPlan: Sendable {
         }
     }
 
-    /// Notes that another file has a content, too.
+    /// Notes that another file has the same content.
     private mutating func join(_ file: ReleaseFile, at position: Int, to place: Int) {
         if file.isLaunchFile { contents[place].isFirst = true }
         if file.isBetterThan(release.files[contents[place].file]) {
@@ -208,8 +207,8 @@ public struct DownloadPlan: Sendable {
 }
 
 extension ReleaseFile {
-    /// Whether it says more than another file of the same content how that is fetched: it can be read, must
-    /// be there, is looked at.
+    /// Whether it says more about fetching than another file of the same content: it can be read, is
+    /// required, is inspected.
     fileprivate func isBetterThan(_ other: ReleaseFile) -> Bool {
         for (own, others) in [
             (sources.contains(where: \.isPlain), other.sources.contains(where: \.isPlain)),

@@ -2,7 +2,7 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// The manifest of a version that is being fetched, from names to addresses.
+/// The manifest of a version that is being fetched, on the way from names to addresses.
 final class Draft {
     private let plan: DownloadPlan
     private let versions: VersionStore
@@ -10,7 +10,7 @@ final class Draft {
     /// What is known of the content behind each name of the plan.
     private var contents: [ObjectID: ArrivedContent] = [:]
     private var absent: Set<ObjectID> = []
-    /// Names of the plan of which the content is known.
+    /// The plan's names for known content.
     var named: Set<ObjectID> { Set(contents.keys) }
     /// What the format has read about the app.
     var app: AppIdentity?
@@ -27,24 +27,24 @@ final class Draft {
         app = plan.app
     }
 
-    /// Puts the received manifest among what arrives: it becomes durable together with the rest.
+    /// Adds the received manifest to what arrives: it becomes durable together with the rest.
     ///
-    /// The version names it already, so it is missing as the files are.
+    /// The version already names it, so it is missing like the files.
     func bring(to arrivals: Arrivals) throws(StoreError) {
         var arrival = try arrivals.begin(received.address, byteCount: received.byteCount)
-        // All of it is here; what another pull has left of it is not gone on with.
+        // All of it is here; another pull's part of it is of no use.
         if arrival.offset > 0 { try arrival.restart() }
         let bytes = plan.release.received
         try arrival.append(bytes.span.bytes)
         _ = try arrival.finish()
     }
 
-    /// The manifest as far as it is known: names stand for content that has not come.
+    /// The manifest as far as it is known: stand-ins name content that has not come.
     private func manifest() throws(StoreError) -> Manifest {
         var release = plan.release
         // The store orders its versions itself; the publisher's order is among the terms.
         release.order = nil
-        // A mirror publishes with a version what it noted about its own origin: ours stands instead.
+        // A mirror publishes with a version what it noted about its own origin: ours replaces it.
         release.foreign.removeAll { $0.key == ReleaseTerms.key }
         if let terms = ReleaseTerms(of: plan.release).member { release.foreign.append(terms) }
         if let app {
@@ -66,8 +66,8 @@ final class Draft {
         return manifest
     }
 
-    /// Takes over what the registered manifest of the same release says has come: another pull of it,
-    /// now or earlier, has named what would be lost without a name.
+    /// Takes over what the registered manifest of the same release says has come: another pull, now
+    /// or earlier, named it so that it would not be lost.
     private func takeOver() throws(StoreError) {
         let waiting = Set(plan.contents.filter(\.isProvisional).map(\.name))
             .subtracting(contents.keys)
@@ -93,7 +93,7 @@ final class Draft {
             return try versions.register(manifest)
         } catch {
             guard error.code == .versionExists else { throw error }
-            // An incomplete version of that name: what it was to become has changed.
+            // An incomplete version of that name: its planned content has changed.
             do throws(StoreError) {
                 return try versions.revise(manifest)
             } catch let second {
@@ -104,8 +104,8 @@ final class Draft {
         }
     }
 
-    /// Notes contents that are in the store; before the lease of the download ends, the manifest must
-    /// name them.
+    /// Notes contents that are in the store; the manifest must name them before the lease of the
+    /// download ends.
     func note(_ arrived: [ArrivedFile]) {
         for one in arrived where one.content.isProvisional {
             contents[one.content.name] = ArrivedContent(

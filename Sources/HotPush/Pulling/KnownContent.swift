@@ -2,12 +2,12 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// What the versions of a store say about content that a release names by label only.
+/// What the versions of a store say about content that a release names only by label.
 ///
 /// Built once for a pull, from the manifests: labels that earlier pulls have proved, and sizes, by
-/// which content that was added without labels is found and proved now.
+/// which content that was added without labels is found and then proved.
 struct KnownContent {
-    /// What some version says that it has; it may be missing.
+    /// Content that some version claims to have; it may be missing.
     private struct Candidate: Hashable {
         var address: ObjectID
         var byteCount: Int64
@@ -22,12 +22,12 @@ struct KnownContent {
     private let store: Store
     private var digests: StoredDigests
     private var labelled: [Label: [Candidate]] = [:]
-    /// What was fetched under a name that only its publisher can compute, and was right.
+    /// Correct content that was fetched under a name that only its publisher can compute.
     private var named: [String: [Candidate]] = [:]
     private var placed: [Place: [Candidate]] = [:]
     private var bySize: [Int64: [ObjectID]] = [:]
-    /// Objects of one size are compared with a label only if they are this few: to read more would
-    /// cost more than to fetch one.
+    /// Objects of one size are compared with a label only if there are at most this many: reading
+    /// more would cost more than fetching one.
     private static let candidatesMax = 64
 
     init(
@@ -59,16 +59,16 @@ struct KnownContent {
         for (size, addresses) in found { bySize[size] = addresses.sorted() }
     }
 
-    /// Versions that wait for their content name it by other addresses than those that have it: both
-    /// are kept.
+    /// Versions that wait for their content name it by other addresses than versions that have it:
+    /// both are kept.
     private static func note(_ candidate: Candidate, _ candidates: inout [Candidate]) {
         if !candidates.contains(candidate) { candidates.append(candidate) }
     }
 
-    /// The address of content that is known to be that of a file, if the store has it.
+    /// The address of content that is known to be a file's, if the store has it.
     ///
-    /// Manifests only say where to look: what they say of labels was said by publishers, of any
-    /// origin. The bytes are read, unless nothing is known of them but a name that nobody can compute.
+    /// Manifests only say where to look: their labels come from publishers, of any origin. The bytes
+    /// are read, unless nothing is known of them except a name that nobody can compute.
     /// - Throws: `.interrupted`.
     mutating func address(of file: ReleaseFile) throws(StoreError) -> ObjectID? {
         for label in file.labels {
@@ -110,13 +110,13 @@ struct KnownContent {
 
     /// Whether an object is a file's content.
     ///
-    /// - Parameter isVouched: its name is reason enough, unless its digests are against it.
+    /// - Parameter isVouched: its name is reason enough, unless its digests contradict it.
     private mutating func isContent(
         _ candidate: ObjectID, of file: ReleaseFile, isVouched: Bool
     ) throws(StoreError) -> Bool {
         let isEnough = isVouched && !file.needsProof
         if isEnough, file.labels.isEmpty { return true }
-        // Nothing to read for: its address says it, or nothing would.
+        // There is nothing to read: its address proves it, or nothing would.
         if !file.checks.isEmpty, file.checks.allSatisfy({ $0.isAddress(candidate) }) { return true }
         guard isEnough || file.isProvable else { return false }
         let own = try digests.of(candidate)
@@ -147,8 +147,8 @@ extension ContentCheck {
 extension Manifest {
     /// Whether the labels that its entries keep are Meteor's.
     ///
-    /// It was pulled from a Meteor server, or made here of what the app was shipped with. Those of other
-    /// publishers are whatever they say.
+    /// It was pulled from a Meteor server, or made here from what the app was shipped with. The labels
+    /// of other publishers may mean anything.
     fileprivate var isOfMeteor: Bool { received?.format.hasPrefix("meteor/") ?? true }
 }
 

@@ -1,11 +1,11 @@
 package import CASStore
 
-// What the channels of an origin offer; nothing is fetched but their pointers.
+// What the channels of an origin offer; only their pointers are fetched.
 extension OriginAccess {
     /// The pointers of an origin's channels, sorted by name.
     ///
-    /// A web server does not list its directories: the origin says the names in `channels.json`. One
-    /// that was last published to by a castree that wrote none has the channel `stable`, if any.
+    /// A web server does not list its directories: the origin gives the names in `channels.json`. If the
+    /// castree that last published to it wrote no such file, it has at most the channel `stable`.
     /// - Parameter text: a directory, the URL of an origin, or that of one pointer.
     /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.network`; `.notFound` if there is no channel.
     package func pointers(of text: String) throws(StoreError) -> [ChannelPointer] {
@@ -17,7 +17,7 @@ extension OriginAccess {
             var names = try origin.channels()
             if let named = reference.channel { names = [named] }
             for name in names {
-                // Withdrawn between the two looks: then it is none.
+                // If it was withdrawn between the two looks, it is no channel.
                 if let pointer = try origin.pointer(name) { pointers.append(pointer) }
             }
         case .web:
@@ -45,7 +45,7 @@ extension OriginAccess {
         return try ChannelList.names(parsing: list)
     }
 
-    /// - Returns: nil if it is not there, or a page is in its place.
+    /// - Returns: nil if it does not exist, or a page is in its place.
     private func document(
         _ path: String, at location: OriginLocation, _ byteCountMax: Int64
     ) throws(StoreError) -> [UInt8]? {

@@ -2,7 +2,7 @@ import CASStore
 
 /// The way to origins: what carries requests there, and how many it has carried.
 ///
-/// The one thing of a ``Pull`` that is state. Belongs to one thread.
+/// The only part of a ``Pull`` with state. Belongs to one thread.
 package final class OriginAccess {
     private let network: any Transport
     private let retries: RetryPolicy
@@ -44,7 +44,7 @@ package final class OriginAccess {
     }
 
     /// Carries the requests of a download.
-    /// - Throws: what is the matter with the transport itself.
+    /// - Throws: what is wrong with the transport itself.
     func run(_ download: Download, at location: OriginLocation) throws(StoreError) {
         defer { requestCount += download.figures.requests }
         try download.run(over: transport(to: location))
@@ -52,7 +52,7 @@ package final class OriginAccess {
 }
 
 extension OriginURL {
-    /// What sources are relative to; inside a directory the URLs of ``DirectoryTransport``.
+    /// The base of relative sources; for a directory, the URLs of ``DirectoryTransport``.
     init(of location: OriginLocation) throws(StoreError) {
         switch location {
         case .web(let base): try self.init(base)
@@ -62,14 +62,14 @@ extension OriginURL {
 }
 
 extension DocumentFetch.Answer {
-    /// Whether a castree origin has the document that was asked for: a page in its place is none.
+    /// Whether a castree origin has the requested document: a page in its place does not count.
     var isDocument: Bool {
         head.status == 200
             && ReleaseDocument(path: "").accepts(contentType: head["content-type"])
     }
 
-    /// Whether it has none; the rest is trouble.
+    /// Whether it does not have the document; everything else is a failure.
     ///
-    /// Some stores say 403 for what is not there.
+    /// Some servers answer 403 for what does not exist.
     var isAbsence: Bool { !isDocument && [200, 403, 404, 410].contains(head.status) }
 }

@@ -4,19 +4,19 @@ import VersionTree
 // Asking an origin what it offers.
 
 extension Pull {
-    /// Asks an origin what it offers: one request if that is known already.
+    /// Asks an origin what it offers: one request if the answer is already known.
     ///
     /// - Parameter text: the URL of an origin, of a channel's pointer, or a directory.
-    /// - Throws: `.badOrigin`, `.network`, `.notFound` when nothing there describes a release,
+    /// - Throws: `.badOrigin`, `.network`, `.notFound` if nothing there describes a release,
     ///   `.badRelease`, `.badPointer`, `.damagedOrigin`, `.unsuitableRelease`.
     public func ask(_ text: String) throws(StoreError) -> OriginAnswer {
         try inquire(text).answer
     }
 
-    /// Does what ``ask(_:)`` does, and says what the answer stands on.
+    /// Does what ``ask(_:)`` does, and also returns the basis of the answer.
     ///
-    /// - Parameter judges: whether what is here already and must not be shown is refused; otherwise
-    ///   somebody else judges it.
+    /// - Parameter judges: whether to refuse what is already here and must not be shown; otherwise
+    ///   the caller judges it.
     package func inquire(
         _ text: String, judges: Bool = true
     ) throws(StoreError) -> OriginReply {
@@ -46,7 +46,7 @@ extension Pull {
             do throws(StoreError) {
                 return try askDocuments(of: format, at: location, judges)
             } catch {
-                // Without a wish, the next format may fit; what is wrong inside a document is said.
+                // If no format is wanted, the next one may fit; an error inside a document is reported.
                 guard wanted == nil, error.code == .notFound || error.code == .badOrigin else {
                     throw error
                 }
@@ -138,7 +138,7 @@ extension Pull {
         return try choose(from: pointer, sighting, at: origin)
     }
 
-    /// Takes the first release of a pointer that is for this device.
+    /// Chooses the first release of a pointer that is for this device.
     private func choose(
         from pointer: ChannelPointer, _ sighting: SeenSequences.Sighting, at origin: OriginLocation
     ) throws(StoreError) -> OriginReply {
@@ -171,18 +171,18 @@ extension Pull {
         return reply
     }
 
-    /// What the origin says when devices are to run what was shipped with the app.
+    /// The origin's answer if devices should run what was shipped with the app.
     private func embedded(instead reasons: [String]) throws(StoreError) -> OriginAnswer {
         guard try versions.lifecycle().embedded == nil else { return .embedded }
         return .nothing(
             reasons + [
-                "the app is to show what it was shipped with, and this store knows of nothing that it "
+                "the app should show what it was shipped with, but this store does not know what it "
                     + "was shipped with"
             ])
     }
 
     /// Whether any of the releases is mandatory, for this device, and newer than what it runs: a device
-    /// that did not ask in time must not get around it.
+    /// that did not ask in time must not escape it.
     private func isOvertakenMandatory(
         _ pointer: ChannelPointer
     ) throws(StoreError) -> Bool {
@@ -194,8 +194,8 @@ extension Pull {
         return false
     }
 
-    /// When what runs was offered, by the channel's sequence: as the pointer says, else as it was when it
-    /// was fetched; below all for what never came from this channel, whose sequence tells nothing here.
+    /// The channel's sequence at which the running version was offered: as the pointer says, else as noted
+    /// when it was fetched; the lowest if it came from elsewhere, where sequences mean nothing here.
     private func runningSequence(_ pointer: ChannelPointer) throws(StoreError) -> Int64 {
         let lifecycle = try versions.lifecycle()
         guard let current = lifecycle.current,
@@ -208,14 +208,14 @@ extension Pull {
                 return release.sequence
             }
         }
-        // Where the manifest is lost, whatever is mandatory is.
+        // If the manifest is lost, whatever is mandatory counts as newer.
         guard let manifest = try versions.readableManifest(of: current) else { return .min }
         let terms = ReleaseTerms(of: manifest)
-        // An app says of what it was shipped with where it stands, and not in which channel.
+        // For its shipped version, an app gives the order but not the channel.
         let isComparable =
             terms.family == nil
             && (terms.scope ?? pointer.channel.description) == pointer.channel.description
-        // One that is larger than the channel's own was counted before the channel began anew.
+        // A larger order than the channel's sequence was counted before the channel began anew.
         guard isComparable, let order = terms.order, order <= pointer.sequence else { return .min }
         return order
     }
@@ -229,13 +229,13 @@ extension Pull {
         return reasons.map { "\(name): \($0)" }
     }
 
-    /// A complete version with that content, under the name that is asked for, if one is: of several the
-    /// one that is shown, or waits.
+    /// A complete version with that content, under the requested name if there is one; of several, the
+    /// one that is shown or waits.
     private func version(with content: ObjectID) throws(StoreError) -> String? {
         var names: [String] = []
         for (row, _) in try versions.store.versionRows()
         where row.content == content && row.isComplete {
-            // One whose manifest is lost is registered again.
+            // A version whose manifest is lost is registered again.
             if try versions.hasManifest(row.name) { names.append(row.name) }
         }
         if let wanted = options.version { return names.contains(wanted) ? wanted : nil }
@@ -271,7 +271,7 @@ extension Pull {
                     + "has; publish the version again")
         }
         var release = format.release(of: manifest, received: bytes)
-        // What is far ahead of all times orders nothing: an app update would never come behind it.
+        // A sequence far ahead of all times orders nothing: no app update could ever overtake it.
         let bound = SequenceBound(versions, now: options.now)
         release.order = try bound.allows(offered.sequence) ? offered.sequence : nil
         release.scope = pointer.channel.description
@@ -319,7 +319,7 @@ extension Pull {
             case .embedded: return OriginReply(try embedded(instead: []))
             case .nothing(let reasons): return OriginReply(.nothing(reasons))
             case .release(let release):
-                // castree's own formats do it where they read.
+                // castree's own formats do this while they read.
                 if options.reader != nil { try release.validate(origin: origin) }
                 let offer = FoundRelease(
                     release: release, format: format, location: location, origin: origin,
@@ -342,7 +342,7 @@ extension Pull {
             guard error.code == .tooLarge else { throw error }
             throw StoreError(
                 .tooLarge,
-                "\(error.message): \(options.entryCountMax) entries need less; --max-entries allows "
+                "\(error.message): \(options.entryCountMax) entries need fewer; --max-entries allows "
                     + "more")
         }
     }

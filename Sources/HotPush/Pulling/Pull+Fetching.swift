@@ -2,13 +2,13 @@ public import CASStore
 import StrictJSON
 import VersionTree
 
-// Obeying a plan.
+// Carrying out a plan.
 
 extension Pull {
     /// Fetches what a plan says and registers the version: when it returns, the version is complete.
     ///
     /// - Throws: `.outOfSpace` before the first byte; `.network`, `.mismatch`, `.notFound`,
-    ///   `.unsuitableRelease`, `.interrupted`. What has come is kept: the next pull goes on from it.
+    ///   `.unsuitableRelease`, `.interrupted`. What has come is kept for the next pull.
     public func fetch(
         _ plan: DownloadPlan, of offer: FoundRelease
     ) throws(StoreError) -> PullReport {
@@ -28,7 +28,7 @@ extension Pull {
         return report
     }
 
-    /// - Parameter report: how far it came, also if it fails.
+    /// - Parameter report: how far it came, even if it fails.
     private func obey(
         _ reckoned: DownloadPlan, _ offer: FoundRelease, _ report: inout PullReport
     ) throws(StoreError) {
@@ -36,7 +36,7 @@ extension Pull {
         let release = plan.release
         try versions.store.checkSpace(for: plan.byteCount - stagedByteCount(of: plan))
         let draft = try Draft(plan, versions)
-        // Two releases under one name would each take the other's place for its own.
+        // Two releases under one name would each take the other's content for its own.
         let hold = try VersionHold(report.version, for: draft.received.address, versions)
         defer { withExtendedLifetime(hold) {} }
         let before = try versions.store.versionRow(report.version)
@@ -74,8 +74,8 @@ extension Pull {
         report.requests = requestCount
     }
 
-    /// Adds to a plan what has gone since it was made: a collection takes what no version names, and
-    /// until the version was registered none may have named it.
+    /// Adds to a plan what has gone since it was made: a collection deletes what no version names,
+    /// and until the version was registered perhaps none did.
     private func complete(
         _ plan: inout DownloadPlan, _ draft: Draft, _ arrivals: Arrivals
     ) throws(StoreError) {
@@ -89,7 +89,7 @@ extension Pull {
         try plan.add(missing)
     }
 
-    /// How much of a plan an interrupted pull has staged; small files are not looked for.
+    /// How much of a plan an interrupted pull has staged; ignores small files.
     private func stagedByteCount(of plan: DownloadPlan) throws(StoreError) -> Int64 {
         var byteCount: Int64 = 0
         for content in plan.contents where content.byteCount ?? 0 > 256 * 1024 {

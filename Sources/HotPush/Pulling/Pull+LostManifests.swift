@@ -1,18 +1,18 @@
 package import CASStore
 package import VersionTree
 
-// Whole versions, by their names: what a repair needs where a manifest is lost.
+// Whole versions, by name: what a repair needs if a manifest is lost.
 
 extension Pull {
-    /// Fetches the manifests that a store has lost from the channels of a castree origin, with what they name that is
-    /// not here; the versions are whole then.
+    /// Fetches the manifests that a store has lost from the channels of a castree origin, with what they name that
+    /// is not here; then the versions are whole.
     ///
-    /// Neither for whom a release is nor whether its content is banned matters: the version was here before. No sequence is
-    /// noted.
+    /// Neither the audience of a release nor a ban of its content matters: the version was here before. Notes
+    /// no sequence.
     /// - Parameter origin: as for ``ask(_:)``.
-    /// - Returns: the names of those that came. What no channel offers, or with other content, is left out.
-    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. What has come is
-    ///   kept.
+    /// - Returns: the names of the versions that came. Omits what no channel offers, or offers with other content.
+    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. What has come
+    ///   is kept.
     package func fetch(
         _ lost: [LostManifest], from origin: String
     ) throws(StoreError) -> Set<String> {
@@ -22,7 +22,7 @@ extension Pull {
         do throws(StoreError) {
             pointers = try access.pointers(of: origin)
         } catch {
-            // An origin without channels may have objects all the same.
+            // An origin without channels may still have objects.
             guard error.code == .notFound else { throw error }
             return []
         }
@@ -68,7 +68,7 @@ extension LostManifest {
             && (content == nil || content == offered.content)
     }
 
-    /// Whether a release has nothing that the version never had.
+    /// Whether a release contains nothing that the version never had.
     fileprivate func mayName(_ release: Release) -> Bool {
         content != nil || release.files.allSatisfy { $0.address.map(named.contains) ?? false }
     }

@@ -2,10 +2,10 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-// Fetching the manifest of a castree origin: as what has changed, or whole.
+// Fetching the manifest of a castree origin: as a delta, or whole.
 
 extension Pull {
-    /// The bytes of a release's manifest, held against its address.
+    /// The bytes of a release's manifest, compared with its address.
     /// - Throws: `.notFound`, `.mismatch`, `.network`, `.tooLarge`.
     func manifest(
         _ published: PublishedVersion, of pointer: ChannelPointer, at location: OriginLocation
@@ -18,7 +18,7 @@ extension Pull {
         guard !ReleaseProblem.isTrouble(answer.head.status) else {
             throw StoreError(
                 .network,
-                "the manifest of version \(published.name) cannot be had now (\(url) answered "
+                "the manifest of version \(published.name) cannot be fetched now (\(url) answered "
                     + "\(answer.head.status)); try again later")
         }
         guard answer.head.status == 200 else {
@@ -36,7 +36,7 @@ extension Pull {
         return answer.bytes
     }
 
-    /// - Throws: `.tooLarge` for a manifest that is larger than what may be in it.
+    /// - Throws: `.tooLarge` for a manifest that is larger than its entries allow.
     func refuseTooLarge(_ published: PublishedVersion) throws(StoreError) {
         let byteCountMax = options.listByteCountMax
         guard published.manifestByteCount > byteCountMax else { return }
@@ -47,10 +47,10 @@ extension Pull {
                 + "--max-entries allows more")
     }
 
-    /// The manifest, made of one that a version of the store came with and of what has changed.
+    /// The manifest, made from that of a version in the store and a delta.
     ///
-    /// - Returns: nil if the store has none of the channel's older manifests, the origin does not say
-    ///   what has changed, or something else comes of it than the manifest.
+    /// - Returns: nil if the store has none of the channel's older manifests, the origin has no
+    ///   delta, or the result is not the manifest.
     private func changedManifest(
         _ published: PublishedVersion, of pointer: ChannelPointer, at location: OriginLocation
     ) throws(StoreError) -> [UInt8]? {
@@ -66,7 +66,7 @@ extension Pull {
                 return nil
             }
             guard answer.head.status == 200 else { return nil }
-            // Whatever is wrong with it: the whole manifest is still to be had.
+            // Whatever is wrong with it, the whole manifest can still be fetched.
             guard let delta = try? ManifestDelta(parsing: answer.bytes) else { return nil }
             let before = try known.read(at: 0, count: Int(known.byteCount))
             guard

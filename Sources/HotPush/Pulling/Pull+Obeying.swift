@@ -1,7 +1,7 @@
 import CASStore
 import VersionTree
 
-// What is remembered of a channel's pointer, and when: once it was obeyed.
+// What to remember of a channel's pointer, and when: once it was obeyed.
 
 extension Pull {
     /// What was noted of channels.
@@ -9,9 +9,9 @@ extension Pull {
         SeenSequences(versions, bound: SequenceBound(versions, now: options.now))
     }
 
-    /// Notes the sequence of a pointer: what it offers is whole here, or what it takes back was taken back.
+    /// Notes the sequence of a pointer: what it offers is whole here, or what it withdraws no longer waits.
     ///
-    /// What cannot be noted protects from one old copy less; it stops no update.
+    /// If this fails, one old copy may get through; that must not stop an update.
     func noteObeyed(_ sighting: SeenSequences.Sighting?) {
         guard let sighting, !options.isDryRun else { return }
         do throws(StoreError) {
@@ -23,7 +23,7 @@ extension Pull {
 
     /// Carries out an answer without a release.
     ///
-    /// A channel that offers nothing any more takes back what waits; it is obeyed when there was something
+    /// A channel that no longer offers anything takes back what waits; it is obeyed if there was something
     /// to take back. Otherwise its sequence protects nothing, and anybody may have written it.
     func obeyNothing(_ sighting: SeenSequences.Sighting?) throws(StoreError) {
         guard !options.isDryRun, let sighting else { return }
@@ -31,7 +31,7 @@ extension Pull {
         if hasTakenBack || sighting.isInsistedOn { noteObeyed(sighting) }
     }
 
-    /// - Returns: whether a version of the channel waited, and waits no more.
+    /// - Returns: whether a version of the channel waited, and now does not.
     private func takeBackWaiting(
         _ sighting: SeenSequences.Sighting
     ) throws(StoreError) -> Bool {
@@ -47,7 +47,7 @@ extension Pull {
         do throws(StoreError) {
             try versions.activateAtNextBoot(current)
         } catch {
-            // Nobody would go back to that one: what waits is still the better one.
+            // Nobody would go back to that one: what waits is still better.
             guard error.code == .bannedVersion || error.code == .incompleteVersion else {
                 throw error
             }

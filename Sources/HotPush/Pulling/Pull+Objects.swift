@@ -1,14 +1,14 @@
 package import CASStore
 import VersionTree
 
-// Single objects, by their addresses: what a repair needs.
+// Single objects, by address: what a repair needs.
 
 extension Pull {
-    /// Fetches objects from a castree origin: verified, durable, in place of what stands there.
+    /// Fetches objects from a castree origin: verified, durable, in place of what is there.
     ///
-    /// No pointer and no manifest is asked for: objects stand under their addresses.
-    /// - Returns: the addresses of those that came. What the origin does not have, or has with other
-    ///   bytes, is left out.
+    /// Asks for no pointer and no manifest: an object's address gives its place.
+    /// - Returns: the addresses of those that came. Omits what the origin does not have, or has with
+    ///   other bytes.
     /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`.
     ///   What has come is kept.
     package func fetch(
@@ -35,7 +35,7 @@ extension Pull {
         ) { (files) throws(StoreError) in
             for file in files { arrived.insert(file.content.name) }
         }
-        // One object that the origin has lost too must not keep the others away.
+        // An object that the origin has lost, too, must not keep the others away.
         download.leavesOutWrongContent = true
         var failure: StoreError?
         do throws(StoreError) {
@@ -50,7 +50,7 @@ extension Pull {
         return arrived
     }
 
-    /// The objects as a release of which any file may be absent.
+    /// The objects as a release in which any file may be absent.
     private static func release(of lost: [Reference]) throws(StoreError) -> Release {
         var release = Release(
             family: CastreeFormat().family, version: try VersionName("objects"), trust: .digest,

@@ -1,13 +1,13 @@
 public import CASStore
 import VersionTree
 
-// Deciding what to fetch, and whether to.
+// Deciding what to fetch, and whether to fetch at all.
 
 extension Pull {
     /// Decides what to fetch of a release.
     ///
-    /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if the name is taken by
-    ///   other content.
+    /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if other content has
+    ///   the name.
     public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
         do throws(StoreError) {
             return try reckon(offer, judges: !options.isForced)
@@ -17,14 +17,14 @@ extension Pull {
         }
     }
 
-    /// - Parameter judges: whether what is banned or not for this device is refused.
+    /// - Parameter judges: whether to refuse what is banned or not for this device.
     func reckon(_ offer: FoundRelease, judges: Bool) throws(StoreError) -> DownloadPlan {
         var release = offer.release
         if let name = options.version { release.version = try VersionName(name) }
         if judges {
             try refuseBanned(release, offer)
             try refuseUnmet(release, offer.format)
-            // A castree channel's releases were chosen from by now.
+            // For a castree channel, the choice among its releases was made before.
             try refuseOthers(release)
         }
         var addresses = try addresses(of: release, from: offer.location)
@@ -39,9 +39,9 @@ extension Pull {
         return plan
     }
 
-    /// Looks at what the store has of files that the format wants to see, as at what is fetched.
+    /// Inspects files that the store has and the format wants to see, like fetched ones.
     ///
-    /// What does not stand up to it is fetched.
+    /// What fails is fetched.
     /// - Returns: what the release says about the app.
     private func inspectKnown(
         _ release: Release, _ offer: FoundRelease, _ addresses: inout [ObjectID?]
@@ -72,7 +72,7 @@ extension Pull {
         return app
     }
 
-    /// What is looked at stands in memory.
+    /// The most bytes of a file that is inspected, because it is in memory.
     static var inspectedByteCountMax: Int { 64 << 20 }
 
     func context(of offer: FoundRelease) throws(StoreError) -> ReleaseContext {
@@ -101,8 +101,8 @@ extension Pull {
     /// A whole version of the store that is what a release says, as far as can be told without its
     /// content; nil if there is none.
     ///
-    /// Documents of one version may differ in what is no content, such as Meteor's runtime
-    /// configuration, or be those of the app's own directory.
+    /// Documents of one version may differ outside its content, for example in Meteor's runtime
+    /// configuration, or may be from the app's own directory.
     func knownVersion(of release: Release) throws(StoreError) -> String? {
         let name = options.version ?? release.version.description
         guard
@@ -110,7 +110,7 @@ extension Pull {
                 $0.version == name && $0.state != .incomplete
             })
         else { return nil }
-        // One whose manifest is lost, or was made again without what only its publisher knows, is registered again.
+        // A version whose manifest is lost, or lacks its publisher's fields, is registered again.
         guard let manifest = try versions.readableManifest(of: name), !manifest.lacksFields else {
             return nil
         }
@@ -147,7 +147,7 @@ extension Pull {
         throw error
     }
 
-    /// For each file the address of its content, as far as anybody knows it.
+    /// For each file the address of its content, as far as anyone knows it.
     private func addresses(
         of release: Release, from origin: OriginLocation
     ) throws(StoreError) -> [ObjectID?] {
@@ -160,7 +160,7 @@ extension Pull {
         let draft = try arrivedFiles(of: release)
         var known = try KnownContent(versions, for: release.files, digests)
         for (position, file) in release.files.enumerated() where result[position] == nil {
-            // What went meanwhile may not be what the server has now.
+            // If it has gone meanwhile, the server may have something else now.
             if let address = draft[file.path.description],
                 try address
                     != file.provisionalAddress(
@@ -175,7 +175,7 @@ extension Pull {
         return result
     }
 
-    /// The sizes of known content of which the release does not tell the size.
+    /// The sizes of known content that the release does not give.
     private func sizes(
         of release: Release, _ addresses: [ObjectID?], _ absent: Set<ObjectID>
     ) throws(StoreError) -> [ObjectID: Int64] {

@@ -15,7 +15,7 @@ extension Pull {
             version = found.release.version.description
             if try !isHere(found) { outcome = .available }
         case .known(let name): version = name
-        case .embedded: reason = "the app is to show what it was shipped with"
+        case .embedded: reason = "the app should show what it was shipped with"
         case .nothing(let reasons):
             version = reply.offered?.version?.name.description
             outcome = reasons.isEmpty ? .nothingNew : .refused
@@ -49,8 +49,8 @@ extension Pull {
         journal.record(.ended(plan.release.version, figures, error))
     }
 
-    /// Whether a complete version is what a release offers: by its content, or by its name where the
-    /// format tells no content.
+    /// Whether a complete version is what a release offers: by its content, or by its name if the
+    /// format does not give the content.
     private func isHere(_ found: FoundRelease) throws(StoreError) -> Bool {
         let name = options.version ?? found.release.version.description
         for (row, _) in try versions.store.versionRows() where row.isComplete {
@@ -65,7 +65,7 @@ extension Pull {
 }
 
 extension UpdateCost {
-    /// What obeying a plan costs.
+    /// The cost of carrying out a plan.
     package init(_ plan: DownloadPlan) {
         self.init()
         files = plan.contents.count

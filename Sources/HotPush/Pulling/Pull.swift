@@ -10,19 +10,19 @@ public import VersionTree
 /// ```
 ///
 /// The steps are functions from values to values: `inquire` gives a reply, ``plan(_:)`` makes a plan
-/// of the release in it, ``fetch(_:of:)`` obeys the plan and gives a report, `show` puts the version
-/// in its place.
+/// of the release in it, ``fetch(_:of:)`` carries out the plan and gives a report, `show` puts the
+/// version in its place.
 ///
-/// Every step may be repeated by any process: a partial download *is* a registered version some of
-/// whose objects are missing. A version is visible only when it is whole.
+/// Any process may repeat any step: a partial download *is* a registered version some of whose
+/// objects are missing. A version is visible only when it is whole.
 ///
 /// Belongs to one thread.
 public final class Pull {
-    /// Where versions come to.
+    /// Where versions are stored.
     package let versions: VersionStore
-    /// How.
+    /// How to pull.
     package let options: PullOptions
-    /// The way to origins: all that changes while a pull goes on, besides the store.
+    /// The way to origins: all that changes during a pull besides the store.
     let access: OriginAccess
     /// How many requests have been sent.
     package var requestCount: Int { access.requestCount }
@@ -47,8 +47,8 @@ public final class Pull {
     /// Asks, fetches what is missing, and puts the version where ``PullOptions/destination`` says.
     ///
     /// - Returns: nil if the origin offers nothing for this device.
-    /// - Throws: what the steps throw; what has come is kept.
-    ///   A server that switches to another release in mid-download is asked for that one.
+    /// - Throws: what the steps throw; what has come is kept. If a server switches to another
+    ///   release during the download, asks for that one.
     public func run(_ origin: String) throws(StoreError) -> PullReport? {
         var reply = try inquire(origin)
         for _ in 0..<Self.switchCountMax {
@@ -64,7 +64,7 @@ public final class Pull {
         return try carryOut(reply)
     }
 
-    /// Does what ``run(_:)`` does, with a reply that has come already.
+    /// Does what ``run(_:)`` does, with a reply that has already come.
     package func carryOut(_ reply: OriginReply) throws(StoreError) -> PullReport? {
         switch reply.answer {
         case .known(let version):
@@ -85,7 +85,7 @@ public final class Pull {
         }
     }
 
-    /// Puts a version that is here where it should be.
+    /// Puts a version that is already here where it should be.
     private func showKnown(_ version: String) throws(StoreError) -> PullReport {
         var report = PullReport(version: version)
         let row = try versions.store.versionRow(version)
@@ -97,7 +97,7 @@ public final class Pull {
         return report
     }
 
-    /// A server that switches more often than this while one pull runs is left for the next one.
+    /// If a server switches more often than this during one pull, the rest is left to the next pull.
     private static let switchCountMax = 3
 
     private func take(
@@ -108,8 +108,8 @@ public final class Pull {
         return report
     }
 
-    /// What the origin offers by now, if a failure may come from its having changed meanwhile; nil if
-    /// it offers the same still.
+    /// The origin's new offer, if a change of it may be why the pull failed; nil if it still offers
+    /// the same.
     private func replyAfter(
         _ failure: StoreError, _ offer: FoundRelease, _ origin: String
     ) throws(StoreError) -> OriginReply? {
@@ -131,7 +131,7 @@ public final class Pull {
         return reply
     }
 
-    /// Lifts the ban of what is taken all the same.
+    /// Lifts the ban of a version that is taken all the same.
     private func forgive(_ version: String) throws(StoreError) {
         guard let row = try versions.store.versionRow(version),
             try versions.lifecycle().ban(of: row.content) != nil
@@ -145,11 +145,11 @@ public final class Pull {
         if options.isForced { try forgive(version) }
         let lifecycle = try versions.lifecycle()
         switch options.destination {
-        // Also when it is current by name: an interrupted switch may have left the link behind.
+        // Even if it is current by name: an interrupted switch may not have updated the link.
         case .current: try versions.activate(version)
         case .pending where (lifecycle.pending ?? lifecycle.current) != version:
             try versions.activateAtNextBoot(version)
-        // Where it should be already; its tree may have gone with content that is back now.
+        // It is already where it should be, but its tree may have gone with content that is back now.
         case .kept, .pending:
             if try !versions.isMaterialized(version) { try versions.materialize(version) }
         }

@@ -7,7 +7,7 @@ extension ReleaseFile {
             ? Set(MeteorLabel.algorithms) : []
     }
 
-    /// Whether digests of its bytes leave no doubt that its publisher cannot have either.
+    /// Whether digests of its bytes prove the content, if proof is needed.
     func isProved(by digests: [Label]) throws(StoreError) -> Bool {
         guard needsProof else { return true }
         for case .meteorLabel(let text) in checks {
@@ -17,14 +17,14 @@ extension ReleaseFile {
         return true
     }
 
-    /// What a server that was built with the format calls the content.
+    /// The content's validator on a server that was built with the format.
     var promisedValidator: Validator? {
         checks.lazy.compactMap(\.entityTag).first.map { .entityTag("\"\($0)\"") }
     }
 }
 
 extension ContentCheck {
-    /// The name that the server may use as entity tag.
+    /// The name that the server may use as the entity tag.
     var entityTag: String? {
         switch self {
         case .entityTag(let tag), .meteorLabel(let tag): tag

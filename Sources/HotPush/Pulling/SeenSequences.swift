@@ -2,13 +2,13 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// The newest sequence that was obeyed of every channel: an older copy from a cache is no news.
+/// For every channel the newest sequence that was obeyed: an older copy from a cache is no news.
 ///
-/// `channels.json` in the store: `{"https://example.org/app stable":1760000000}`, what was noted last
-/// comes last; changed under a lock, replaced as a whole. It is not synced: what a pull brings makes it
-/// durable. A damaged one is made anew: what is lost is only the protection against one old copy.
+/// `channels.json` in the store: `{"https://example.org/app stable":1760000000}`, the latest note last;
+/// changed under a lock, replaced as a whole. It is not synced: what a pull brings makes it durable. A
+/// damaged one is made anew: that loses only the protection against one old copy.
 struct SeenSequences {
-    /// A pointer that has come: of which channel, and its sequence.
+    /// A pointer that has come: its channel and its sequence.
     struct Sighting: Sendable, Hashable {
         let key: String
         let sequence: Int64
@@ -24,15 +24,15 @@ struct SeenSequences {
         }
     }
 
-    /// So many channels, in so many bytes: those that were noted longest ago go.
+    /// The most channels, in at most ``byteCountMax`` bytes: the oldest notes are dropped first.
     static let countMax = 64
     /// See ``countMax``.
     static let byteCountMax = 1 << 16
     /// A longer name is not noted: it would push out all others.
     static let keyByteCountMax = 1 << 13
-    /// What castree 0.1.0 wrote, which counted channels and not bytes, is read up to this size.
+    /// The largest file that is read: castree 0.1.0 limited channels, not bytes.
     ///
-    /// The next change shortens it. What is larger still was not written by castree, and counts as damaged.
+    /// The next change shortens it. A larger one was not written by castree and counts as damaged.
     static let readByteCountMax = 16 << 20
 
     private let versions: VersionStore
@@ -43,17 +43,17 @@ struct SeenSequences {
         self.bound = bound
     }
 
-    /// The sequence that was noted before, if that is a larger one.
+    /// The sequence that was noted before, if it is larger.
     func newer(than sighting: Sighting) throws(StoreError) -> Int64? {
         let noted = Self.sequence(of: sighting.key, in: try read())
-        // 0.1.0 noted whatever came: what is above the bound was never to be noted.
+        // 0.1.0 noted whatever came: a sequence above the bound should never have been noted.
         guard let noted, noted > sighting.sequence, try bound.allows(noted) else { return nil }
         return noted
     }
 
     /// Notes the sequence of a pointer that was obeyed, unless it is above the bound.
     ///
-    /// - Parameter isLowering: whether somebody insists on it, also if a larger one was noted.
+    /// - Parameter isLowering: whether somebody insists on it, even if a larger one was noted.
     func note(_ sighting: Sighting, isLowering: Bool) throws(StoreError) {
         guard sighting.key.utf8.count <= Self.keyByteCountMax,
             try bound.allows(sighting.sequence),
@@ -84,14 +84,14 @@ struct SeenSequences {
         seen.first { $0.key.utf8.elementsEqual(key.utf8) }?.value.asInt64
     }
 
-    /// Whether a channel that has nothing new would be among the next to go: it is in use all the same,
-    /// and takes its place at the end.
+    /// Whether a channel without news would be among the next to be dropped: it is in use all the same,
+    /// and moves to the end.
     private static func isNearlyForgotten(_ key: String, _ seen: [JSONValue.Member]) -> Bool {
         seen.count > countMax / 2
             && seen.prefix(seen.count / 2).contains { $0.key.utf8.elementsEqual(key.utf8) }
     }
 
-    /// The bytes of the file, without those noted longest ago as far as they have no room.
+    /// The bytes of the file, without the oldest notes if there is no room for them.
     static func serialized(_ seen: [JSONValue.Member]) -> [UInt8] {
         var kept = seen.suffix(countMax)
         while true {

@@ -1,51 +1,51 @@
 import CASStore
 
-/// Which source of a content is asked next, and when.
+/// Which source of a content to ask next, and when.
 ///
-/// While one is in trouble the others are asked, unless what it has begun would be lost. A value,
-/// decided without a network or a clock.
+/// While one is in trouble, the others are asked, unless that would lose what it has begun. A
+/// value, decided without a network or a clock.
 struct SourceTurns {
-    /// Where the content can be had, in the order of preference; none for what castree cannot read.
+    /// The sources of the content, in order of preference; none if castree cannot read any.
     private let sources: [ContentSource]
-    /// The place of the source that is asked now.
+    /// The position of the current source.
     private(set) var place = 0
-    /// The place of the one whose response the staged bytes began with; an earlier pull began with the
-    /// first, for all that is known.
+    /// The position of the source whose response began the staged bytes; the first one, if an earlier
+    /// pull began them.
     private(set) var partPlace = 0
-    /// When those that failed may be asked again.
+    /// When failed sources may be asked again.
     private var dues: [Int: ContinuousClock.Instant] = [:]
-    /// Those that are not asked again.
+    /// Sources that are not asked again.
     private var failed: Set<Int> = []
 
     init(_ sources: [ContentSource]) { self.sources = sources }
 
-    /// The source that is asked now; nil if there is none at all.
+    /// The current source; nil if there is none at all.
     var source: ContentSource? { sources.isEmpty ? nil : sources[place] }
 
     /// Whether there are several.
     var areMany: Bool { sources.count > 1 }
 
-    /// Whether the staged bytes are of the source that is asked now, and so is their validator.
+    /// Whether the staged bytes, and their validator, are from the current source.
     var isOwnPart: Bool { partPlace == place }
 
-    /// When the source that is asked now may be asked.
+    /// When the current source may be asked.
     var due: ContinuousClock.Instant? { dues[place] }
 
-    /// Notes that what is staged begins with this source's response.
+    /// Notes that the staged bytes begin with this source's response.
     mutating func begunPart() { partPlace = place }
 
-    /// Goes on after a failure that may pass.
+    /// Continues after a temporary failure.
     ///
     /// - Parameters:
     ///   - due: when this source may be asked again.
-    ///   - stays: whether to stay with it: it is getting on, or what it has begun is of no use with
-    ///     another.
+    ///   - stays: whether to stay with it: it makes progress, or what it has begun is of no use
+    ///     with another.
     mutating func wait(until due: ContinuousClock.Instant, stays: Bool) {
         dues[place] = due
         if !stays { _ = move() }
     }
 
-    /// Goes on after a failure for good.
+    /// Continues after a permanent failure.
     ///
     /// - Returns: whether there is another source.
     mutating func leave() -> Bool {
@@ -53,7 +53,7 @@ struct SourceTurns {
         return move()
     }
 
-    /// Goes to the source that may be asked first; of several, to the next one.
+    /// Moves to the source that may be asked first; of several, to the next one.
     private mutating func move() -> Bool {
         var best: Int?
         for step in 1...max(1, sources.count) {

@@ -1,15 +1,15 @@
 import CASStore
 import VersionTree
 
-/// The digests of content that the store has, each computed once: what labels are held against.
+/// The digests of content that the store has, each computed once, for comparing labels.
 struct StoredDigests {
     private let store: Store
-    /// Those that the release names content by.
+    /// The algorithms by which the release names content.
     private let algorithms: [DigestAlgorithm]
     private let isInterrupted: () -> Bool
     private var known: [ObjectID: [Label]] = [:]
 
-    /// - Parameter isInterrupted: asked while content is read, which may take long.
+    /// - Parameter isInterrupted: called while content is read, which may take long.
     init(_ store: Store, for files: [ReleaseFile], isInterrupted: @escaping () -> Bool) {
         self.store = store
         self.isInterrupted = isInterrupted
@@ -21,7 +21,7 @@ struct StoredDigests {
         algorithms = DigestAlgorithm.allCases.filter { wanted.contains($0) }
     }
 
-    /// The digests of an object; none if it is gone, damaged or cannot be read: it is fetched, then.
+    /// The digests of an object; none if it is gone, damaged or unreadable: then it is fetched.
     /// - Throws: `.interrupted`.
     mutating func of(_ address: ObjectID) throws(StoreError) -> [Label] {
         if let known = known[address] { return known }
@@ -47,8 +47,9 @@ struct StoredDigests {
 
     /// Refuses labels that the content of an address does not have.
     ///
-    /// What is fetched is held against them as it comes; this is for what is here already. Otherwise
-    /// they would stand in the version's manifest, and name other content to whoever asks by them.
+    /// Fetched content is compared with them as it comes; this is for content that is already here.
+    /// Otherwise the version's manifest would hold wrong labels, and lookups by them would find
+    /// other content.
     /// - Throws: `.badRelease`; `.interrupted`.
     mutating func refuseContradicted(_ release: Release) throws(StoreError) {
         for file in release.files {

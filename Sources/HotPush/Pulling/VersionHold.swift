@@ -1,13 +1,14 @@
 import CASStore
 import VersionTree
 
-/// Keeps the name of a version for one release while it is fetched.
+/// Reserves the name of a version for one release while it is fetched.
 ///
-/// Several processes may fetch one release at once: what one brings the others need not. Another release
-/// under the same name is refused meanwhile; afterwards the name is free, or taken by what has come.
+/// Several processes may fetch one release at once: none needs to fetch what another has brought.
+/// Meanwhile another release under the same name is refused; afterwards the name is free, or taken by
+/// what has come.
 ///
-/// `leases/.pull-<version>` holds the address of the received manifest. It is locked by all that fetch
-/// it (flock(2)), so it ends with them; the last one removes it.
+/// `leases/.pull-<version>` holds the address of the received manifest. All processes that fetch it lock
+/// it (flock(2)), so the lock ends with them; the last one removes the file.
 final class VersionHold {
     private let versions: VersionStore
     private let name: String
@@ -21,7 +22,7 @@ final class VersionHold {
         while true {
             let file = try versions.store.openLock(name)
             if try fileSystem.lock(file.raw, exclusive: true, waiting: false) {
-                // Nobody fetches under that name.
+                // Nobody is fetching under that name.
                 try fileSystem.truncate(file.raw, to: 0)
                 try fileSystem.write(file.raw, Array(release.description.utf8))
             }
@@ -46,7 +47,7 @@ final class VersionHold {
 
     deinit {
         let fileSystem = versions.fileSystem
-        // A file that stays is empty of meaning: whoever comes next finds it unlocked.
+        // A file that stays means nothing: the next process finds it unlocked.
         if (try? fileSystem.lock(file.raw, exclusive: true, waiting: false)) == true {
             try? fileSystem.removeIfPresent(versions.directories.leases.raw, name)
         }

@@ -1,10 +1,10 @@
-/// Which devices a release is for: those for whom all of this holds.
+/// Which devices a release is for: those that meet all of this.
 public struct Audience: Sendable, Hashable {
-    /// Whether its publisher has taken it from everybody, without another in its place.
+    /// Whether its publisher has withdrawn it from everybody without a replacement.
     public var isDisabled = false
-    /// Which share of the devices gets it; nil for all.
+    /// The share of the devices that gets it; nil for all.
     public var rollout: Rollout?
-    /// The groups of devices that it is for alone (``AppTraits/groups``); none for everybody.
+    /// The groups of devices that it is restricted to (``AppTraits/groups``); empty for everybody.
     public var groups: [String] = []
 
     /// Everybody.
@@ -15,12 +15,12 @@ public struct Audience: Sendable, Hashable {
 public struct Rollout: Sendable, Hashable {
     /// The share, in thousandths.
     public var perMille: Int
-    /// What makes the choice differ from release to release.
+    /// Makes the choice differ from release to release.
     public var salt: String
-    /// How the choice is made: by a place that salt and device give, or a rule of another system.
+    /// How the choice is made: by a place that salt and device determine, or by another system's rule.
     ///
-    /// The format knows that rule and decides when it reads (``ReleaseContext/device``). Where it leaves
-    /// the decision to castree, a share that is not the whole leaves every device out.
+    /// The format knows that rule and decides when it reads (``ReleaseContext/device``). If it leaves
+    /// the decision to castree, any share below the whole excludes every device.
     public var rule: String
 
     /// castree's own rule.

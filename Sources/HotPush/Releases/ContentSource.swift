@@ -1,17 +1,17 @@
 public import CASStore
 
-/// One way to the content of a file: what to ask for, and what to do with the body that comes.
+/// One way to get the content of a file: what to ask for, and what to do with the body.
 public struct ContentSource: Sendable, Hashable {
     /// A URL reference, percent-encoded, relative to the origin or absolute (`OriginURL`).
     public var reference: String
-    /// What makes the content of the body, one after the other; none if the body is the content.
+    /// The steps that turn the body into the content, in order; none if the body is the content.
     ///
-    /// castree reads bodies without steps. A format for another system may offer others beside them, or
-    /// an app may fetch those by itself (``CASStore/Arrivals``).
+    /// castree reads bodies without steps. A format for another system may also offer others, or an app
+    /// may fetch those itself (``CASStore/Arrivals``).
     public var steps: [Step] = []
-    /// The size of the body, if it is not that of the file.
+    /// The size of the body, if it differs from the file's.
     public var byteCount: Int64?
-    /// What the body must fulfil, besides what its content must.
+    /// What the body must satisfy, besides what its content must.
     public var checks: [ContentCheck] = []
     /// Fields of the request that the publisher asks for (Expo's `assetRequestHeaders`).
     public var fields: [Field] = []
@@ -22,15 +22,15 @@ public struct ContentSource: Sendable, Hashable {
     /// Whether the body is the content.
     package var isPlain: Bool { steps.isEmpty }
 
-    /// Something that is done with the bytes of a body.
+    /// A step that is applied to the bytes of a body.
     public enum Step: Sendable, Hashable {
-        /// Taken out of an archive, such as `zip`: the file of this path there.
+        /// Extracted from an archive such as `zip`: the file with this path there.
         case extract(String, path: String)
         /// Decompressed: `br`, `gzip`, `zstd`.
         case decompress(String)
         /// Decrypted, with a key that the format knows: `aes-128-cbc`.
         case decrypt(String)
-        /// Taken for the difference to other content: `bsdiff`.
+        /// Applied as a difference to other content: `bsdiff`.
         case patch(String, of: Base)
 
         /// What the body is, in one word, for messages.
@@ -43,11 +43,11 @@ public struct ContentSource: Sendable, Hashable {
         }
     }
 
-    /// What a difference was made to.
+    /// The content to which a difference applies.
     public struct Base: Sendable, Hashable {
-        /// The publisher's name of the version that has it; nil if any may have it.
+        /// The publisher's name of the version that has it; nil if any version may have it.
         public var version: String?
-        /// Its digest: a base is what has these bytes, whatever its name says.
+        /// Its digest: the base is whatever has these bytes, under any name.
         public var digest: Label?
 
         /// Makes a base.

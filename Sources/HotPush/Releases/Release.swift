@@ -1,19 +1,18 @@
 public import StrictJSON
 public import VersionTree
 
-/// A release as an origin offers it: the neutral model that every format is read into.
+/// A release as an origin offers it: the neutral model into which every format is read.
 ///
-/// A value without content: it says what the files are, how they are checked and where they are
-/// fetched from. It holds each known format without loss; the bytes that it was read from are kept
-/// verbatim in ``received``.
+/// A value without content: it tells what the files are, how to check them and where to fetch them.
+/// It holds each known format without loss; ``received`` keeps the original bytes verbatim.
 public struct Release: Sendable {
-    /// The format it came in, with its version: `castree/1`, `meteor/1`.
+    /// The format it came in, with that format's version: `castree/1`, `meteor/1`.
     public var family: String
     /// What the version will be called in the store.
     public var version: VersionName
     /// Orders releases of one origin, if the format does: a larger one is newer.
     public var order: Int64?
-    /// What an app must fulfil to run it; all of them.
+    /// What an app must satisfy to run it; all of them.
     public var requirements: [Requirement] = []
     /// Its files, in the order of the format.
     public var files: [ReleaseFile] = []
@@ -23,10 +22,10 @@ public struct Release: Sendable {
     public var audience = Audience()
     /// Whether an app must have it before it goes on.
     public var isMandatory = false
-    /// What sets its publisher's releases apart from others in one place: an app, a channel, a
-    /// deployment; nil if the format knows no such thing.
+    /// Distinguishes its publisher's releases from others in the same place: an app, a channel, a
+    /// deployment; nil if the format has nothing of the kind.
     ///
-    /// ``order`` means nothing across two of them.
+    /// ``order`` means nothing across two scopes.
     public var scope: String?
     /// What its publisher has signed.
     public var signatures: [Signature] = []
@@ -34,7 +33,8 @@ public struct Release: Sendable {
     public var received: [UInt8]
     /// Fields that the neutral model has no place for.
     ///
-    /// What is large or has a name that castree's own manifests use is left out; ``received`` has it.
+    /// Large fields, and those with a name that castree's own manifests use, are omitted;
+    /// ``received`` has them.
     public var foreign: [JSONValue.Member] = []
 
     /// How far the content of a release can be proved.
@@ -44,7 +44,7 @@ public struct Release: Sendable {
         case signed
         /// Every file has a digest that its bytes must match.
         case digest
-        /// Some files are checked by length, checksum and entity tag only.
+        /// Some files are checked only by length, checksum and entity tag.
         case length
     }
 

@@ -10,8 +10,8 @@ extension ReleaseFile {
 
     /// Whether its address is all there is to prove.
     ///
-    /// Otherwise its content stands under another name until it has come, so that no version becomes
-    /// complete by it that was never held against the rest.
+    /// Otherwise its content has another name until it has come, so that it cannot complete a
+    /// version without being compared with the other checks.
     var isProvedByAddress: Bool {
         address != nil && byteCount != nil && !needsInspection && !hasLabelsBesidesAddress
     }
@@ -21,7 +21,7 @@ extension ReleaseFile {
         !checks.isEmpty && labels.contains { $0.algorithm != .sha256 || address == nil }
     }
 
-    /// Whether a manifest has other content in the file's place than the release says.
+    /// Whether a manifest has different content for the file than the release says.
     func contradicts(_ entry: Manifest.Entry) -> Bool {
         if let address, address != entry.address { return true }
         if let byteCount, byteCount != entry.byteCount { return true }
@@ -39,8 +39,8 @@ extension ReleaseFile {
         return false
     }
 
-    /// The field of a manifest's entry with what is said of the content and does not name it: by it a
-    /// later release of the same name is told from this one.
+    /// The field of a manifest's entry for checks that do not name the content: it distinguishes a
+    /// later release of the same name from this one.
     var checksMember: JSONValue.Member? {
         guard !foreign.contains(where: { $0.key == Self.checksKey }) else { return nil }
         let said: [JSONValue] = checks.compactMap { check in

@@ -2,9 +2,9 @@
 public struct Requirement: Sendable, Hashable {
     /// What is compared: `compatibility`, `minimumAppVersion`, `runtimeVersion`.
     public var kind: String
-    /// The value that the release asks for.
+    /// The value that the release requires.
     public var value: String
-    /// The only platform it concerns, such as `ios`; nil for all.
+    /// The only platform it applies to, such as `ios`; nil for all.
     public var platform: String?
 
     /// Makes a condition.
@@ -14,7 +14,7 @@ public struct Requirement: Sendable, Hashable {
         self.platform = platform
     }
 
-    /// Whether the condition is one on apps of a platform.
+    /// Whether the condition applies to apps of a platform.
     package func concerns(platform other: String?) -> Bool {
         guard let platform, let other else { return true }
         return platform.utf8.elementsEqual(other.utf8)

@@ -1,11 +1,11 @@
 /// Which bytes of the whole a response holds (RFC 9110, section 14.4).
 package struct ContentRange: Sendable, Hashable {
-    /// The bytes, from the first to behind the last; nil in a 416: none of those that were asked for.
+    /// The bytes, from the first to just past the last; nil in a 416: none of the requested ones.
     package var bytes: Range<Int64>?
-    /// How many the whole has; nil if the server does not know.
+    /// The size of the whole; nil if the server does not know it.
     package var total: Int64?
 
-    /// Reads the field's value; nil if it is not valid, or counts something else than bytes.
+    /// Reads the field's value; nil if it is invalid, or counts anything other than bytes.
     package init?(_ value: String) {
         var reader = Reader(Array(value.utf8)[...])
         guard reader.unit() else { return nil }
@@ -41,7 +41,7 @@ package struct ContentRange: Sendable, Hashable {
             return true
         }
 
-        /// `bytes` and a blank; units have no case (section 14.1).
+        /// `bytes` and a space; units are case-insensitive (section 14.1).
         mutating func unit() -> Bool {
             for letter in "bytes".utf8 {
                 guard let byte = rest.first, byte | 32 == letter else { return false }

@@ -1,19 +1,19 @@
 package import CASStore
 
-/// Carries requests to a directory of this machine: `file:///path` is a path inside of it.
+/// Carries requests to a directory of this machine: `file:///path` is a path inside it.
 ///
-/// An origin on a disk or a shared drive, or the version that an app brings along, is fetched from
-/// like any other: one seam, one client.
+/// An origin on a disk or a shared drive, or the version that an app ships with, is fetched like
+/// any other: one seam, one client.
 package final class DirectoryTransport: Transport {
     private let directory: String
     private let fileSystem: any FileSystem
     private static let pieceByteCount = 256 * 1024
     private var rate: RateLimit
     private let began = ContinuousClock.now
-    /// Bytes a second that are read; nil for as many as the disk gives.
+    /// How many bytes to read per second; nil for as many as the disk gives.
     package let byteRateMax: Int64?
 
-    /// Makes a transport; the directory is looked at by the first request.
+    /// Makes a transport; does not look at the directory before the first request.
     package convenience init(_ directory: String, byteRateMax: Int64? = nil) {
         self.init(directory, byteRateMax: byteRateMax, POSIXFileSystem())
     }
@@ -27,9 +27,9 @@ package final class DirectoryTransport: Transport {
         rate = RateLimit(byteRate: byteRateMax)
     }
 
-    /// Carries what the client asks for, one after the other; see ``Transport/run(_:)``.
+    /// Carries the client's requests one after the other; see ``Transport/run(_:)``.
     ///
-    /// - Throws: nothing; what fails is the outcome of a transfer.
+    /// - Throws: nothing; a failure is the outcome of a transfer.
     package func run(_ client: some TransferClient) throws(StoreError) {
         while client.tick() {
             switch client.next() {
@@ -53,7 +53,7 @@ package final class DirectoryTransport: Transport {
             }
             try send(name, request, client)
         } catch {
-            // A disk may fare better the next time; a name that leads nowhere does not.
+            // A disk may fare better next time; a name that leads nowhere does not.
             let kind: TransferFailure.Kind = error.cause == nil ? .broken : .request
             client.end(request.id, .failed(TransferFailure(kind, error.message)))
         }

@@ -2,9 +2,9 @@
 public struct UpdateCost: Sendable, Hashable {
     /// Files to fetch.
     public var files = 0
-    /// Their bytes; those that a format does not say count as 0.
+    /// Their bytes; sizes that the format does not give count as 0.
     public var bytes: Int64 = 0
-    /// Files whose content is here already.
+    /// Files whose content is already here.
     public var reusedFiles = 0
     /// Their bytes.
     public var reusedBytes: Int64 = 0
@@ -19,7 +19,7 @@ public struct DownloadFigures: Sendable, Hashable {
     public var files = 0
     /// Bytes that came over the network as content.
     public var bytes: Int64 = 0
-    /// Bytes of content that was here already.
+    /// Bytes of content that was already here.
     public var reusedBytes: Int64 = 0
     /// Bytes that an earlier, interrupted download had left.
     public var resumedBytes: Int64 = 0
@@ -34,14 +34,14 @@ public struct DownloadFigures: Sendable, Hashable {
 
 /// How far a download is.
 public struct UpdateProgress: Sendable, Hashable {
-    /// What it has done so far; what turns out wrong is taken back.
+    /// What it has done so far; what turns out to be wrong is subtracted again.
     public var figures = DownloadFigures()
-    /// All files that must be fetched; an optional one that the origin does not have is left out.
+    /// All files that must be fetched, without optional ones that the origin does not have.
     public var filesTotal = 0
-    /// All bytes that must be fetched; a file whose size the format does not tell counts as it comes.
+    /// All bytes that must be fetched; files of unknown size count as they come.
     public var bytesTotal: Int64 = 0
 
-    /// Makes a progress.
+    /// Makes a progress report.
     public init(figures: DownloadFigures, filesTotal: Int, bytesTotal: Int64) {
         self.figures = figures
         self.filesTotal = filesTotal
@@ -50,6 +50,6 @@ public struct UpdateProgress: Sendable, Hashable {
 
     init() {}
 
-    /// Bytes that are here, with those that an earlier download had left; never more than ``bytesTotal``.
+    /// Bytes that are here, including those of an earlier download; never more than ``bytesTotal``.
     package var bytes: Int64 { figures.bytes + figures.resumedBytes }
 }

@@ -1,17 +1,17 @@
-/// How slow a transfer may be: whoever brings fewer bytes in this time would never end.
+/// How slow a transfer may be: one that brings fewer bytes in this time would never end.
 struct DripLimit {
-    /// So many bytes have to come within ``time``.
+    /// How many bytes must come within ``time``.
     static let byteCount: Int64 = 8 * 1024
     /// How long they may take.
     let time: Duration
 
-    /// - Parameter transport: what it holds back itself, to keep to a rate, is no fault of the network.
+    /// - Parameter transport: what it holds back to keep to its rate is not the network's fault.
     init(_ policy: RetryPolicy, over transport: any Transport) {
         guard let byteRate = transport.byteRateMax else {
             time = policy.dripTime
             return
         }
-        // The share of one of many transfers, and four times that: turns are not exact.
+        // Four times what the share of one of many transfers needs: turns are not exact.
         let seconds =
             4 * Self.byteCount * Int64(max(transport.parallelCount, 1)) / max(byteRate, 1)
         time = max(policy.dripTime, .seconds(seconds))
@@ -20,7 +20,7 @@ struct DripLimit {
 
 /// Watches one transfer for its ``DripLimit``.
 struct DripWatch {
-    /// When the stretch that may be slow began, and what has come since.
+    /// When the current stretch began, and how much has come since.
     private var began = ContinuousClock.now
     private var byteCount: Int64 = 0
 

@@ -1,5 +1,5 @@
 extension Duration {
-    /// The whole milliseconds in it; of more than fit, more than anybody waits.
+    /// Its whole milliseconds; if they do not fit, more than anybody waits.
     package var milliseconds: Int64 {
         let (seconds, attoseconds) = components
         guard seconds < 1 << 40 else { return 1 << 50 }

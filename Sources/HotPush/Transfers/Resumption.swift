@@ -2,23 +2,23 @@
 package struct StagedPart: Sendable, Hashable {
     /// How many bytes are staged.
     package var byteCount: Int64 = 0
-    /// How many the whole has, if the release says it.
+    /// How many bytes the whole has, if the release says so.
     package var wholeByteCount: Int64?
     /// The validator of the response that the bytes came from.
     package var validator: Validator?
-    /// Whether a digest of the whole will be checked: parts that do not fit are found out.
+    /// Whether a digest of the whole will be checked: it reveals parts that do not fit.
     package var isProvable: Bool
 
     /// What to ask for.
     package enum Question: Sendable, Hashable {
         /// Nothing: all bytes are staged.
         case nothing
-        /// The whole; what is staged is of no use.
+        /// The whole; what is staged is useless.
         case whole
-        /// The rest, from an offset; with what `If-Range` says, if it says anything.
+        /// The rest, from an offset; `ifRange` is the value of `If-Range`, if it is sent.
         case rest(offset: Int64, ifRange: String?)
 
-        /// Whether a part is asked for.
+        /// Whether it asks for a part.
         var isForRest: Bool { if case .rest = self { true } else { false } }
     }
 
@@ -36,29 +36,29 @@ package struct StagedPart: Sendable, Hashable {
 
 /// What a response is good for.
 package enum ResponseUse: Sendable, Hashable {
-    /// Its bytes belong behind those that are staged.
+    /// Its bytes follow those that are staged.
     case append
-    /// Its bytes are the whole: what is staged goes.
+    /// Its bytes are the whole: drop what is staged.
     case startOver
-    /// Nothing lacks: what is staged is the whole, and is to be checked.
+    /// Nothing is missing: what is staged is the whole, and must be checked.
     case complete
-    /// What is staged goes; ask for the whole. The reason, for the journal.
+    /// Drop what is staged and ask for the whole. The reason is for the journal.
     case askForWhole(String)
-    /// The origin does not offer what the release says, now. The reason, for people.
+    /// The origin does not offer what the release says at the moment. The reason is for people.
     case refuse(String)
-    /// An answer without content; ``RetryPolicy`` knows whether another attempt is worth it.
+    /// An answer without content; ``RetryPolicy`` knows whether another attempt is worthwhile.
     case failure(status: Int)
 }
 
 /// Decides what a response to a request for a file, or for the rest of one, is good for.
 ///
-/// Pure rules of RFC 9110, sections 13 to 15. What ``ResponseUse/askForWhole(_:)`` leads to has no
-/// range and so cannot lead there again.
+/// Pure rules of RFC 9110, sections 13 to 15. The request that follows
+/// ``ResponseUse/askForWhole(_:)`` has no range, so it cannot lead there again.
 package enum Resumption {
     /// What the response is good for.
     ///
     /// - Parameters:
-    ///   - head: of the final response.
+    ///   - head: the head of the final response.
     ///   - part: what is staged.
     ///   - question: what was asked; `whole` for a request that knows of no part.
     package static func use(
@@ -119,14 +119,14 @@ package enum Resumption {
             ? .append : .askForWhole("the file has changed at the server since its first part came")
     }
 
-    /// Whether a part is of the same bytes as what is staged (RFC 9110, section 15.3.7.3).
+    /// Whether a part belongs to the same bytes as what is staged (RFC 9110, section 15.3.7.3).
     private static func fits(_ head: TransferHead, _ part: StagedPart) -> Bool {
         guard let validator = part.validator else { return part.isProvable }
         if let isSame = validator.matches(head) { return isSame }
         switch validator {
-        // A response that had a tag before must repeat it (section 15.3.7).
+        // If an earlier response had a tag, this one must repeat it (section 15.3.7).
         case .entityTag: return part.isProvable
-        // A date need not be repeated; a tag that was not there before is another matter.
+        // A date need not be repeated; a new tag is another matter.
         case .lastModified: return head["etag"] == nil || part.isProvable
         }
     }
@@ -143,9 +143,9 @@ package enum Resumption {
         }
         guard total == offset else {
             return .askForWhole(
-                "the server has \(total) bytes, and says that \(offset) is no offset")
+                "the server has \(total) bytes, but refuses the offset \(offset)")
         }
-        // Without proof, only a matching validator makes the staged bytes the server's.
+        // Without proof, only a matching validator shows that the staged bytes are the server's.
         if let validator = part.validator, validator.matches(head) == false {
             return .askForWhole("the file has changed at the server since its first part came")
         }

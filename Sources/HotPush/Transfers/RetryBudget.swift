@@ -1,6 +1,6 @@
-/// Counts the failures of a pull and decides about each whether to try again.
+/// Counts the failures of a pull, and decides for each whether to try again.
 ///
-/// A value without a clock or a generator of its own: what it says depends on what it was told.
+/// A value without a clock or generator of its own: its answers depend only on what it was told.
 package struct RetryBudget: Sendable {
     /// The limits.
     package let policy: RetryPolicy
@@ -8,22 +8,22 @@ package struct RetryBudget: Sendable {
     private var failureCounts: [Int: Int] = [:]
     private var pullFailureCount = 0
 
-    /// Makes a budget of which nothing is spent.
+    /// Makes an unspent budget.
     package init(_ policy: RetryPolicy = RetryPolicy()) { self.policy = policy }
 
     /// What to do about an attempt that did not bring its file.
     package enum Decision: Sendable, Hashable {
-        /// Try again when so much time has passed.
+        /// Try again after this time.
         case again(after: Duration)
         /// Another attempt would fare no better.
         case useless
         /// The file has used up its attempts.
         case spent
-        /// The pull has used up its attempts, this file or another.
+        /// The pull has used up its attempts, with this file or others.
         case pullSpent
     }
 
-    /// Notes that bytes came that were not here before, of whatever file: the network works.
+    /// Notes that new bytes came, of whatever file: the network works.
     package mutating func progressed(_ id: Int) {
         failureCounts[id] = nil
         pullFailureCount = 0
@@ -41,11 +41,10 @@ package struct RetryBudget: Sendable {
     ///   - id: the transfer's.
     ///   - outcome: how it ended.
     ///   - head: the final response's head, if it came.
-    ///   - newByteCount: bytes that were staged beyond what was staged before. An attempt that brought
-    ///     some was not in vain: counting starts anew. Bytes that were fetched a second time are not
-    ///     new.
+    ///   - newByteCount: bytes staged beyond what was staged before. An attempt that brought some was
+    ///     not in vain: counting starts anew. Bytes that were fetched a second time are not new.
     ///   - now: seconds since 1970, for a `Retry-After` with a date.
-    ///   - generator: makes the draw of the wait.
+    ///   - generator: draws the wait.
     package mutating func decide(
         _ id: Int, _ outcome: TransferOutcome, head: TransferHead?, newByteCount: Int64,
         now: Int64, using generator: inout some RandomNumberGenerator

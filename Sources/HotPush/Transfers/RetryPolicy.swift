@@ -1,32 +1,32 @@
-/// How often and how soon a transfer that failed is tried again.
+/// How often and how soon to retry a failed transfer.
 ///
-/// The waits grow exponentially and are drawn evenly between nothing and their limit ("full jitter"):
-/// many devices that lose one server do not come back to it at once.
+/// The waits grow exponentially and are drawn evenly between zero and their limit ("full jitter"):
+/// many devices that lose a server do not all return at once.
 package struct RetryPolicy: Sendable, Hashable {
     /// Failures in a row without a new byte after which a file is given up.
     package var failureCountMax = 8
     /// Failures in a row without a new byte, over all files, after which a pull is given up: the
     /// network is gone.
     package var pullFailureCountMax = 200
-    /// What the first wait is at most; the next ones double.
+    /// The limit of the first wait; it doubles for each following wait.
     package var firstDelay: Duration = .milliseconds(500)
-    /// What any wait is at most.
+    /// The limit of any wait.
     package var delayMax: Duration = .seconds(30)
-    /// What a server's `Retry-After` is worth at most.
+    /// The longest wait that a server's `Retry-After` can impose.
     package var retryAfterMax: Duration = .seconds(120)
 
-    /// How long 8 KiB may take: a connection that is slower is given up for another.
+    /// How long 8 KiB may take: a slower connection is given up for another.
     ///
-    /// Where the transport keeps to a rate, longer in proportion.
+    /// If the transport keeps to a rate, proportionally longer.
     package var dripTime: Duration = .seconds(60)
 
     /// Makes a policy for a mobile network: a file may be stuck for about a minute.
     package init() {}
 
-    /// Whether another attempt may fare better than one that ended so.
+    /// Whether another attempt may fare better than one that ended this way.
     ///
-    /// - Parameter status: of the final response, if its head came. An error status outweighs what
-    ///   happened to its body.
+    /// - Parameter status: the status of the final response, if its head came. An error status
+    ///   outweighs what happened to its body.
     package static func isWorthRetrying(_ outcome: TransferOutcome, status: Int?) -> Bool {
         if let status, status >= 400 {
             switch outcome {
@@ -41,7 +41,7 @@ package struct RetryPolicy: Sendable, Hashable {
         }
     }
 
-    /// Whether a status tells of a trouble that passes (RFC 9110, sections 15.5 and 15.6; 425: RFC
+    /// Whether a status reports a temporary problem (RFC 9110, sections 15.5 and 15.6; 425: RFC
     /// 8470, section 5.2; 429: RFC 6585, section 4).
     package static func isWorthRetrying(status: Int) -> Bool {
         switch status {
@@ -53,9 +53,9 @@ package struct RetryPolicy: Sendable, Hashable {
     /// How long to wait before the next attempt.
     ///
     /// - Parameters:
-    ///   - failureCount: failures in a row without a new byte, this one included; 0 if it brought some.
-    ///   - retryAfter: what the server asked for; the wait is not shorter, up to ``retryAfterMax``.
-    ///   - generator: makes the draw; a seeded one makes it the same each time.
+    ///   - failureCount: failures in a row without a new byte, with this one; 0 if it brought some.
+    ///   - retryAfter: what the server asked for; the wait is no shorter, up to ``retryAfterMax``.
+    ///   - generator: draws the wait; a seeded one draws the same each time.
     package func delay(
         failureCount: Int, retryAfter: Duration? = nil,
         using generator: inout some RandomNumberGenerator
@@ -65,7 +65,7 @@ package struct RetryPolicy: Sendable, Hashable {
         let jitter = Duration.milliseconds(
             Int64.random(in: 0...max(limit.milliseconds, 0), using: &generator))
         guard let retryAfter else { return jitter }
-        // Those who were told the same moment do not all come at it.
+        // Clients that were told the same moment must not all come at once.
         return min(max(retryAfter, .zero), retryAfterMax) + min(jitter, firstDelay)
     }
 }

@@ -5,28 +5,28 @@ public import CASStore
 /// The seam between what an update client decides and the library that speaks HTTP: the client never
 /// touches a socket, a transport never touches the store. `CurlTransport` is the real one.
 public protocol Transport: AnyObject {
-    /// Asks the client for requests, carries up to `options.parallelCount` at once, and hands it what
-    /// comes, until it says ``NextTransfer/nothing`` and nothing is under way.
+    /// Asks the client for requests, carries up to `options.parallelCount` at once, and passes on
+    /// what comes, until the client says ``NextTransfer/nothing`` and nothing is under way.
     ///
-    /// All calls to the client come on the calling thread, one at a time. A transfer's calls come in
+    /// All calls to the client are on the calling thread, one at a time. A transfer's calls come in
     /// order: `begin`, any number of `receive`, `end`; `end` comes exactly once for every request,
-    /// also for those that never began.
+    /// even if it never began.
     ///
-    /// - Throws: what is the matter with the transport itself (no memory, a broken option). What
-    ///   happens to a transfer is its outcome, not an error.
+    /// - Throws: what is wrong with the transport itself (no memory, a bad option). What happens to a
+    ///   transfer is its outcome, not an error.
     func run(_ client: some TransferClient) throws(StoreError)
 
-    /// Bytes a second that it lets through, over all transfers; nil for as many as come.
+    /// The most bytes per second over all transfers; nil for no limit.
     ///
-    /// A transfer that is slow for this reason is not given up.
+    /// A transfer that is slow because of this limit is not given up.
     var byteRateMax: Int64? { get }
 
-    /// How many transfers are under way at once, at most.
+    /// The most transfers that are under way at once.
     var parallelCount: Int { get }
 }
 
 extension Transport {
-    /// As many as come.
+    /// No limit.
     public var byteRateMax: Int64? { nil }
     /// One after the other.
     public var parallelCount: Int { 1 }
@@ -34,60 +34,60 @@ extension Transport {
 
 /// The client of a ``Transport``: asks for requests, takes what comes.
 ///
-/// All transfers wait while a call lasts: calls should return within a fraction of a second.
+/// All transfers wait during a call: it should return within a fraction of a second.
 public protocol TransferClient: AnyObject {
-    /// Says what to do with a free place; asked again after every event.
+    /// Says what to do with a free slot; called again after every event.
     func next() -> NextTransfer
 
     /// The head of the final response, after redirects.
     ///
-    /// Not called if the response is useless as a whole, such as content in an encoding that nobody
-    /// asked for.
+    /// Not called if the response is useless as a whole, for example because of a content encoding
+    /// that nobody asked for.
     /// - Returns: what to do with the body.
     func begin(_ id: Int, _ head: TransferHead) -> BodyDecision
 
-    /// Bytes of the body, decoded if an encoding was asked for.
-    /// - Returns: whether to go on; with `false` the transfer ends as ``TransferOutcome/refused``.
+    /// Bytes of the body, decoded if an encoding was requested.
+    /// - Returns: whether to go on; `false` ends the transfer as ``TransferOutcome/refused``.
     func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool
 
     /// The transfer is over.
     func end(_ id: Int, _ outcome: TransferOutcome)
 
-    /// Called at least every 200 ms: progress, cancellation.
-    /// - Returns: whether to go on; with `false` all transfers end as ``TransferOutcome/cancelled``.
+    /// Called at least every 200 ms, for progress and cancellation.
+    /// - Returns: whether to go on; `false` ends all transfers as ``TransferOutcome/cancelled``.
     func tick() -> Bool
 }
 
-/// What a client wants with a free place.
+/// What a client wants to do with a free slot.
 public enum NextTransfer: Sendable {
-    /// This request, now.
+    /// Send this request now.
     case request(TransferRequest)
-    /// Ask again after so many milliseconds, or after the next event: a retry waits for its time.
+    /// Ask again after this many milliseconds, or after the next event: a retry is not yet due.
     case wait(milliseconds: Int)
     /// Nothing, now or before another transfer ends.
     case nothing
 }
 
-/// What a client wants with a body.
+/// What a client wants to do with a body.
 public enum BodyDecision: Sendable {
-    /// Its bytes.
+    /// Take its bytes.
     case take
-    /// Read and forget it (a short error page): the connection stays of use.
+    /// Read and forget it (a short error page): the connection stays usable.
     ///
-    /// The transfer ends as ``TransferOutcome/finished`` however the body fares; more than 64 KiB of
-    /// it are not read.
+    /// The transfer ends as ``TransferOutcome/finished`` whatever happens to the body; at most 64
+    /// KiB of it are read.
     case discard
     /// End the transfer as ``TransferOutcome/refused``.
     case refuse
 }
 
-/// One request for content: GET, with what makes it conditional or partial.
+/// One GET request for content, with what makes it conditional or partial.
 public struct TransferRequest: Sendable {
-    /// Names it to the client.
+    /// Identifies it to the client.
     public var id: Int
-    /// Absolute.
+    /// The absolute URL.
     public var url: String
-    /// Where to begin: more than 0 sends `Range: bytes=offset-` (RFC 9110, section 14.2).
+    /// Where to begin: a value above 0 sends `Range: bytes=offset-` (RFC 9110, section 14.2).
     public var offset: Int64 = 0
     /// The validator for `If-Range`; nil sends none.
     public var ifRange: String?
@@ -95,16 +95,16 @@ public struct TransferRequest: Sendable {
     public var ifNoneMatch: String?
     /// More fields: name and value.
     public var fields: [(name: String, value: String)] = []
-    /// Fields for this origin only: a redirect to another one loses them.
+    /// Fields for this origin only: a redirect to another origin drops them.
     public var confinedFields: [(name: String, value: String)] = []
     /// Whether to offer the content encodings that the library can decode.
     ///
-    /// Never with an offset: ranges count encoded bytes. Without it the request says `identity`. The
-    /// head's `content-length` then counts what was sent, not what is received.
+    /// Never with an offset: ranges count encoded bytes. If false, the request says `identity`. If
+    /// true, the head's `content-length` counts what was sent, not what is received.
     public var acceptsEncodings = false
-    /// More bytes of the body than this, decoded, end the transfer as ``TransferOutcome/tooLarge``.
+    /// A body with more bytes than this, decoded, ends the transfer as ``TransferOutcome/tooLarge``.
     ///
-    /// None of the bytes beyond are handed out; with a `Content-Length` that says more, none at all.
+    /// None of the bytes beyond are passed on; if `Content-Length` announces more, none at all.
     public var byteCountMax: Int64 = .max
 
     /// Makes a plain request.
@@ -118,7 +118,7 @@ public struct TransferRequest: Sendable {
 public struct TransferHead: Sendable {
     /// The status code, such as 200, 206, 304 or 404.
     public var status: Int
-    /// The header fields, names in lower case, in the order they came.
+    /// The header fields, names in lower case, in the order in which they came.
     public var fields: [(name: String, value: String)]
     /// The URL that answered, after redirects.
     public var url: String
@@ -136,7 +136,7 @@ public struct TransferHead: Sendable {
 
 /// How a transfer ended.
 public enum TransferOutcome: Sendable, Hashable {
-    /// The whole body came, or its length was as announced, or there was none.
+    /// The whole body came, with the announced length if there was one; or there was no body.
     case finished
     /// The client refused it.
     case refused
@@ -150,29 +150,29 @@ public enum TransferOutcome: Sendable, Hashable {
 
 /// Why a transfer failed on the way.
 public struct TransferFailure: Sendable, Hashable {
-    /// What kind of trouble, as far as a retry is concerned.
+    /// The kind of trouble, as far as it matters for a retry.
     public enum Kind: String, Sendable, Hashable {
         /// The name could not be resolved.
         case resolve
-        /// No connection: refused, unreachable, timed out, ended during the handshake.
+        /// No connection: refused, unreachable, timed out, or closed during the handshake.
         case connect
         /// The connection broke, or the body was shorter than announced.
         case broken
-        /// Nothing came for too long, or all of it took too long.
+        /// Nothing came for too long, or the whole took too long.
         case timeout
-        /// The certificate is no good, or the peer refuses the handshake: trying again does not help.
+        /// The certificate is bad, or the peer refuses the handshake: trying again does not help.
         case security
-        /// Redirects in a circle, to another scheme, too many.
+        /// Redirects that loop, lead to another scheme, or are too many.
         case redirect
-        /// What came is not HTTP, or a content encoding that cannot be decoded.
+        /// The answer is not HTTP, or has a content encoding that cannot be decoded.
         case malformed
-        /// The URL or an option is no good: trying again does not help.
+        /// The URL or an option is bad: trying again does not help.
         case request
     }
 
-    /// What kind of trouble.
+    /// The kind of trouble.
     public var kind: Kind
-    /// A sentence for people, with the library's own words.
+    /// A sentence for people, in the library's own words.
     public var message: String
 
     /// Makes a failure.
@@ -182,27 +182,27 @@ public struct TransferFailure: Sendable, Hashable {
     }
 }
 
-/// What holds for all transfers of a transport.
+/// Settings for all transfers of a transport.
 public struct TransportOptions: Sendable {
-    /// How many transfers are under way at once.
+    /// The most transfers that are under way at once.
     public var parallelCount = 16
-    /// Bytes a second over all transfers; nil for as fast as it goes.
+    /// Bytes per second over all transfers; nil for no limit.
     public var byteRateMax: Int64?
     /// How long connecting may take.
     public var connectTimeout: Duration = .seconds(20)
-    /// How long nothing may come.
+    /// How long a transfer may receive nothing.
     public var stallTimeout: Duration = .seconds(30)
-    /// How long one transfer may take in all; nil for any time.
+    /// How long one transfer may take in all; nil for no limit.
     public var totalTimeout: Duration?
     /// How many redirects are followed; they never lead from https to http.
     package var redirectCountMax = 8
-    /// A proxy's URL; nil for what the environment says (`https_proxy`, `no_proxy`); empty for none.
+    /// A proxy's URL; nil to follow the environment (`https_proxy`, `no_proxy`); empty for none.
     public var proxy: String?
     /// A file of certificates to trust instead of the system's.
     public var certificatesFile: String?
-    /// What the requests call the program.
+    /// The program's name in requests.
     public var userAgent = "castree"
-    /// Whether HTTP/2 is used where a server offers it (over TLS); HTTP/1.1 otherwise.
+    /// Whether to use HTTP/2 if a server offers it (over TLS); otherwise HTTP/1.1.
     public var isHTTP2Allowed = true
 
     /// Makes options with defaults for a mobile network.
@@ -210,6 +210,6 @@ public struct TransportOptions: Sendable {
 }
 
 extension StoreError.Code {
-    /// The library that carries requests cannot work, or an option of it is no good.
+    /// The library that carries requests cannot work, or one of its options is bad.
     package static let transport = Self("transport")
 }

@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// The events that one reader has not taken yet.
 ///
-/// Bounded: of progress only the newest are kept; of the others so many that a reader who misses one is
-/// lost anyway, and is told how many.
+/// Bounded: of progress only the newest events are kept; of the others, enough that a reader who misses
+/// one is lost anyway, and is told how many.
 final class EventMailbox: Sendable {
     static let progressCountMax = 8
     static let countMax = 1024
@@ -25,7 +25,7 @@ final class EventMailbox: Sendable {
 
     private let state = Mutex(State())
 
-    /// Puts an event in, or hands it to the reader who waits.
+    /// Puts an event in, or hands it to the waiting reader.
     func post(_ event: UpdateEvent) {
         let reader = state.withLock { state -> CheckedContinuation<UpdateEvent?, Never>? in
             if let reader = state.reader {
@@ -47,13 +47,13 @@ final class EventMailbox: Sendable {
                 state.events.remove(at: first)
             }
         } else if state.events.count >= countMax {
-            // What is old news goes first.
+            // Old news goes first.
             let first = state.events.firstIndex(where: \.isProgress) ?? 0
             if !state.events.remove(at: first).isProgress { state.missedCount += 1 }
         }
     }
 
-    /// The next event; `nil` when there will be none.
+    /// The next event; `nil` if no more will come.
     func next() async -> UpdateEvent? {
         await withCheckedContinuation { continuation in
             let (event, isOver) = state.withLock { state -> (UpdateEvent?, Bool) in
@@ -67,7 +67,7 @@ final class EventMailbox: Sendable {
         }
     }
 
-    /// Ends the mailbox; what is in it can still be taken.
+    /// Closes the mailbox; its contents can still be taken.
     func close() {
         let reader = state.withLock { state -> CheckedContinuation<UpdateEvent?, Never>? in
             state.isClosed = true
@@ -104,7 +104,7 @@ final class EventHub: Sendable {
     }
 
     func post(_ event: UpdateEvent) {
-        // Posted under the lock: all readers see one order.
+        // Posted under the lock: all readers see the same order.
         boxes.withLock { boxes in
             boxes.removeAll { $0.mailbox == nil }
             for box in boxes { box.mailbox?.post(event) }

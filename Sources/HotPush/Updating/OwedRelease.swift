@@ -2,11 +2,11 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// The version that an app must show before it goes on: a mandatory release, or what replaced one that
-/// was never shown.
+/// The version that an app must show before it goes on: a mandatory release, or the replacement of one
+/// that was never shown.
 ///
-/// `owed.json` in the store, `{"version":"2"}`, as long as there is such a version: an app that is
-/// closed before it shows it must not get around it. A damaged one owes nothing.
+/// `owed.json` in the store, `{"version":"2"}`, exists as long as there is such a version: closing the
+/// app before it shows the version must not get around it. A damaged file owes nothing.
 struct OwedRelease {
     private let versions: VersionStore
 
@@ -23,7 +23,7 @@ struct OwedRelease {
         do throws(JSONError) {
             return try JSONValue.parse(bytes)["version"]?.asString
         } catch {
-            // Replaced as a whole: nobody but another program can have written it.
+            // It is replaced as a whole: only another program can have written this.
             return nil
         }
     }

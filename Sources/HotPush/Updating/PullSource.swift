@@ -11,10 +11,10 @@ public import VersionTree
 /// let updates = UpdateManager(versions, source: source, options: options)
 /// ```
 ///
-/// The work is done on threads of its own, which the tasks of the app never wait for. The transport is
-/// kept, with its connections, for the next call.
+/// The work runs on threads of its own, which the tasks of the app never wait for. The transport and
+/// its connections are kept for the next call.
 public final class PullSource: UpdateSource {
-    /// The URL or directory that is asked.
+    /// The URL or directory to ask.
     public let origin: String
     private let versions: VersionStore
     private let options: PullOptions
@@ -22,14 +22,14 @@ public final class PullSource: UpdateSource {
     private let state = Mutex(State())
 
     private struct State {
-        /// What the last check has found: a download is of this.
+        /// The release that the last check found, and that a download fetches.
         var found: FoundRelease?
-        /// The pointer that the last check has found.
+        /// The pointer that the last check found.
         var sighting: SeenSequences.Sighting?
         var idle: IdleTransport?
     }
 
-    // Sound: it is taken out of the mutex by the one call that uses it, and put back after that.
+    // Sound: the one call that uses it takes it out of the mutex, and puts it back afterwards.
     private struct IdleTransport: @unchecked Sendable {
         let transport: any Transport
     }
@@ -38,10 +38,10 @@ public final class PullSource: UpdateSource {
     ///
     /// - Parameters:
     ///   - origin: the URL of an origin, of a channel's pointer, or a directory.
-    ///   - versions: where versions come to: the store of the manager.
+    ///   - versions: where versions are stored: the store of the manager.
     ///   - updating: the options of the manager; its app and device choose among what is offered.
     ///   - options: how to pull; `app`, `device`, `destination`, `journal`, `progress` and `version` are
-    ///     the manager's business and not looked at.
+    ///     ignored, because the manager sets them.
     ///   - makeTransport: makes what carries requests; called on the thread that uses it, and again
     ///     after a failure.
     public init(
@@ -61,10 +61,10 @@ public final class PullSource: UpdateSource {
         self.makeTransport = makeTransport
     }
 
-    /// Asks the origin: one request if what it offers is here.
+    /// Asks the origin: one request if what it offers is already here.
     @concurrent public func check() async throws(StoreError) -> Release? {
         try await onOwnThread(options) { [self] (pull) throws(StoreError) in
-            // The manager says why a version that is here is left alone.
+            // The manager tells why a version that is here is left alone.
             let reply = try pull.inquire(origin, judges: false)
             state.withLock { $0.sighting = reply.sighting }
             switch reply.answer {
@@ -79,7 +79,7 @@ public final class PullSource: UpdateSource {
                 return try Release(standingFor: embedded, reply.offered)
             case .nothing:
                 try pull.obeyNothing(reply.sighting)
-                // For the manager to say why not.
+                // So that the manager can tell why not.
                 guard let name = reply.offered?.version?.name.description else { return nil }
                 return try Release(standingFor: name, reply.offered)
             }
@@ -90,11 +90,11 @@ public final class PullSource: UpdateSource {
     @concurrent public func noteObeyed() async {
         guard let sighting = state.withLock({ $0.sighting }) else { return }
         let bound = SequenceBound(versions, now: options.now)
-        // What cannot be noted protects from one old copy less; it stops no update.
+        // If this fails, one old copy may get through; that must not stop an update.
         try? SeenSequences(versions, bound: bound).note(sighting, isLowering: options.isForced)
     }
 
-    /// Reckons what a release would cost.
+    /// Computes what a release would cost.
     @concurrent public func plan(_ release: Release) async throws(StoreError) -> UpdateCost {
         try await onOwnThread(options) { [self] (pull) throws(StoreError) in
             UpdateCost(try pull.plan(try found(release, pull)))
@@ -113,7 +113,7 @@ public final class PullSource: UpdateSource {
         }
     }
 
-    /// The release without what it asks on other platforms than the app's.
+    /// The release without its requirements for platforms other than the app's.
     private func concerning(_ release: Release) -> Release {
         var release = release
         release.requirements.removeAll { !$0.concerns(platform: options.platform) }
@@ -178,7 +178,7 @@ public final class PullSource: UpdateSource {
     }
 }
 
-/// Set once by whoever cancels, read by the thread that works.
+/// Set once to cancel, read by the working thread.
 private final class StopSign: Sendable {
     private let state = Atomic<Bool>(false)
     var isSet: Bool { state.load(ordering: .relaxed) }
@@ -186,13 +186,13 @@ private final class StopSign: Sendable {
 }
 
 extension Release {
-    /// What an origin offers under a name, where its manifest was not fetched: because the store has
-    /// it, or because it is not for this device.
+    /// Stands for what an origin offers under a name if its manifest was not fetched: because the
+    /// store has it, or because it is not for this device.
     fileprivate init(standingFor name: String, _ offered: OfferedRelease?) throws(StoreError) {
         self.init(
             family: CastreeFormat().family, version: try VersionName(name), trust: .digest,
             received: [])
-        // A file without an address: the content is known by the version's name alone.
+        // A file without an address: the content is known only by the version's name.
         files = [ReleaseFile(path: try TreePath("unread"))]
         order = offered?.sequence
         requirements = offered?.requirements ?? []

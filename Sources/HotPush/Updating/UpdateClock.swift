@@ -1,9 +1,9 @@
 /// The time by which starts are judged.
 package protocol UpdateClock: Sendable {
-    /// The time since some moment; it never goes back.
+    /// The time since some fixed moment; it never goes back.
     var now: Duration { get }
-    /// Waits until ``now`` is at least that.
-    /// - Throws: when the task is cancelled.
+    /// Waits until ``now`` is at least `deadline`.
+    /// - Throws: if the task is cancelled.
     @concurrent func sleep(until deadline: Duration) async throws
 }
 

@@ -1,9 +1,9 @@
 package import CASStore
 public import VersionTree
 
-/// What ``UpdateManager`` tells.
+/// An event of ``UpdateManager``.
 public enum UpdateEvent: Sendable, Hashable {
-    /// The origin is asked.
+    /// The origin is being asked.
     case checking
     /// There is nothing to do, and why.
     case upToDate(String)
@@ -11,11 +11,11 @@ public enum UpdateEvent: Sendable, Hashable {
     case refused(version: String, reasons: [String])
     /// A release will be downloaded, at this cost.
     case available(version: String, cost: UpdateCost, isForced: Bool)
-    /// How far its download is; of those that nobody has taken, only the newest few are kept.
+    /// How far its download is; of untaken ones, only the newest few are kept.
     case progress(version: String, UpdateProgress)
     /// A version is complete and waits for its turn.
     case ready(version: String, waitsFor: String)
-    /// A version starts: the app has to show it, and to confirm it with the token.
+    /// A version starts: the app must show it, and confirm it with the token.
     case started(BootReport)
     /// A version was vouched for.
     case confirmed(version: String)
@@ -23,24 +23,24 @@ public enum UpdateEvent: Sendable, Hashable {
     case rolledBack(version: String, from: String, reason: String)
     /// Versions were retired, and this much space was freed.
     case tidied(versions: [String], bytes: Int64)
-    /// What was under way was stopped; what has come is kept.
+    /// The work under way was stopped; what has come is kept.
     case cancelled
     /// Something failed; the app goes on with what it has.
     case failed(UpdateFailure)
-    /// This reader was so slow that it missed so many events; the event log has them.
+    /// This reader was so slow that it missed this many events; the event log has them.
     case missed(count: Int)
 }
 
 /// What failed and why.
 public struct UpdateFailure: Sendable, Hashable {
-    /// What was done: `check`, `download`, `start`.
+    /// What failed: `check`, `download`, `start`.
     public var deed: String
     /// The code of the error.
     public var code: String
-    /// Its sentence.
+    /// The message of the error.
     public var message: String
 
-    /// Makes a failure of an error.
+    /// Makes a failure from an error.
     package init(_ error: StoreError, during deed: String) {
         self.deed = deed
         code = error.code.description
@@ -58,7 +58,7 @@ public enum UpdateState: Sendable, Hashable {
     case downloading(version: String)
 }
 
-/// What came of a check.
+/// The result of a check.
 public struct UpdateCheck: Sendable {
     /// What the origin offers; `nil` if it says that nothing has changed.
     public var release: Release?
@@ -68,7 +68,7 @@ public struct UpdateCheck: Sendable {
     public var isForced: Bool
 }
 
-/// What came of an update.
+/// The result of an update.
 public enum UpdateOutcome: Sendable, Hashable {
     /// There was nothing to do, and why.
     case upToDate(String)
@@ -76,6 +76,6 @@ public enum UpdateOutcome: Sendable, Hashable {
     case refused(version: String, reasons: [String])
     /// A version is complete and waits for its turn.
     case ready(version: String, waitsFor: String)
-    /// A version starts: the app has to show it.
+    /// A version starts: the app must show it.
     case started(BootReport)
 }

@@ -1,17 +1,16 @@
 public import CASStore
 public import VersionTree
 
-// What happens to versions that are there: they running, prove good or not, make room.
+// What happens to versions that are here: they start, prove good or not, make room.
 
 extension UpdateManager {
-    /// The app starts: adopts what it was shipped with, counts the attempt durably, and says what to
-    /// show.
+    /// The app starts: adopts what it was shipped with, counts the attempt durably, and says what to show.
     ///
-    /// Goes back first from a version that was started before and never confirmed. Call it before anything
-    /// is shown; a process that calls it again gets the same answer.
+    /// First goes back from a version that was started before and never confirmed. Call it before anything
+    /// is shown; a second call in the same process returns the same answer.
     /// - Returns: what to show; `nil` if there is nothing yet, and ``update()`` must bring it.
-    /// - Throws: what booting throws; a shipped version that cannot be adopted is an error only if
-    ///   there is nothing else.
+    /// - Throws: what booting throws; failure to adopt the shipped version is an error only if there is
+    ///   nothing else.
     public func start() throws(StoreError) -> BootReport? {
         if let running { return running.report }
         if let embedded = options.embedded {
@@ -30,7 +29,7 @@ extension UpdateManager {
     }
 
     /// A page is about to be loaded: switches to a version that waits for this.
-    /// - Returns: what to show; `nil` if it is what was shown before.
+    /// - Returns: what to show; `nil` if nothing changes.
     public func navigationBegins() throws(StoreError) -> BootReport? {
         try switchIfDue(at: .navigation)
     }
@@ -38,8 +37,8 @@ extension UpdateManager {
     /// Vouches for the version that started, then makes room: retires versions that are not needed and
     /// collects what only they had.
     ///
-    /// - Throws: `.wrongToken` when another version or start is the one that runs. What goes wrong with
-    ///   making room is told, not thrown.
+    /// - Throws: `.wrongToken` if another version or start is the one that runs. Failures in making
+    ///   room are reported as events, not thrown.
     public func confirm(_ version: String, token: String) throws(StoreError) {
         try versions.confirm(version, token: token)
         if running?.report.version == version, running?.report.token == token {
@@ -72,17 +71,17 @@ extension UpdateManager {
         return try boot()
     }
 
-    /// The app ends in order: a start that nobody has confirmed yet is taken back, so that it does not count
-    /// as a failed one.
+    /// The app ends in an orderly way: takes back a start that nobody has confirmed yet, so that it does not
+    /// count as failed.
     ///
-    /// The third that is taken back in a row counts all the same. Afterwards this manager starts nothing
-    /// any more.
+    /// The third start in a row that is taken back counts all the same. Afterwards this manager starts
+    /// nothing.
     public func end() throws(StoreError) {
         watch?.cancel()
         try starts.judge { (judge, ledger) throws(StoreError) in try judge.end(ledger) }
     }
 
-    /// Notes whether the app is in the foreground; in the background no time runs against a start.
+    /// Notes whether the app is in the foreground; in the background, no time counts against a start.
     public func setForeground(_ isForeground: Bool) {
         starts.setForeground(isForeground, now: clock.now)
         watchStart()
@@ -109,7 +108,7 @@ extension UpdateManager {
         return report
     }
 
-    /// Switches to what waits, if this is the moment.
+    /// Switches to the pending version, if this is the moment.
     func switchIfDue(at moment: SwitchMoment) throws(StoreError) -> BootReport? {
         let lifecycle = try versions.lifecycle()
         guard let pending = lifecycle.pending else { return nil }
@@ -117,7 +116,7 @@ extension UpdateManager {
         // After a failed start it waits for the next process, or some hours.
         let now = clock.now
         let mayStart = try starts.judge { (judge, _) in
-            // Nobody else lets its time pass while no start is watched.
+            // Nothing else lets its time pass while no start is watched.
             _ = judge.tick(now: now)
             return judge.mayStart(pending, lifecycle)
         }
@@ -133,12 +132,11 @@ extension UpdateManager {
         SwitchDecision.decide(
             options.policy, isForced: forcedVersion == pending || lifecycle.current == nil,
             at: moment,
-            // Judged by the next start only: nothing to wait for.
+            // Only the next start judges it: there is nothing to wait for.
             isSettled: isSettled(lifecycle) || running != nil && options.confirmWithin == nil)
     }
 
-    /// Whether the start of the current version needs no confirmation any more, by whichever process
-    /// it was made.
+    /// Whether the current version's start needs no more confirmation, whichever process made it.
     private func isSettled(_ lifecycle: Lifecycle) -> Bool {
         if let running, running.report.version == lifecycle.current { return running.isSettled }
         return lifecycle.unconfirmed == nil
@@ -150,7 +148,7 @@ extension UpdateManager {
         return if case .wait(let reason) = decision { reason } else { "the next start of the app" }
     }
 
-    /// Lets the time of the current start run, if any does.
+    /// Lets the time of the current start run, if there is one.
     func watchStart() {
         watch?.cancel()
         watch = nil
@@ -179,7 +177,7 @@ extension UpdateManager {
                 _ = try boot()
                 return
             }
-            // Confirmed or left by somebody else meanwhile.
+            // Somebody else has confirmed or left it meanwhile.
             if starts.ask({ $0.watchedToken }) == nil { running?.isSettled = true }
         } catch {
             journal.record(error, during: "rollback")
@@ -190,7 +188,7 @@ extension UpdateManager {
 
     // MARK: Making room
 
-    /// Retires what the plan of retention says, and collects.
+    /// Retires what the retention plan lets go, and collects.
     private func tidy() {
         do throws(StoreError) {
             let plan = try versions.planRetention(.generations(options.keptGoodCount))

@@ -1,13 +1,13 @@
 public import CASStore
 internal import VersionTree
 
-// What comes over the network: asked for once, however often it is asked.
+// Work over the network: overlapping calls share one request.
 
 extension UpdateManager {
     /// Asks the origin, and decides about its answer; downloads nothing.
     ///
-    /// Calls that overlap are one request.
-    /// - Throws: what the source throws; `.interrupted` when it was cancelled.
+    /// Overlapping calls share one request.
+    /// - Throws: what the source throws; `.interrupted` if it was cancelled.
     public func check() async throws(StoreError) -> UpdateCheck {
         while let flight = checking, flight.isCancelled { _ = await flight.task.value }
         if checking == nil {
@@ -29,7 +29,7 @@ extension UpdateManager {
         }.get()
     }
 
-    /// Says what an update would cost now, before a byte of it is fetched.
+    /// Computes what an update would cost now, before a byte of it is fetched.
     /// - Returns: `nil` if there is nothing to download.
     /// - Throws: what the source throws.
     public func plan() async throws(StoreError) -> UpdateCost? {
@@ -42,9 +42,9 @@ extension UpdateManager {
 
     /// Brings the app up to date: checks, downloads, and switches if the policy says so.
     ///
-    /// Calls that overlap are one update: a release that is published while another is downloaded is
-    /// found by the next one, so that two that alternate cannot starve each other. Cancelling the only
-    /// task that waits, or ``cancel()``, stops it; what has come is kept, and the next update goes on
+    /// Overlapping calls share one update: a release that is published during a download is left to
+    /// the next update, so that two alternating releases cannot starve each other. Cancelling the only
+    /// waiting task, or ``cancel()``, stops it; what has come is kept, and the next update continues
     /// from there.
     /// - Throws: what the source throws; `.interrupted`; `.bannedVersion` if what came is banned. The
     ///   app goes on with what it has.
@@ -71,7 +71,7 @@ extension UpdateManager {
         }.get()
     }
 
-    /// Stops what is under way; what has come is kept.
+    /// Stops the work under way; what has come is kept.
     public func cancel() {
         updating?.cancel()
         checking?.cancel()
@@ -99,7 +99,7 @@ extension UpdateManager {
             offer.requirements = demand.requirements
             standing.app = demand.app
             let decision = try UpdateDecision.decide(offer, standing)
-            // An earlier release that had to be shown, and was not: what replaces it has to be, too.
+            // An earlier release had to be shown and was not: its replacement must be, too.
             var isOwed = try owed.version() != nil
             switch decision {
             case .nothing, .stay:
@@ -112,7 +112,7 @@ extension UpdateManager {
             }
             switch decision {
             case .nothing, .waiting, .stay, .take: await source.noteObeyed()
-            // What was refused is not remembered; a download notes it when it is whole.
+            // A refused release is not remembered; a download is noted when it is whole.
             case .refuse, .download: break
             }
             let isForced = UpdateDecision.isForced(offer, owed: isOwed)
@@ -226,7 +226,7 @@ extension UpdateManager {
     ) throws(StoreError) -> UpdateOutcome {
         try versions.activateAtNextBoot(version)
         guard try versions.lifecycle().pending == version else {
-            let reason = "version \(version) is current already; what waited no longer does"
+            let reason = "version \(version) is current already; what was pending no longer waits"
             try owed.set(nil)
             tell(.upToDate(reason))
             return .upToDate(reason)

@@ -12,24 +12,23 @@ public import VersionTree
 /// try await updates.update()
 /// ```
 ///
-/// What is decided is decided by pure functions (`UpdateDecision`, `SwitchDecision`,
-/// ``VersionTree/RetentionPlan``); what is remembered is in the store: every call can be followed by a crash, and the
-/// next process goes on from there. Any number of tasks may call it. Several processes may use one store,
-/// but only one should judge starts.
+/// Pure functions decide (`UpdateDecision`, `SwitchDecision`, ``VersionTree/RetentionPlan``), and the store
+/// remembers: any call may be followed by a crash, and the next process continues from there. Any number of tasks
+/// may call it. Several processes may use one store, but only one should judge starts.
 public actor UpdateManager {
-    /// A start that this process has made.
+    /// A start that this process made.
     struct Start {
         var report: BootReport
         /// Whether it is confirmed, or needs no confirmation.
         var isSettled: Bool
     }
 
-    /// Something under way that every caller of the same verb waits for.
+    /// Work under way that every caller of the same verb waits for.
     struct Flight<Success: Sendable> {
         var number: Int
         var task: Task<Result<Success, StoreError>, Never>
         var waiterCount = 0
-        /// Whether it was stopped; who comes now waits for its end and begins anew.
+        /// Whether it was stopped; a new caller waits for its end and begins anew.
         var isCancelled = false
 
         mutating func cancel() {
@@ -37,7 +36,7 @@ public actor UpdateManager {
             task.cancel()
         }
 
-        /// One of those who wait has gone; the last one stops it.
+        /// One of the waiting callers has gone; the last one stops it.
         mutating func leave(_ number: Int) {
             guard self.number == number else { return }
             waiterCount -= 1
@@ -59,15 +58,15 @@ public actor UpdateManager {
     var checking: Flight<UpdateCheck>?
     var updating: Flight<UpdateOutcome>?
     var flightCount = 0
-    /// The version that must be shown without waiting for anything.
+    /// The version that must be shown at once.
     var forcedVersion: String?
-    /// What was offered, had to be shown and has not been yet; in the store, for the next process.
+    /// A release that had to be shown and has not been yet; kept in the store for the next process.
     nonisolated var owed: OwedRelease { OwedRelease(versions) }
 
     /// What it is doing.
     public internal(set) var state = UpdateState.idle
 
-    /// Makes a manager for a store; it does nothing before it is asked.
+    /// Makes a manager for a store; it does nothing until a method is called.
     public init(
         _ versions: VersionStore, source: any UpdateSource,
         options: UpdateOptions = UpdateOptions()
@@ -97,9 +96,9 @@ public actor UpdateManager {
         updating?.task.cancel()
     }
 
-    /// What happens from now on, for one reader; it ends with the manager.
+    /// The events from now on, for one reader; the stream ends with the manager.
     ///
-    /// No event but progress is lost to a reader who keeps up within a thousand; see
+    /// A reader that is at most a thousand events behind loses none but progress; see
     /// ``UpdateEvent/missed(count:)``.
     public nonisolated func events() -> AsyncStream<UpdateEvent> { hub.subscribe() }
 

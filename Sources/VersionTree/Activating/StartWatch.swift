@@ -3,7 +3,7 @@ import Synchronization
 
 /// The one judge of starts of a process, over a store: a ``StartJudge`` for all threads.
 ///
-/// A server and an `UpdateManager` each have one. What it decides is durable before it returns; every call
+/// A server and an `UpdateManager` each have one. Its decisions are durable before it returns; every call
 /// may wait for other processes.
 package final class StartWatch: Sendable {
     private let ledger: StoreLedger
@@ -16,7 +16,7 @@ package final class StartWatch: Sendable {
         state = Mutex(StartJudge(rules, ledger))
     }
 
-    /// Asks the judge something; `nil` while somebody is at it, which may take as long as it likes.
+    /// Asks the judge something; `nil` while somebody else uses it, which may take any time.
     package func askIfFree<R: Sendable>(_ question: (StartJudge) -> R) -> R? {
         state.withLockIfAvailable { question($0) }
     }
@@ -26,7 +26,7 @@ package final class StartWatch: Sendable {
         state.withLock { question($0) }
     }
 
-    /// Has the judge do something: two pages that begin at once are one start.
+    /// Lets the judge act: two pages that begin at once are one start.
     package func judge<R: Sendable>(
         _ body: (inout StartJudge, any StartLedger) throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -35,7 +35,7 @@ package final class StartWatch: Sendable {
 
     /// A page says that its version has started well.
     ///
-    /// What it waits for holds up nobody who asks the judge.
+    /// While it waits, others can still ask the judge.
     /// - Returns: whether that version is known good now.
     package func confirm(_ version: String) throws(StoreError) -> Bool {
         let (isGood, token) = try StartJudge.vouch(for: version, ledger)
@@ -43,10 +43,10 @@ package final class StartWatch: Sendable {
         return isGood
     }
 
-    /// Leaves starting and watching to others: the store is not served any more.
+    /// Leaves starting and watching to others: this process no longer serves the store.
     package func letGo() { state.withLock { $0.letGo(ledger) } }
 
-    /// Notes that what is pending cannot be shown as things stand.
+    /// Notes that the pending version cannot be shown as things stand.
     package func holdBack(_ lifecycle: Lifecycle) { state.withLock { $0.holdBack(lifecycle) } }
 
     /// Tells whether the app is in the foreground.

@@ -1,8 +1,8 @@
 public import CASStore
 
 extension VersionStore {
-    /// Makes a version current, in one step: its tree is complete and there before anyone is sent to
-    /// it.
+    /// Makes a version current in one step: its tree is complete and in place before anyone is sent
+    /// to it.
     /// - Returns: the version that was current before.
     /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`.
     @discardableResult
@@ -18,8 +18,8 @@ extension VersionStore {
         return previous
     }
 
-    /// Makes a version the one that the next ``boot(strikes:)`` switches to; with the current version, nothing
-    /// waits any more.
+    /// Makes a version the one that the next ``boot(strikes:)`` switches to; if it is the current one, nothing
+    /// waits any longer.
     /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`.
     public func activateAtNextBoot(_ name: String) throws(StoreError) {
         try materialize(name)
@@ -34,7 +34,7 @@ extension VersionStore {
         if let after, after != before { note(.awaited(version: after)) }
     }
 
-    /// Refuses a version that is banned, or that somebody has retired or damaged since its tree was
+    /// Refuses a version that is banned, or that somebody has retired or damaged after its tree was
     /// made.
     private func refuseUnfit(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
         let row = try row(of: name)
@@ -51,13 +51,13 @@ extension VersionStore {
     /// Vouches for exactly the version that started.
     ///
     /// A second, equal confirmation changes nothing.
-    /// - Returns: the version, known good from here on.
-    /// - Throws: `.wrongToken` when another version or another start is the one that runs.
+    /// - Returns: the version, which is known good from now on.
+    /// - Throws: `.wrongToken` if another version or another start is the one that runs.
     @discardableResult
     public func confirm(_ name: String, token: String) throws(StoreError) -> String {
         let isNews = try changeLifecycle { (lifecycle) throws(StoreError) -> Bool in
             let isNews = try lifecycle.vouch(name, token: token)
-            // One that is banned starts only where there is nothing else to show.
+            // A banned version starts only if there is nothing else to show.
             if isNews, !lifecycle.bad.isEmpty, let content = try self.content(of: name) {
                 lifecycle.forgive(content)
             }
@@ -83,7 +83,7 @@ extension VersionStore {
         note(.forgiven(version: name))
     }
 
-    /// Whether a version is known good and no other known good one can be shown.
+    /// Whether a version is known good and no other known good version can be shown.
     func isLastKnownGood(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
         guard lifecycle.knownGood.contains(name) else { return false }
         for other in lifecycle.knownGood where other != name {

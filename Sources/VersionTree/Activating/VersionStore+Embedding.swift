@@ -1,12 +1,12 @@
 package import CASStore
 
-/// What changes when another version is the one that was shipped with the app.
+/// What changes when another version becomes the one shipped with the app.
 package struct EmbeddedChange: Sendable, Hashable {
     /// Whether the embedded version is shown from now on.
     package var becomesCurrent = false
-    /// Whether what waits for the next boot no longer does.
+    /// Whether what waits for the next boot stops waiting.
     package var dropsPending = false
-    /// Versions that the app cannot run any more: they are neither shown nor gone back to.
+    /// Versions that the app can no longer run: nobody shows them or goes back to them.
     package var unfit: Set<String> = []
     /// Whether a ban of the embedded version's content is lifted.
     package var liftsBan = false
@@ -16,13 +16,12 @@ package struct EmbeddedChange: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// Marks a version as the one that was shipped with the app, in one step with what follows from
-    /// that.
+    /// Marks a version as the one shipped with the app, in one step with what follows from that.
     ///
-    /// Nothing is deleted: the version that was embedded before, and those that are unfit, are as any
-    /// other from here on.
+    /// Deletes nothing: from now on the version that was embedded before and the unfit ones are like
+    /// any other.
     ///
-    /// - Parameter decide: what else changes; called while nobody else changes the lifecycle.
+    /// - Parameter decide: decides what else changes; runs while nobody else changes the lifecycle.
     /// - Throws: `.noVersion`, `.incompleteVersion`; what `decide` throws, and then nothing changes.
     package func markEmbedded(
         _ name: String, deciding decide: (Lifecycle) throws(StoreError) -> EmbeddedChange
@@ -48,9 +47,9 @@ extension VersionStore {
 extension VersionStore {
     /// Makes the lifecycle durable as it is, and lets `current` follow it.
     ///
-    /// For whoever finds done what another process has begun: that one may have been killed before its
-    /// names were durable, or between the file and the link. Does nothing on a disk that cannot be written:
-    /// nothing is lost there either.
+    /// For a caller that finds the work of another process done: that process may have been killed before
+    /// its names were durable, or between writing the file and the link. Does nothing on a disk that cannot
+    /// be written: nothing is lost there either.
     package func vouchForLifecycle() throws(StoreError) {
         do throws(StoreError) {
             try changeLifecycle { _ in }
@@ -61,7 +60,7 @@ extension VersionStore {
 }
 
 extension Lifecycle {
-    /// Shows what the app was shipped with, and forgets what it cannot run.
+    /// Shows what the app was shipped with, and forgets what the app cannot run.
     mutating func markEmbedded(
         _ version: String, _ change: EmbeddedChange, _ versions: some StartableVersions
     ) throws(StoreError) {
@@ -71,7 +70,7 @@ extension Lifecycle {
             self.pending = nil
         }
         if change.becomesCurrent { try activate(version, versions) }
-        // Also if it has just become the way back.
+        // Even if it has just become the way back.
         if let before, change.unfit.contains(before) { self.before = nil }
     }
 }

@@ -1,10 +1,10 @@
 public import CASStore
 
-// What somebody needs whom the lifecycle does not know: the version that a shell is served from, one that
+// For needs that the lifecycle does not know: the version that a shell is served from, or one that
 // testers go back to.
 
 extension VersionStore {
-    /// Keeps a version: nobody retires it, and no policy, until ``unprotect(_:)``.
+    /// Protects a version: neither a person nor a policy can retire it until ``unprotect(_:)``.
     /// - Returns: whether it was not protected before.
     /// - Throws: `.noVersion`.
     @discardableResult
@@ -19,7 +19,7 @@ extension VersionStore {
         }
     }
 
-    /// Lets a version go its way again.
+    /// Ends the protection of a version.
     /// - Throws: `.noVersion` if it is not protected.
     public func unprotect(_ name: String) throws(StoreError) {
         let version = try VersionName(name).description

@@ -6,11 +6,11 @@ public struct BootReport: Sendable, Hashable {
     public var version: String
     /// What the confirmation must present.
     public var token: String
-    /// The version that had not been confirmed and was left.
+    /// The version that was left because nobody had confirmed it.
     public var rolledBackFrom: String?
     /// Whether that version is banned now.
     public var isBanned = false
-    /// Whether that version waits for another start; not where another one waited already.
+    /// Whether that version waits for another start; `false` if another one was already waiting.
     public var isWaiting = false
     /// Why that version was left.
     public var reason: String?
@@ -25,19 +25,19 @@ public struct BootReport: Sendable, Hashable {
     }
 }
 
-// Starting, as a store does it: the pure transitions, under the lock of the lifecycle.
+// Starts in a store: the pure transitions, under the lock of the lifecycle.
 extension VersionStore {
     /// The app starts.
     ///
-    /// Counts the attempt durably before it is made, switches to a pending version, and leaves one that
-    /// started before and was never confirmed: the first time it waits and is started once more by the boot
-    /// after this one, the second time it is banned. What another process that lives watches is left to it:
-    /// the report then has the token of that start.
+    /// Counts the attempt durably before making it, switches to a pending version, and leaves one that
+    /// started before and was never confirmed: the first time, that version waits, and the boot after this
+    /// one starts it once more; the second time, it is banned. A start that another living process watches
+    /// is left to that process: the report then has the token of that start.
     ///
-    /// A version that is known good needs no confirmation again: the user may have closed the app
-    /// early. A version with nothing to go back to is tried again.
+    /// A known good version needs no second confirmation: the user may have closed the app early. A
+    /// version with nothing to go back to is tried again.
     /// - Parameter strikes: how many starts of one content may fail.
-    /// - Throws: `.noVersion` when there is nothing to start.
+    /// - Throws: `.noVersion` if there is nothing to start.
     public func boot(strikes: Int = Lifecycle.usualStrikes) throws(StoreError) -> BootReport {
         let lock = try StartLock.take(self)
         var request = try startRequest(max(strikes, 1))
@@ -47,7 +47,7 @@ extension VersionStore {
         return BootReport(begun)
     }
 
-    /// A request of a process that ends, or that judges.
+    /// A request for a process that ends, or that judges.
     func startRequest(_ strikes: Int) throws(StoreError) -> StartRequest {
         StartRequest(
             token: try randomToken(), time: secondsNow(), system: try fileSystem.systemBoot(),
@@ -59,8 +59,8 @@ extension VersionStore {
         let begun = try changeLifecycle { (lifecycle) throws(StoreError) -> Begun in
             let begun = try lifecycle.begin(request, self)
             if try !isUsable(begun.version, lifecycle) {
-                // It says itself what is wrong with its manifest. What is whole and banned is shown all
-                // the same: there is nothing else.
+                // Building the tree tells what is wrong with the manifest. A whole version that is banned
+                // is shown all the same: there is nothing else.
                 guard try row(of: begun.version).isComplete else {
                     throw try incomplete(begun.version)
                 }
@@ -77,7 +77,7 @@ extension VersionStore {
 
     /// Goes back to the newest known good version, else to what was current before, else to the embedded
     /// one, and bans the current.
-    /// - Parameter reason: why; of more than 1,000 bytes the beginning is kept, and said so.
+    /// - Parameter reason: why; of more than 1,000 bytes only the beginning is kept, with a notice.
     /// - Throws: `.nothingToRollBackTo`.
     public func rollback(
         reason: String = "rolled back by request"
@@ -91,15 +91,15 @@ extension VersionStore {
         return (current: left.current, from: left.from)
     }
 
-    /// Leaves a version whose start has been neither confirmed nor left: it waits for another start, or is
-    /// banned when its strikes are used up.
+    /// Leaves a version whose start is neither confirmed nor left: it waits for another start, or is
+    /// banned if its strikes are used up.
     ///
-    /// For whoever gives a start a deadline: what another process decides in the meantime is left alone.
+    /// For callers that give a start a deadline: what another process decides in the meantime stands.
     /// - Parameters:
-    ///   - version: what was started.
-    ///   - token: what its ``boot(strikes:)`` gave out.
+    ///   - version: the version that started.
+    ///   - token: the token that its ``boot(strikes:)`` gave out.
     ///   - strikes: how many starts of one content may fail.
-    /// - Returns: what was left; `nil` if nothing was left to judge.
+    /// - Returns: what was left; `nil` if there was nothing left to judge.
     /// - Throws: `.nothingToRollBackTo`.
     package func rollback(
         unconfirmed version: String, token: String, reason: String,
@@ -114,7 +114,7 @@ extension VersionStore {
         return left
     }
 
-    /// Takes a start back that ends without having failed: whoever watches it stops in order.
+    /// Takes back a start that ends without failing: its watcher stops in an orderly way.
     ///
     /// The third in a row counts as a failure.
     /// - Returns: what was left because of that.
@@ -131,7 +131,7 @@ extension VersionStore {
         return left
     }
 
-    /// Leaves a version that nobody could be shown.
+    /// Leaves a version that could not be shown to anyone.
     package func leave(
         unshown version: String, reason: String, strikes: Int
     ) throws(StoreError) -> LeftVersion? {
@@ -144,7 +144,7 @@ extension VersionStore {
         return left
     }
 
-    // Going back matters more than the last word on why.
+    // Going back matters more than the end of the reason.
     private func bounded(_ reason: String) -> String {
         let bounded = Lifecycle.bounded(reason)
         if bounded.utf8.count < reason.utf8.count {
@@ -167,8 +167,8 @@ extension VersionStore: StartableVersions {
         try store.versionRow(version)?.content
     }
 
-    /// Whether a version can be shown: registered, complete, not banned, with its tree, or a manifest that
-    /// one can be made from.
+    /// Whether a version can be shown: registered, complete, not banned, and with its tree or a manifest
+    /// from which to make one.
     package func isUsable(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
         guard let row = try store.versionRow(name), row.isComplete,
             lifecycle.ban(of: row.content) == nil

@@ -1,7 +1,7 @@
 package import CASStore
 import StrictJSON
 
-/// What the last check of a store came to, as the store remembers it.
+/// The result of the last check of a store, as the store remembers it.
 ///
 /// For people who look at a store later. Nothing is decided by it: it is derived, not durable, and a
 /// check that cannot write it is as good as one that can.
@@ -16,13 +16,13 @@ package struct LastCheck: Sendable, Hashable {
     package var checkedObjects: Int
     /// Bytes that were read.
     package var checkedBytes: Int64
-    /// Objects whose bytes were not read: a sample, or sound since the time that was asked for.
+    /// Objects whose bytes were not read: outside the sample, or sound since the requested time.
     package var skippedObjects: Int
     /// How many things were wrong.
     package var findingCount: Int
     /// How many of them were repaired.
     package var repairedCount: Int
-    /// The first of them, up to ``findingsMax`` and to 64 KiB of text; not repaired ones first.
+    /// The first of them, at most ``findingsMax`` and 64 KiB of text; unrepaired ones first.
     package var findings: [Finding]
 
     /// How many findings are remembered.
@@ -75,9 +75,9 @@ package struct LastCheck: Sendable, Hashable {
         return writer.drain() + [10]
     }
 
-    /// Reads the file; `nil` if it is not one that a check has written.
+    /// Reads the file; `nil` if no check has written it.
     init?(parsing bytes: [UInt8]) {
-        // Whatever is wrong with it: the next check writes it anew.
+        // Whatever is wrong with it, the next check writes it anew.
         let parsed = try? JSONValue.parse(
             bytes, limits: JSONLimits(byteCount: Self.fileByteCountMax))
         func count(_ key: String) -> Int? {
@@ -98,7 +98,7 @@ package struct LastCheck: Sendable, Hashable {
         self.skippedObjects = skippedObjects
         self.findingCount = findingCount
         self.repairedCount = repairedCount
-        // A kind that a newer castree knows counts, and is not shown.
+        // A kind that only a newer castree knows counts, but is not shown.
         self.findings = findings.prefix(Self.findingsMax).compactMap(Self.finding)
     }
 
@@ -114,19 +114,19 @@ package struct LastCheck: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// What the last check came to, by any process; `nil` if there was none, or nothing is known of it.
+    /// The result of the last check, by any process; `nil` if there was none, or its result is lost.
     package func lastCheck() -> LastCheck? {
-        // A memory: without it the store is as one that was never checked.
+        // Only a memory: a store without it is like one that was never checked.
         let bytes = try? fileSystem.contents(
             directories.root.raw, StoreLayout.lastCheck, limit: LastCheck.fileByteCountMax)
         return bytes.flatMap { LastCheck(parsing: $0) }
     }
 
-    /// Remembers a check and tells whoever observes the store what it has found.
+    /// Remembers a check, and tells the store's observer what it found.
     func conclude(_ report: CheckReport, _ options: CheckOptions, repairing: Bool) {
         let memory = LastCheck(
             report, isDeep: options.isDeep, isRepair: repairing, endedAt: secondsNow())
-        // The report is with the caller; what is not remembered is only not shown later.
+        // The caller has the report; a check that is not remembered is only not shown later.
         if let token = try? randomToken() {
             // As above.
             try? fileSystem.replaceFile(

@@ -4,32 +4,32 @@ package import CASStore
 package struct RepairPlan: Sendable {
     /// What would be done, in the order of the findings; each deed once.
     package var steps: [RepairStep] = []
-    /// Objects to fetch again: damaged, missing, or taken away by an earlier repair.
+    /// Objects to fetch again: damaged, missing, or removed by an earlier repair.
     package var fetches: [Reference] = []
 
     /// Whether there is nothing to do.
     package var isEmpty: Bool { steps.allSatisfy { $0.deed == .nothing } && fetches.isEmpty }
 
-    /// What a plan goes by besides the findings.
+    /// What a plan depends on besides the findings.
     struct Means: Sendable {
-        /// The objects that an origin is asked for.
+        /// The objects to ask an origin for.
         var fetches: [Reference] = []
         /// The versions that lack some of them.
         var waiting: [String] = []
-        /// Where the bytes of lost objects stand otherwise, by address.
+        /// Other places of the bytes of lost objects, by address.
         var copies: [ObjectID: String] = [:]
         /// The versions that have a tree.
         var trees: Set<String> = []
-        /// The versions whose manifests an origin is asked for.
+        /// The versions whose manifests to ask an origin for.
         var manifests: Set<String> = []
-        /// The version whose tree stays whatever is lost of it.
+        /// The version whose tree stays, whatever it has lost.
         var current: String?
-        /// The incomplete versions that have all they lack again by then.
+        /// The incomplete versions that will then have everything they lack.
         var completing: Set<String> = []
-        /// The versions whose manifest may not be all of it when it was made again, and whose tree goes then.
+        /// The versions whose manifest, made again, may lack something, and whose tree is then removed.
         var partial: Set<String> = []
 
-        /// What is done about a finding of a version that has other content by then; `nil` for what is always done.
+        /// What to do about a finding if its version will have other content by then; `nil` for the usual steps.
         ///
         /// - Parameter losing: the versions that lack objects from then on.
         func steps(insteadOf finding: Finding, losing: Set<String>) -> [RepairStep]? {
@@ -43,7 +43,7 @@ package struct RepairPlan: Sendable {
                     ? [] : [RepairStep(deed: .buildTree, version: version)]
             case .missingTree where losing.contains(version):
                 return [RepairStep(deed: .nothing, version: version)]
-            // Such a tree goes, unless it is current: that is a step of its own.
+            // Such a tree is removed unless it is current: that is a step of its own.
             case .missingInTree, .wrongInTree, .strayInTree, .wrongModeInTree, .copiedInTree:
                 return losing.contains(version) && version != current ? [] : nil
             default: return nil
@@ -54,9 +54,9 @@ package struct RepairPlan: Sendable {
     init(_ findings: [Finding], _ means: Means) {
         fetches = means.fetches
         let fetched = Set(fetches.map(\.address))
-        // An index that is made again would take an edited manifest for the truth.
+        // An index that is made again would accept an edited manifest as the truth.
         let keepsIndex = findings.contains { $0.kind == .editedManifest }
-        // What lacks objects afterwards gets no tree.
+        // A version that will lack objects gets no tree.
         let incomplete = Set(
             findings.filter { finding in
                 guard VersionStore.lostKinds.contains(finding.kind), let object = finding.object
@@ -67,7 +67,7 @@ package struct RepairPlan: Sendable {
         func add(_ step: RepairStep) {
             if seen.insert(step).inserted { steps.append(step) }
         }
-        // What opening the store has mended already is no step.
+        // Opening the store has already mended these: they need no step.
         for finding in findings where !finding.isRepaired {
             let isAsked =
                 finding.kind == .incompleteVersion
@@ -85,7 +85,7 @@ package struct RepairPlan: Sendable {
         where !named.contains(address) {
             add(RepairStep(deed: .restoreObject, object: address, path: path))
         }
-        // Tree by tree, what becomes of those that show what is lost for good.
+        // Tree by tree: what happens to those that show something that is lost for good.
         var losing: [String: Set<ObjectID>] = [:]
         for finding in findings where VersionStore.lostKinds.contains(finding.kind) {
             guard let version = finding.version, let object = finding.object,
@@ -114,20 +114,20 @@ package struct RepairStep: Sendable, Hashable {
     ///
     /// The raw value is the `action` of JSON output, and stays as it is.
     package enum Deed: String, Sendable, Hashable, CaseIterable {
-        /// Fetch the object from the origin, and put it in place of what is there.
+        /// Fetch the object from the origin, and replace what is in its place.
         case fetchObject
         /// Fetch from the origin what a version lacks, and build its tree.
         case fetchMissing
-        /// Make the object again from a copy of its bytes elsewhere in the store; what stands in its place goes to
+        /// Make the object again from a copy of its bytes elsewhere in the store; what is in its place goes to
         /// quarantine.
         case restoreObject
-        /// Take the object away into quarantine; the versions that show it are incomplete from then on.
+        /// Put the object into quarantine; the versions that show it are incomplete from then on.
         case quarantineObject
         /// Note that the object is gone; the versions that show it are incomplete from then on.
         case recordLoss
         /// Note a sound object in the index.
         case recordObject
-        /// Give a file its mode again.
+        /// Restore the mode of a file.
         case setMode
         /// Delete the executable copy and make it again with the trees that need it.
         case remakeExecutableCopy = "remakeTwin"
@@ -135,30 +135,30 @@ package struct RepairStep: Sendable, Hashable {
         case rebuildIndex
         /// Make a version's manifest again from its tree.
         case recoverManifest
-        /// Fetch the manifest from the origin, with what it names that is not here; what the origin has not is
-        /// done without it.
+        /// Fetch the manifest from the origin, with what it names that is not here; continue without what the
+        /// origin does not have.
         case fetchManifest
-        /// Build a version's tree again, and exchange it with the one that is there.
+        /// Build a version's tree again, and exchange it with the existing one.
         case rebuildTree
-        /// Leave the current version, of which something is lost, a tree with what is right in it.
+        /// Leave the current version, which has lost something, a tree with what is right in it.
         case keepTree
-        /// Take the tree of a version away of which something is lost; what is right in it is kept as objects.
+        /// Remove the tree of a version that has lost something; keep what is right in it as objects.
         case removeIncompleteTree
         /// Build the tree of a version that needs one.
         case buildTree
-        /// Take away a tree that is no version's.
+        /// Remove a tree that belongs to no version.
         case removeTree
-        /// Delete what a writer that died has left.
+        /// Delete what a dead writer left behind.
         case removeLeftover
         /// Put the damaged lifecycle into quarantine and begin with what `current` shows.
         case resetLifecycle
-        /// Take what the edited lifecycle says for right.
+        /// Accept what the edited lifecycle says.
         case acceptLifecycle
-        /// Take a version that is not registered out of the lifecycle.
+        /// Remove an unregistered version from the lifecycle.
         case forgetVersion
         /// Let `current` follow the lifecycle.
         case setCurrentLink
-        /// Put what stands in place of a directory of objects into quarantine.
+        /// Put what is in place of a directory of objects into quarantine.
         case clearShard
         /// Nothing: a person is needed, or the content.
         case nothing
@@ -172,7 +172,7 @@ package struct RepairStep: Sendable, Hashable {
     package var version: String?
     /// The path concerned, inside the store.
     package var path: String?
-    /// How many objects are lost, where that is why.
+    /// How many objects are lost, if that is the reason.
     package var lostCount: Int?
 }
 
@@ -197,7 +197,7 @@ extension RepairStep {
         case .rebuildTree, .buildTree, .fetchMissing, .forgetVersion, .recoverManifest,
             .fetchManifest:
             version = finding.version
-            // A tree under another name gets its version's.
+            // A tree under another name gets its version's name.
             if deed == .recoverManifest, let version, finding.kind == .missingManifest,
                 finding.path != StoreLayout.treePath(version)
             {
@@ -252,34 +252,34 @@ extension RepairStep {
         case .fetchObject: "fetch object \(name) and put it in place of what is there"
         case .fetchMissing: "fetch what version \(place) lacks, and build its tree"
         case .quarantineObject:
-            "take object \(name) away into quarantine; versions that show it will be incomplete"
+            "put object \(name) into quarantine; versions that show it will be incomplete"
         case .recordLoss:
             "note that object \(name) is gone; versions that show it will be incomplete"
         case .restoreObject: "make object \(name) again from \(place)"
         case .recoverManifest where path != nil:
-            "make \(place) the tree of version \(version ?? ""), and the manifest of that from it"
+            "make \(place) the tree of version \(version ?? ""), and make its manifest again from it"
         case .recoverManifest: "make the manifest of version \(place) again from its tree"
         case .fetchManifest:
             "fetch the manifest of version \(place) and what it names; if the origin has none, make it again from "
                 + "the tree"
         case .keepTree:
-            "leave the tree of version \(printable(version ?? "")) there, which is current, with what is right in it: "
+            "keep the tree of version \(printable(version ?? "")), which is current, with what is right in it: "
                 + "\(lost) lost"
         case .removeIncompleteTree:
-            "take the tree of version \(printable(version ?? "")) away: \(lost) lost; what is right in it is "
+            "remove the tree of version \(printable(version ?? "")): \(lost) lost; what is right in it is "
                 + "kept as objects"
         case .recordObject: "note object \(name) in the index"
-        case .setMode: "give object \(name) its mode again"
+        case .setMode: "restore the mode of object \(name)"
         case .remakeExecutableCopy: "make the executable copy of object \(name) again"
         case .rebuildIndex: "make the index again from objects and manifests"
         case .rebuildTree: "build the tree of version \(place) again"
         case .buildTree: "build the tree of version \(place)"
-        case .removeTree: "take \(place) away, which shows nothing that is not an object"
+        case .removeTree: "remove \(place): everything that it shows is an object"
         case .removeLeftover: "clean up what was left at \(place)"
         case .resetLifecycle: "put \(place) into quarantine and begin with what current shows"
-        case .acceptLifecycle: "take what \(place) says for right"
+        case .acceptLifecycle: "accept what \(place) says"
         case .forgetVersion:
-            "take version \(place) out of the lifecycle; if it is current, what was good before it is shown"
+            "remove version \(place) from the lifecycle; if it is current, show what was good before it"
         case .clearShard: "put what stands in place of the directory \(place) into quarantine"
         case .setCurrentLink: "let the link \(place) follow the lifecycle"
         case .nothing: "leave \(object == nil ? place : "object \(name)") alone: a person is needed"

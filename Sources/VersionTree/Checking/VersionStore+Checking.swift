@@ -1,14 +1,14 @@
 public import CASStore
 
 extension VersionStore {
-    /// Checks everything: objects against addresses, the index against the manifests, trees against
-    /// both, the lifecycle, and what writers that died have left.
+    /// Checks everything: objects against addresses, the index against the manifests, trees against both, the
+    /// lifecycle, and leftovers of dead writers.
     ///
-    /// Safe beside everything else. Repairs only what can be repaired without guessing, and deletes no last copy: an
-    /// object is made again from whatever in the store has its bytes, a manifest from its tree. Of what has no copy, what is
-    /// wrong goes to quarantine and every version that has it becomes incomplete, until the same
-    /// content is added or pulled again. `last-check.json` says later what it came to.
-    /// - Throws: what keeps the check from being made; what is wrong is in the report.
+    /// Safe beside everything else. Repairs only what can be repaired without guessing, and deletes no last
+    /// copy: makes an object again from whatever in the store has its bytes, a manifest from its tree. Damaged
+    /// content without a copy goes to quarantine, and every version that has it becomes incomplete until the
+    /// same content is added or pulled again. `last-check.json` tells the result later.
+    /// - Throws: what prevents the check; what is wrong is in the report.
     public func check(
         _ options: CheckOptions = CheckOptions(), repairing: Bool = false
     ) throws(StoreError) -> CheckReport {
@@ -17,7 +17,7 @@ extension VersionStore {
         return report
     }
 
-    /// As ``check(_:repairing:)``, telling nobody.
+    /// Like ``check(_:repairing:)``, but tells no observer.
     func look(
         _ options: CheckOptions, repairing: Bool
     ) throws(StoreError) -> CheckReport {
@@ -28,7 +28,7 @@ extension VersionStore {
         report.findings += try store.checkLeftovers(repairing: repairing)
         let manifests = try readManifests(&report)
         var parsed: [String: Manifest] = [:]
-        // A repair goes step by step; a look reads objects while it compares the index.
+        // A repair goes step by step; a check alone reads objects while it compares the index.
         if repairing {
             report.findings += try checkIndex(manifests, &parsed, options, repairing: true)
         }
@@ -39,7 +39,7 @@ extension VersionStore {
             disagreements = try self.checkIndex(manifests, &parsed, options, repairing: false)
         }
         report.findings += disagreements
-        // Those of objects have been told; the versions that show one come with the report.
+        // Those of objects have been reported; the report adds the versions that show them.
         for finding in report.findings where !Self.isAboutObject(finding) { options.found(finding) }
         let told = report.findings.count
         try checkTrees(
@@ -49,13 +49,13 @@ extension VersionStore {
         report.findings += try checkLifecycle(manifests, repairing: repairing)
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
         if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
-        // What was taken away, by a killed process too, must not come back with a power cut.
+        // What was removed, perhaps by a killed process, must not come back after a power cut.
         if repairing { try store.syncAll() }
         for finding in report.findings[told...] { options.found(finding) }
         return report
     }
 
-    /// What is wrong in a tree because an object was, and was put right with it, has been told with the object.
+    /// If a tree was wrong because of an object, and was repaired with it, the object's finding is enough.
     private static func withoutConsequences(_ findings: [Finding]) -> [Finding] {
         let ofObjects = findings.filter {
             lostKinds.contains($0.kind) || $0.kind == .damagedExecutableCopy
@@ -67,7 +67,7 @@ extension VersionStore {
             switch finding.kind {
             case .strayTree: return !versions.contains(version)
             case .wrongInTree, .strayInTree, .missingInTree, .wrongModeInTree:
-                // Or a directory in which nothing else was.
+                // Or a directory that held nothing else.
                 let place = "\(version)/\(finding.path ?? "")"
                 return !places.contains { $0 == place || $0.hasPrefix(place + "/") }
             default: return true
@@ -75,7 +75,7 @@ extension VersionStore {
         }
     }
 
-    /// Whether a finding is one that the pass over the objects makes.
+    /// Whether the pass over the objects makes a finding.
     private static func isAboutObject(_ finding: Finding) -> Bool {
         finding.object != nil || finding.kind == .strayFile
     }
@@ -99,7 +99,7 @@ extension VersionStore {
         return readable
     }
 
-    /// How many entries of manifests are kept from one step to the next; the rest is read again.
+    /// How many entries of manifests are kept from one step to the next; the rest are read again.
     private static let keptEntriesMax = 50_000
 
     private func checkIndex(
@@ -133,11 +133,11 @@ extension VersionStore {
         let edited = found.filter { $0.kind == .editedManifest }.compactMap(\.version)
         for name in edited { kept[name] = nil }
         parsed = kept
-        // An index that was made again since knows nothing of a version whose manifest cannot be read.
+        // An index that was made again since does not know a version whose manifest cannot be read.
         unreadable.formUnion(known.subtracting(try store.versionRows().map(\.row.name)))
         var damaged: [Finding] = []
         for name in unreadable.sorted() {
-            // A version that is retired just now loses its manifest before its row; or it was added again since.
+            // A version that is just being retired loses its manifest before its row; or it was added again since.
             try store.waitForWriters()
             guard let error = try problem(ofManifest: name) else { continue }
             if error.code == .noVersion, try store.versionRow(name) == nil { continue }
@@ -146,8 +146,8 @@ extension VersionStore {
             )
             damaged.append(repairing ? try recovering(finding) : finding)
         }
-        // An index that is made again goes by what manifests say: that would settle a question that a person
-        // has to answer, or forget what a version names whose manifest is lost.
+        // An index that is made again follows the manifests: that would answer a question that only a person
+        // can answer, or forget what a version with a lost manifest names.
         if repairing, edited.isEmpty, try store.versionsWithoutManifest().isEmpty,
             let first = found.first
         {
@@ -214,8 +214,8 @@ extension VersionStore {
         return result
     }
 
-    /// A manifest, or `nil` for one that is named by a finding of its own: it cannot be read, or is not the
-    /// one that was registered.
+    /// A manifest; `nil` if it has a finding of its own: it cannot be read, or is not the registered
+    /// one.
     func readable(_ name: String) throws(StoreError) -> Manifest? {
         let registered = try VersionName.isName(name) ? store.versionRow(name)?.manifest : nil
         do throws(StoreError) {

@@ -1,18 +1,18 @@
 import CASStore
 
-// Trees against their manifests, and those that are nobody's.
+// Trees against their manifests, and trees that belong to nobody.
 
 extension VersionStore {
-    /// Compares every tree with its manifest, and finds those that are nobody's.
+    /// Compares every tree with its manifest, and finds those that belong to nobody.
     func checkTrees(
         _ names: [String], _ parsed: [String: Manifest], _ sound: SoundInodes,
         besides told: [[CChar]], repairing: Bool, _ report: inout CheckReport
     ) throws(StoreError) {
         let trees = try treeNames()
-        // After the trees: a writer has its lease before it begins with one, and as long as it has one.
+        // After the trees: a writer has its lease before it begins a tree and until it has finished with it.
         let hasHidden = trees.contains { $0.name.hasPrefix(".") }
         let running = hasHidden ? Set(try store.leases().running) : []
-        // Those without a manifest have a finding of their own.
+        // Versions without a manifest have a finding of their own.
         let registered = Set(
             names + report.findings.filter { $0.kind == .missingManifest }.compactMap(\.version))
         for (name, entry, kind) in trees where !told.contains(entry) {
@@ -36,7 +36,7 @@ extension VersionStore {
         if name.hasPrefix(".") {
             if running.contains(where: { name.hasSuffix(".\($0)") }) { return nil }
             if kind == .directory, try isBeingRemoved(name) { return nil }
-            // Its writer has ended since, and has taken it away or shown it.
+            // Its writer has ended since, and has removed or shown it.
             if try fileSystem.status(directories.versions.raw, name) == nil { return nil }
             return Finding(
                 .leftover, path: path, "a tree that was being built or removed was left")
@@ -59,15 +59,15 @@ extension VersionStore {
         // A writer publishes its manifest before its tree.
         if registered.contains(name) || row != nil { return nil }
         if try hasManifest(name) { return nil }
-        // One that is retired just now loses its tree before its manifest.
+        // A version that is just being retired loses its tree before its manifest.
         if try fileSystem.status(directories.versions.raw, name) == nil { return nil }
         return Finding(
             .strayTree, path: path,
             "the tree \(printable(name)) belongs to no registered version")
     }
 
-    /// - Returns: whether it is gone; a tree that a writer has taken for its own meanwhile stays, and one that shows
-    ///   what no version names.
+    /// - Returns: whether it is gone; a tree stays if a writer has claimed it meanwhile, or if it shows what no
+    ///   version names.
     private func removeStray(
         _ name: String, _ entry: [CChar], _ kind: FileStatus.Kind
     ) throws(StoreError) -> Bool {
@@ -103,7 +103,7 @@ extension VersionStore {
             try fileSystem.renameIfPresent(versions, name, to: versions, hidden)
         } catch {
             guard error.isOtherLayer else { throw error }
-            // Judged, and taken away, where it stands.
+            // Judged and removed in its place.
             hidden = name
         }
         try store.waitForWriters()
@@ -115,7 +115,7 @@ extension VersionStore {
                 try fileSystem.renameNew(versions, hidden, to: versions, name)
                 return false
             } catch {
-                // Its writer has put its own there.
+                // Its writer has put another one there.
                 guard error.isExisting || error.code == .notFound else { throw error }
             }
         }
@@ -131,7 +131,7 @@ extension VersionStore {
         var found = try TreeCheck(store: store, manifest: manifest, sound: sound).run()
         report.checkedTrees += 1
         if !found.isEmpty, let now = try shownManifest(of: name, nil) {
-            // The manifest may have been replaced since it was read, and the tree with it.
+            // The manifest may have been replaced since it was read, together with the tree.
             found = try TreeCheck(store: store, manifest: now, sound: SoundInodes()).run()
         }
         // Retired meanwhile: the tree went first, and nothing is wrong.
@@ -143,7 +143,7 @@ extension VersionStore {
         report.findings += found
     }
 
-    /// What the tree of a version is to show: its manifest; of an incomplete version, what is there of it.
+    /// What the tree of a version must show: its manifest; of an incomplete version, what is there of it.
     private func shownManifest(
         of name: String, _ parsed: Manifest?
     ) throws(StoreError) -> Manifest? {
@@ -160,7 +160,7 @@ extension VersionStore {
         return try manifest.without(lacking)
     }
 
-    /// - Returns: each entry as text, and as it is, ended by 0.
+    /// - Returns: each entry as text and as bytes, terminated by 0.
     private func treeNames() throws(StoreError) -> [(
         name: String, entry: [CChar], kind: FileStatus.Kind
     )] {

@@ -1,8 +1,8 @@
 package import CASStore
 
 extension VersionStore {
-    /// Checks the lifecycle: readable, about registered versions, with their trees, and followed by
-    /// the link `current`.
+    /// Checks that the lifecycle is readable and names registered versions that have their trees,
+    /// and that the link `current` follows it.
     func checkLifecycle(
         _ names: [String], repairing: Bool
     ) throws(StoreError) -> [Finding] {
@@ -24,15 +24,15 @@ extension VersionStore {
         return repairing ? try repaired(findings) : findings
     }
 
-    /// Those that hold while nobody changes the lifecycle: a retirement takes the tree, then the version,
-    /// and lets the lifecycle follow.
+    /// The findings that hold while nobody changes the lifecycle: a retirement removes the tree, then the
+    /// version, and updates the lifecycle.
     private func confirmed(_ findings: [Finding]) throws(StoreError) -> [Finding] {
         do throws(StoreError) {
             return try withLifecycleLocked { () throws(StoreError) in
                 try disagreements(self.lifecycle())
             }
         } catch {
-            // A store that cannot be written has nobody who changes it.
+            // If a store cannot be written, nobody changes it.
             guard [.readOnly, .permission, .outOfSpace].contains(error.code) else { throw error }
             return findings
         }
@@ -44,9 +44,9 @@ extension VersionStore {
             findings.append(
                 Finding(
                     .editedLifecycle, path: StoreLayout.lifecycle,
-                    "lifecycle.json does not say what castree wrote: somebody has edited it, or a bit "
-                        + "has turned; see what castree lifecycle shows, and put it right or let "
-                        + "castree fsck --repair take it for right"))
+                    "lifecycle.json is not as castree wrote it: somebody has edited it, or a bit "
+                        + "has flipped; look at what castree lifecycle shows, then correct it or let "
+                        + "castree fsck --repair accept it"))
         }
         for name in lifecycle.needed.sorted() where try isUnknown(name) {
             findings.append(
@@ -59,7 +59,7 @@ extension VersionStore {
         return findings
     }
 
-    /// Whether nothing is left of a version: what has a manifest or a tree has a finding of its own, and is made again.
+    /// Whether nothing is left of a version: one with a manifest or a tree has a finding of its own and is made again.
     private func isUnknown(_ name: String) throws(StoreError) -> Bool {
         guard try store.versionRow(name) == nil else { return false }
         if try hasManifest(name) { return false }
@@ -68,7 +68,7 @@ extension VersionStore {
 
     private func repaired(_ findings: [Finding]) throws(StoreError) -> [Finding] {
         var result: [Finding] = []
-        // What stood there before is not known: what stands there now is as good as anything.
+        // Nobody knows what the file said before: what it says now is as good as anything.
         if findings.contains(where: { $0.kind == .editedLifecycle }) {
             try changeLifecycle { (lifecycle) throws(StoreError) in lifecycle.staleDigest = nil }
         }
@@ -78,7 +78,7 @@ extension VersionStore {
             switch (finding.kind, finding.version) {
             case (.editedLifecycle, _), (.unknownVersion, _): finding.isRepaired = true
             case (.missingTree, let name?):
-                // A manifest that cannot be read has a finding of its own; no tree comes from it.
+                // A manifest that cannot be read has a finding of its own; no tree can be made from it.
                 if try readable(name) != nil {
                     finding.isRepaired = try materializeIfRegistered(name)
                 }
@@ -90,8 +90,8 @@ extension VersionStore {
         return result
     }
 
-    /// - Returns: `true`, also if the version was retired meanwhile: then it needs no tree; `false` if its
-    ///   manifest, which has a finding of its own, is not to be built from.
+    /// - Returns: `true`, even if the version was retired meanwhile: then it needs no tree; `false` if its
+    ///   manifest has a finding of its own and must not be used.
     func materializeIfRegistered(_ name: String) throws(StoreError) -> Bool {
         do throws(StoreError) {
             try materialize(name)
@@ -112,7 +112,7 @@ extension VersionStore {
                 try store.waitForWriters()
                 row = try store.versionRow(name) ?? row
             }
-            // Whose manifest was made again has a finding of its own.
+            // A version whose manifest was made again has a finding of its own.
             if row.recovery == .partial { continue }
             if !row.isComplete {
                 findings.append(
@@ -150,11 +150,11 @@ extension VersionStore {
         }
     }
 
-    // The link is the one other record of what was shown; bans and known good versions are lost.
+    // The link is the only other record of what was shown; bans and known good versions are lost.
     private func resetLifecycle() throws(StoreError) {
         try store.withReserve { () throws(StoreError) in
             try self.withLifecycleLocked { () throws(StoreError) in
-                // Else another repair was quicker.
+                // Otherwise another repair was quicker.
                 guard try self.lifecycleIfReadable() == nil else { return }
                 let lifecycle = try self.lifecycleOfLink()
                 try self.setLifecycleAside()
@@ -175,7 +175,7 @@ extension VersionStore {
         return lifecycle
     }
 
-    /// The version that is shown: the lifecycle's, or where that cannot be read, the link's.
+    /// The version that is shown: the lifecycle's, or the link's if the lifecycle cannot be read.
     func shownVersion() throws(StoreError) -> String? {
         if let lifecycle = try lifecycleIfReadable() { return lifecycle.current }
         return try lifecycleOfLink().current
@@ -193,7 +193,7 @@ extension VersionStore {
 
     /// Keeps the damaged file in quarantine.
     ///
-    /// A regular file stays in its place, too, until it is replaced in one step: without any, nothing would
+    /// A regular file also stays in its place until it is replaced in one step: without any, nothing would
     /// be current.
     private func setLifecycleAside() throws(StoreError) {
         let (root, quarantine) = (directories.root.raw, directories.quarantine.raw)
@@ -212,7 +212,7 @@ extension VersionStore {
             // One of them may have been added since.
             for name in names where try self.isUnknown(name) { unknown.insert(name) }
             if let current = lifecycle.current, unknown.contains(current) {
-                // A copy taken while commands ran has the lifecycle of a version that it has not.
+                // A copy made while commands ran has the lifecycle of a version that it lacks.
                 lifecycle.current = try lifecycle.findWayBack(self)
                 lifecycle.boot = nil
             }

@@ -3,14 +3,13 @@ package import CASStore
 extension VersionStore {
     /// Checks everything, says what a repair would do, and does it.
     ///
-    /// Objects that are fetched take the place of damaged ones in one step each, so that versions stay
-    /// whole. Everything else is repaired as by ``check(_:repairing:)``; objects that were sound are not
-    /// read a second time.
+    /// Fetched objects replace damaged ones in one step each, so that versions stay whole. Everything
+    /// else is repaired as by ``check(_:repairing:)``; sound objects are not read again.
     /// - Parameters:
-    ///   - source: has what is damaged or missing; `nil` for nobody.
-    ///   - proceeds: told the plan before anything is changed; `false` ends it there.
-    /// - Throws: what keeps the check or the repair from being made, and what `source` throws; what
-    ///   has been fetched by then is kept.
+    ///   - source: has what is damaged or missing; `nil` if nobody has.
+    ///   - proceeds: gets the plan before anything changes; `false` ends the repair there.
+    /// - Throws: what prevents the check or the repair, and what `source` throws; what has been fetched
+    ///   by then is kept.
     package func repair(
         _ options: CheckOptions = CheckOptions(), from source: RepairSource? = nil,
         proceeds: (RepairPlan) -> Bool
@@ -45,7 +44,7 @@ extension VersionStore {
             + restored(copies, besides: report.findings)
             + self.completed(waiting, besides: report.findings)
             + repaired.findings.filter { finding in
-                // What follows from content that is back has been told with it.
+                // What follows from content that is back was reported with it.
                 guard finding.isRepaired else { return true }
                 if finding.kind == .wrongInTree, let object = finding.object {
                     return !fetched.contains(object)
@@ -64,7 +63,7 @@ extension VersionStore {
             guard let name = finding.version, VersionName.isName(name),
                 !result.contains(where: { $0.version == name })
             else { continue }
-            // A tree that nobody knows says more of its version than whoever uses its name.
+            // A tree without a row tells more of its version than an origin that uses the same name.
             guard let row = try store.versionRow(name) else { continue }
             let isPartial = row.recovery == .partial
             let named = isPartial ? try store.references(of: name).map(\.address) : []
@@ -103,7 +102,7 @@ extension VersionStore {
         return means
     }
 
-    /// What each of some versions lacks.
+    /// What each of these versions lacks.
     private func missing(of versions: [String]) throws(StoreError) -> [String: Set<ObjectID>] {
         var missing: [String: Set<ObjectID>] = [:]
         for name in versions {
@@ -112,8 +111,8 @@ extension VersionStore {
         return missing
     }
 
-    /// What is damaged or missing, and named by a version; what an earlier repair took away; and what
-    /// the versions `waiting` lack.
+    /// What is damaged or missing and a version names; what an earlier repair removed; and what the
+    /// versions `waiting` lack.
     private func lostObjects(
         _ findings: [Finding], _ waiting: [String]
     ) throws(StoreError) -> [Reference] {
@@ -134,7 +133,7 @@ extension VersionStore {
             return true
         }
         guard !lost.isEmpty else { return [] }
-        // The manifests say who needs them, and how large they are: the index may be wrong.
+        // The manifests say who needs them and how large they are: the index may be wrong.
         var sizes: [ObjectID: Int64] = [:]
         for name in try store.manifestNames() {
             guard VersionName.isName(name), let manifest = try readable(name) else { continue }
@@ -153,20 +152,20 @@ extension VersionStore {
         _ lost: [Reference], _ findings: [Finding], _ source: RepairSource
     ) throws(StoreError) -> Set<ObjectID> {
         let incomplete = try incompleteVersions()
-        // A directory cannot be replaced by a file in one step.
+        // A file cannot replace a directory in one step.
         let wanted = Set(lost.map(\.address))
         try store.setAsideStrangers(
             findings.filter { $0.kind == .notAFile }.compactMap(\.object)
                 .filter { wanted.contains($0) })
         let fetched = try source.objects(lost)
         for name in incomplete where try store.versionRow(name)?.isComplete == true {
-            // One whose manifest was edited has a finding of its own.
+            // A version whose manifest was edited has a finding of its own.
             _ = try materializeIfRegistered(name)
         }
         return fetched
     }
 
-    /// Findings of what incomplete versions lacked and the store had elsewhere, so that no check found it.
+    /// Findings of what incomplete versions lacked and the store had elsewhere, which no check reported.
     private func restored(
         _ copies: [ObjectCopy], besides findings: [Finding]
     ) throws(StoreError) -> [Finding] {
@@ -183,7 +182,7 @@ extension VersionStore {
         return result
     }
 
-    /// Findings of the versions that are whole again and that nothing needs, so that no check found them.
+    /// Findings of versions that are whole again and that nothing needs, which no check reported.
     private func completed(
         _ waiting: [String], besides findings: [Finding]
     ) throws(StoreError) -> [Finding] {
@@ -199,7 +198,7 @@ extension VersionStore {
         return result
     }
 
-    /// The findings that are mended because content or manifests are back.
+    /// The findings that are repaired because content or manifests are back.
     private func mended(
         _ findings: [Finding], _ fetched: Set<ObjectID>, _ manifests: Set<String>,
         _ lacked: [String: Set<ObjectID>]

@@ -1,15 +1,15 @@
 import CASStore
 
-// What is lost is made again from its copies, before anything is taken away.
+// Makes what is lost again from its copies, before removing anything.
 
 extension VersionStore {
-    /// Objects that a manifest names, by address.
+    /// The findings about objects that a manifest names by address.
     static let lostKinds: Set<Finding.Kind> = [.damagedObject, .missingObject, .notAFile]
 
-    /// Makes lost objects again from their copies, then repairs what is left.
+    /// Makes lost objects again from their copies, then repairs the rest.
     ///
-    /// Trees are left alone: what is wrong in them is found when they are compared with their manifests, and by then
-    /// all that is right in them and needed is an object.
+    /// Leaves trees alone: comparing them with their manifests finds what is wrong in them, and by then everything
+    /// in them that is right and needed is an object.
     func repairObjects(_ confirmed: [ConfirmedFinding]) throws(StoreError) -> [Finding] {
         let copies = try copiesOfLost(confirmed.map(\.finding))
         let made = try store.salvage(copies)
@@ -35,9 +35,9 @@ extension VersionStore {
         return findings
     }
 
-    /// Copies of what is damaged or missing and named by a version, and of what incomplete versions lack.
+    /// Copies of what is damaged or missing and a version names, and of what incomplete versions lack.
     ///
-    /// - Parameter unnamed: versions that are to be made again from their trees, with what these show.
+    /// - Parameter unnamed: versions that will be made again from their trees, with what these show.
     func copiesOfLost(
         _ findings: [Finding], shownBy unnamed: [LostVersion] = []
     ) throws(StoreError) -> [ObjectCopy] {
@@ -69,7 +69,7 @@ extension VersionStore {
         return try store.findCopies(of: lost, in: findings.wrongPlaces)
     }
 
-    /// The registered versions that lack objects, whoever needs them.
+    /// The registered versions that lack objects, needed or not.
     func incompleteVersions() throws(StoreError) -> [String] {
         try store.versionRows().filter { !$0.row.isComplete }.map(\.row.name)
     }
@@ -95,13 +95,13 @@ extension VersionStore {
                 Finding(
                     .recoveredManifest, version: row.name,
                     path: StoreLayout.manifestPath(row.name),
-                    "the manifest of version \(row.name) was made again from its tree, and may lack what that did "
-                        + "not show; add or pull the version again"))
+                    "the manifest of version \(row.name) was made again from its tree, and may lack what the tree "
+                        + "did not show; add or pull the version again"))
         }
         return findings
     }
 
-    /// Makes the manifest again that a finding misses.
+    /// Makes the manifest again that a finding reports as missing.
     func recovering(_ finding: Finding) throws(StoreError) -> Finding {
         guard let name = finding.version else { return finding }
         var finding = finding
@@ -109,7 +109,7 @@ extension VersionStore {
         case .whole:
             finding.isRepaired = true
             finding.message +=
-                "; it was made again from the tree, without labels and fields of others if it had any"
+                "; it was made again from the tree, without labels and foreign fields if it had any"
         case .partial:
             finding.message +=
                 "; it was made again from the tree, and the version counts as incomplete until it is added "
@@ -127,8 +127,8 @@ extension VersionStore {
                 "version \(name) is needed, and nothing is left of it but its hidden tree \(lost.treePath), which shows "
                     + "content that no version names"
             } else if lost.entry != nil {
-                "\(lost.treePath) shows content that no version names, and no version can have its name: it is to be "
-                    + "version \(name)"
+                "\(lost.treePath) shows content that no version names, and no version can have its name: a repair "
+                    + "makes it version \(name)"
             } else if try store.versionRow(name) != nil {
                 "version \(name) is registered and its manifest is not there; nothing that it names is collected"
             } else {

@@ -1,7 +1,7 @@
 package import CASStore
 
-/// A directory whose files were listed, and are not yet read: what a version cannot hold is refused
-/// before a store is made for it.
+/// A directory whose files are listed but not yet read: anything that a version cannot hold is
+/// refused before a store is made for it.
 package struct DirectoryListing: ~Copyable, Sendable {
     let root: Descriptor
     var files: SourceFiles
@@ -9,8 +9,8 @@ package struct DirectoryListing: ~Copyable, Sendable {
 
     /// Lists the files below a directory.
     /// - Parameters:
-    ///   - followsLinks: take what symbolic links point to; otherwise they are refused.
-    ///   - isInterrupted: asked now and then; `true` stops with `.interrupted`.
+    ///   - followsLinks: take what symbolic links point to; otherwise refuse them.
+    ///   - isInterrupted: called now and then; `true` stops with `.interrupted`.
     /// - Throws: `.notFound`; `.unsupportedFile`, `.badPath` with the path; `.permission`,
     ///   `.interrupted`.
     package init(

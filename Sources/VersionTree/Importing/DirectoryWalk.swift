@@ -3,24 +3,24 @@ import Synchronization
 
 /// Lists the regular files below a directory, and refuses what a version cannot hold.
 struct DirectoryWalk {
-    /// Where to look, and what to look out for.
+    /// Where to look, and what to watch for.
     struct Surroundings {
         let fileSystem: any FileSystem
         /// Called before every directory.
         let checkInterruption: @Sendable () throws(StoreError) -> Void
-        /// The directory of the store, which is not to be met; nil if it is not there yet.
+        /// The directory of the store, which the walk must not enter; nil if it does not exist yet.
         let storeRoot: FileStatus?
         let followsLinks: Bool
         let countMax: Int
     }
 
     private let surroundings: Surroundings
-    /// Files in the order they are met; the last part is filled.
+    /// Files in the order in which they are met; the last part is still being filled.
     private var parts: [SourceFiles] = []
     private var count = 0
     private var directories: [SourceDirectory] = []
     private var path: [UInt8] = []
-    /// The directories on the way down, to notice a loop of symbolic links.
+    /// The directories on the way down, to detect loops of symbolic links.
     private var ancestors: [FileStatus] = []
 
     init(_ surroundings: Surroundings) { self.surroundings = surroundings }
@@ -44,7 +44,7 @@ struct DirectoryWalk {
 
     // MARK: Without links: level by level, on all processors
 
-    /// Directories of a level that are worth a thread.
+    /// How many directories of a level are worth a thread.
     private static let chunk = 4
 
     private mutating func walkLevels(_ root: Int32) throws(StoreError) {
@@ -79,7 +79,7 @@ struct DirectoryWalk {
         guard count <= countMax else { throw tooMany() }
     }
 
-    /// Lists one directory; adds the paths of those in it to `below`.
+    /// Lists one directory; adds the paths of its subdirectories to `below`.
     private mutating func look(
         _ root: Int32, _ path: [UInt8], _ below: inout [[UInt8]]
     ) throws(StoreError) {
@@ -98,7 +98,7 @@ struct DirectoryWalk {
         }
     }
 
-    // MARK: Following links: down and up, to see circles
+    // MARK: Following links: depth first, to detect loops
 
     private mutating func enter(_ directory: Int32) throws(StoreError) {
         let status = try fileSystem.status(directory)
@@ -156,12 +156,12 @@ struct DirectoryWalk {
         return names
     }
 
-    // Not a plain file or directory by its entry: links, devices, or a file system that does not say.
+    // Not a plain file or directory by its entry: a link, a device, or a file system that does not say.
     private mutating func other(
         _ name: [UInt8], _ directory: Int32, _ directories: inout [[UInt8]]
     ) throws(StoreError) {
         let length = path.count
-        // Refuses a name that is not UTF-8, before its repaired spelling is looked for.
+        // Refuses a name that is not UTF-8 before anything looks up its repaired spelling.
         try push(name)
         defer { path.removeLast(path.count - length) }
         let text = String(decoding: name, as: UTF8.self)

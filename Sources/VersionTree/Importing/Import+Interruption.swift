@@ -1,7 +1,7 @@
 import CASStore
 
 extension Import {
-    /// Reads the files; if the caller asks to stop meanwhile, what was read is kept for whoever repeats the
+    /// Reads the files; if the caller asks to stop meanwhile, keeps what was read for a repetition of the
     /// add: as objects that no version names, and in the stat cache.
     mutating func readKeeping(
         _ batch: ObjectBatch, _ lease: borrowing Lease, ordinal: Int64
@@ -10,7 +10,7 @@ extension Import {
             try readFiles(batch)
         } catch {
             if error.code == .interrupted {
-                // The error to report is the first. What cannot be kept is read again.
+                // The error to report is the first. What cannot be kept will be read again.
                 try? keep(batch, lease, ordinal: ordinal)
             }
             throw error
@@ -29,7 +29,7 @@ extension Import {
                 fingerprint: found.states[position].fingerprint)
         }
         let store = versions.store
-        // The caller has asked to stop, and this is how.
+        // Not to be interrupted again: this is how the add stops.
         try store.uninterrupted { () throws(StoreError) in
             try store.keepStaged(
                 staged, of: batch, lease: lease, cached: found.cacheable, ordinal: ordinal)

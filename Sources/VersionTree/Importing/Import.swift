@@ -1,14 +1,14 @@
 import CASStore
 
 /// One add on its way: source files become staged objects, claimed, published, a tree, a manifest, a
-/// registered version; in this order, so that a crash anywhere leaves what can be repeated.
+/// registered version; in this order, so that after a crash anywhere the add can be repeated.
 struct Import {
     let versions: VersionStore
     let root: Int32
     let version: VersionName
     let options: AddOptions
     var found: SourceFiles
-    /// Where the index vouched for what the stat cache said.
+    /// The state of the index that vouched for the stat cache.
     var moment: IndexMoment?
 
     private var store: Store { versions.store }
@@ -67,7 +67,7 @@ struct Import {
 
     /// Writes manifest and tree and records the version.
     ///
-    /// - Returns: the versions that are complete by it; `nil` if all must be repeated.
+    /// - Returns: the versions that this completes; `nil` if everything must be repeated.
     private func register(
         _ manifest: Manifest, _ writing: ManifestFile, _ registration: Registration,
         _ lease: borrowing Lease
@@ -88,7 +88,7 @@ struct Import {
         }
     }
 
-    /// - Returns: `nil` if an object is gone that was there when it was looked at.
+    /// - Returns: `nil` if an object has gone since it was looked at.
     private func buildTree(
         _ manifest: Manifest, _ lease: borrowing Lease
     ) throws(StoreError) -> HiddenTree? {
@@ -102,7 +102,7 @@ struct Import {
 
     /// Stages the executable copies of its files.
     ///
-    /// - Parameter canWait: skip objects that have just been collected; they are read again later.
+    /// - Parameter canWait: skip objects that were just collected; they are read again later.
     private func stageExecutableCopies(
         _ lease: borrowing Lease, canWait: Bool
     ) throws(StoreError) -> ExecutableCopyBatch {
@@ -117,7 +117,7 @@ struct Import {
         return executables
     }
 
-    /// Asks the stat cache, and which ordinal the version gets.
+    /// Queries the stat cache, and finds the version's ordinal.
     private mutating func lookUp() throws(StoreError) -> Int64 {
         found.learnMounts(store, root: root, followingLinks: options.followsLinks)
         guard options.usesCache else { return try store.nextOrdinal() }
@@ -152,15 +152,15 @@ struct Import {
         try batch.syncStaged(staged.lazy.map { found.records[Int($0)].address })
     }
 
-    /// Claims what the version needs and gives what is staged its names.
+    /// Claims what the version needs and publishes what is staged.
     ///
-    /// What the index does not vouch for is not believed: objects that vanished or were never
+    /// Nothing is believed unless the index vouches for it: objects that vanished or were never
     /// recorded are checked, or read from the source again.
     private mutating func publish(
         _ registration: Registration, _ batch: ObjectBatch, _ lease: borrowing Lease
     ) throws(StoreError) {
         let now = try store.claim(registration, lease: lease)
-        // What was made sure of before may have gone since.
+        // What was ensured before may have gone since.
         for position in 0..<found.count { found.marks[position].isEnsured = false }
         try publishStaged(batch)
         // At the moment of the look-up and now: nothing was collected in between.
@@ -172,11 +172,11 @@ struct Import {
         let addresses = doubtful.lazy.map { records[Int($0)].address }
         var unknown = Set(try store.unvouched(addresses))
         if moment == nil {
-            // The second time round: the index may believe in files that are gone.
+            // On the second try: the index may believe in files that are gone.
             for address in addresses where try !store.contains(address) { unknown.insert(address) }
         }
         guard !unknown.isEmpty else { return }
-        // Notes for every file what the files with the same content have made sure of.
+        // Applies to every file what files with the same content have ensured.
         var standing: [ObjectID: Fingerprint] = [:]
         for position in 0..<found.count where found.marks[position].isStaged {
             let address = found.records[position].address
@@ -220,7 +220,7 @@ struct Import {
                 "\"\(printable(found.path(Int(position))))\" has changed since it was first read; "
                     + "repeat the command")
         }
-        // Each of them says that it is staged; one of a kind is enough.
+        // Each of them says that it is staged; one per address is enough.
         var seen: Set<ObjectID> = []
         for position in positions.map({ Int($0) }) where found.marks[position].isStaged {
             if !seen.insert(found.records[position].address).inserted {
@@ -241,7 +241,7 @@ struct Import {
         var count = 0
         var bytes: Int64 = 0
         for position in 0..<found.count where found.marks[position].isStaged {
-            // The version is recorded and the call has succeeded; a name that stays is swept with
+            // The version is recorded and the call has succeeded; a name that remains is swept with
             // the lease, or by the next writer.
             try? batch.dropStagedName(found.records[position].address)
             count += 1

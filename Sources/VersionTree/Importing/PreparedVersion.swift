@@ -1,6 +1,6 @@
 import CASStore
 
-/// A version that an add has prepared: its manifest and its tree are written, under hidden names.
+/// A version that an add has prepared: its manifest and tree are written under hidden names.
 ///
 /// ``Store/settle(_:)`` gives them their names and records the version.
 final class PreparedVersion: UnrecordedVersion {
@@ -13,7 +13,7 @@ final class PreparedVersion: UnrecordedVersion {
     private let tree: HiddenTree
     private let found: SourceFiles
     private let isRegistered: Bool
-    /// Whether the manifest that has its name was not there before, and is this writer's to take back.
+    /// Whether the manifest with its name was not there before, so that this writer may take it back.
     private var isNew = false
     private var isShown = false
 
@@ -21,7 +21,7 @@ final class PreparedVersion: UnrecordedVersion {
         _ versions: VersionStore, _ manifest: Manifest, _ registration: Registration,
         _ file: ManifestFile, _ written: HeldFile, _ tree: HiddenTree, _ found: SourceFiles
     ) throws(StoreError) {
-        // Somebody's tree makes room, which may wait for others: not while nobody can write.
+        // Somebody's tree makes room, which may wait for others: do not do that while nobody can write.
         let makesRoom = try versions.hasSomething(inPlaceOf: registration.name)
         isRegistered =
             makesRoom ? try versions.store.versionRow(registration.name) != nil : false
@@ -40,7 +40,7 @@ final class PreparedVersion: UnrecordedVersion {
     var sourceContents: some Sequence<(StatKey, ObjectID)> { found.cacheable }
 
     func knowledge(ofObjectAt position: Int) -> WriterKnowledge? {
-        // A manifest that is kept may name one more: what its publisher sent.
+        // An older manifest that is kept may name one more: what its publisher sent.
         guard position < found.count, found.marks[position].isHashed else { return nil }
         let mark = found.marks[position]
         return WriterKnowledge(
@@ -52,7 +52,7 @@ final class PreparedVersion: UnrecordedVersion {
     // together with the record.
     func publish() throws(StoreError) -> Registration? {
         let published = try file.publish(registration, written)
-        // A version that has lost its manifest is not new, and its tree is not this writer's to take back.
+        // A version that has lost its manifest is not new, so this writer must not take back its tree.
         isNew = published.isNew && !isRegistered
         if makesRoom {
             try versions.publishTree(tree, of: manifest)
@@ -63,7 +63,7 @@ final class PreparedVersion: UnrecordedVersion {
         return published.registration
     }
 
-    /// Shows the tree while nobody else can record the version, or takes back what was shown of it.
+    /// Shows the tree while nobody else can record the version, or takes back what it has shown.
     private func publishNew() throws(StoreError) -> Bool {
         do throws(StoreError) {
             if try versions.publishNew(tree, as: registration.name) { return true }
@@ -79,19 +79,19 @@ final class PreparedVersion: UnrecordedVersion {
     func takeBack() throws(StoreError) {
         guard isNew else { return }
         isNew = false
-        // The error to report is the one that led here; what stays is whole and merely there.
+        // The error to report is the one that led here; what remains is whole and does no harm.
         try? versions.takeBackTree(of: registration.name)
         try file.unpublish()
     }
 
-    /// Removes what is hidden still: not recorded, so not acknowledged, it must not come to life by itself.
+    /// Removes what is still hidden: it is neither recorded nor acknowledged, and must not appear later.
     func discard() {
         // The error to report is the one that led here, so `try?` for both.
         try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree.name)
         try? file.discard()
         if !isNew, isShown, (try? isStanding()) == false {
-            // The manifest was replaced meanwhile: the tree would show what it does not say. The
-            // error to report is the first.
+            // The manifest was replaced meanwhile, and the tree does not show what the new one
+            // says. The error to report is the first.
             try? versions.removeTree(of: registration.name, shown: false)
         }
     }

@@ -8,9 +8,9 @@ struct SourceDirectory: Sendable {
 
 extension SourceFiles {
     /// Refuses a source whose directories have changed since they were listed: files came, went or were replaced, and
-    /// what was read would be a mixture of two releases.
+    /// what was read would mix two releases.
     ///
-    /// One call for each directory. What is written in place into a file that was read already is not seen.
+    /// One call for each directory. Does not see a write into a file that has already been read.
     /// - Throws: `.changedWhileRead` with the path.
     func refuseChangedDirectories(
         _ root: Int32, followingLinks: Bool, _ fileSystem: any FileSystem

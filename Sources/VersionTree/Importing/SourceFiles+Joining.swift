@@ -1,14 +1,14 @@
 import CASStore
 
-// A walk does not know how many files it will find. An array that grows is for a moment there twice,
-// so files are collected in parts of a fixed size, which are joined when their number is known.
+// A walk does not know how many files it will find. An array that grows exists twice for a moment,
+// so files are collected in parts of a fixed size and joined when their number is known.
 
 extension SourceFiles {
-    /// How many files a part has: large enough that the system takes each array back when it is
-    /// freed, small enough that one part more or less does not matter.
+    /// How many files a part has: so many that the system reclaims each array when it is freed, so
+    /// few that one part more or less does not matter.
     private static let partCount = 4096
 
-    /// Makes an empty part, which never grows its arrays but for long paths.
+    /// Makes an empty part, whose arrays never grow except for long paths.
     static func part() -> SourceFiles {
         var part = SourceFiles()
         part.records.reserveCapacity(partCount)
@@ -18,10 +18,10 @@ extension SourceFiles {
         return part
     }
 
-    /// Whether a part has as many files as it should.
+    /// Whether a part is full.
     var isFull: Bool { count == Self.partCount }
 
-    /// Joins parts and sorts the files by path, byte by byte; takes the parts apart as it goes.
+    /// Joins parts and sorts the files by path, byte by byte; consumes the parts.
     init(joining parts: inout [SourceFiles]) {
         let count = parts.reduce(0) { $0 + $1.count }
         self.init()
@@ -67,7 +67,7 @@ extension SourceFiles {
     }
 
     /// Puts at each position the file that `order` names for it, along the cycles of the
-    /// permutation; `order` is used up.
+    /// permutation; consumes `order`.
     private mutating func arrange(_ order: inout [UInt32]) {
         for first in order.indices where order[first] != UInt32(first) {
             let (record, state, mark) = (records[first], states[first], marks[first])

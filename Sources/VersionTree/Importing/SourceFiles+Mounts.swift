@@ -1,11 +1,11 @@
 import CASStore
 
-// What the times of source files prove: that is up to the file system that they are on.
+// What the times of source files prove depends on the file system that they are on.
 
 extension SourceFiles {
-    /// Asks once for each device, never for each file.
+    /// Looks once at each device, not at each file.
     mutating func learnMounts(_ store: Store, root: Int32, followingLinks: Bool) {
-        // What cannot be looked at is read, and says then what is wrong with it.
+        // If one cannot be examined, reading it will tell what is wrong.
         let rootDevice = try? store.fileSystem.status(root).device
         mounts = Array(repeating: nil, count: devices.count)
         for (number, device) in devices.enumerated() {
@@ -23,7 +23,7 @@ extension SourceFiles {
         }
     }
 
-    /// The files whose states can be believed next time, and what they contain.
+    /// The files whose states can be believed next time, with their content.
     var cacheable: some Sequence<(StatKey, ObjectID)> {
         (0..<count).lazy.compactMap { position in
             guard marks[position].isCacheable, let key = key(position) else { return nil }

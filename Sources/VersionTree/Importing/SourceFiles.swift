@@ -2,10 +2,10 @@ import CASStore
 
 /// The regular files of a directory, as an import found them: sorted by path.
 ///
-/// Kept compactly, since a directory may have a million files: 92 bytes a file and its path. What the
-/// manifest says of a file stands as it will stand there, so that the manifest shares it.
+/// Kept compact, because a directory may have a million files: 92 bytes per file plus its path. The
+/// fields of the manifest have the manifest's form, so that it can share them.
 struct SourceFiles: Sendable {
-    /// What the manifest does not say.
+    /// What the manifest does not record.
     struct State: Sendable {
         var inode: UInt64
         var modifiedAt: Int64
@@ -19,9 +19,9 @@ struct SourceFiles: Sendable {
 
         init(device: Int) { bits = UInt32(device) << 4 }
 
-        /// Staged by this import, not known to the store before.
+        /// Staged by this import, and not known to the store before.
         ///
-        /// Of the files with one content, one is marked.
+        /// Only one file of each content is marked.
         var isStaged: Bool {
             get { self[0] }
             set { self[0] = newValue }
@@ -61,9 +61,9 @@ struct SourceFiles: Sendable {
     var paths: [UInt8] = []
     /// The file systems that the files are on: nearly always one.
     private(set) var devices: [UInt64] = []
-    /// The mount of each of them, where the times of its files prove something.
+    /// The mount of each of them, if the times of its files prove something.
     var mounts: [SourceMount?] = []
-    /// Where they were listed.
+    /// The directories in which they were listed.
     var directories: [SourceDirectory] = []
 
     var count: Int { records.count }
@@ -82,7 +82,7 @@ struct SourceFiles: Sendable {
         paths.append(contentsOf: path)
     }
 
-    /// Where a device stands in `devices`, at its end if it is new.
+    /// The position of a device in `devices`; appends it if it is new.
     mutating func position(ofDevice device: UInt64) -> Int {
         // Neighbours are on one device.
         if let known = devices.lastIndex(of: device) { return known }
@@ -92,7 +92,7 @@ struct SourceFiles: Sendable {
 
     func path(_ position: Int) -> String { records[position].path(in: paths) }
 
-    /// What identifies the state of a file; `nil` where nothing does.
+    /// What identifies the state of a file; `nil` if nothing does.
     func key(_ position: Int) -> StatKey? {
         let device = marks[position].device
         guard device < mounts.count, let mount = mounts[device] else { return nil }
@@ -108,7 +108,7 @@ struct SourceFiles: Sendable {
         positions { marks[$0].isStaged }
     }
 
-    /// The positions that fulfil a condition, in an array without room to spare.
+    /// The positions that satisfy a condition, in an array without spare capacity.
     func positions(where isWanted: (Int) -> Bool) -> [UInt32] {
         var wanted = 0
         for position in 0..<count where isWanted(position) { wanted += 1 }
@@ -118,7 +118,7 @@ struct SourceFiles: Sendable {
         return result
     }
 
-    /// The positions that fulfil a condition, sorted by address, one for each distinct address.
+    /// The positions that satisfy a condition, sorted by address, one for each distinct address.
     func distinctPositions(where isWanted: (Int) -> Bool) -> [UInt32] {
         Manifest.distinct(positions(where: isWanted), records)
     }

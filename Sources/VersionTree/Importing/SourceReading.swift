@@ -11,7 +11,7 @@ struct SourceReading: Sendable {
     let followsLinks: Bool
     let progress: @Sendable (_ files: Int, _ bytes: Int64) -> Void
 
-    /// Hashes and stages `positions` of `found`, and fills in what was learnt.
+    /// Hashes and stages `positions` of `found`, and fills in the results.
     func read(
         _ positions: [UInt32], of found: inout SourceFiles, again: Bool = false
     ) throws(StoreError) {
@@ -81,7 +81,7 @@ struct SourceReading: Sendable {
             : try fileSystem.openBeneath(root, path, .reading)
     }
 
-    /// Hashes and stages one file, again if it changes meanwhile.
+    /// Hashes and stages one file; repeats that if the file changes meanwhile.
     private func read(
         _ position: Int, _ slots: Slots, name: String, checker: inout ObjectChecker, again: Bool
     ) throws(StoreError) {
@@ -96,7 +96,7 @@ struct SourceReading: Sendable {
                     .unsupportedFile,
                     "unable to add \"\(printable(path))\": it is no longer a regular file")
             }
-            // Before the first read: what changes later is noticed by its times.
+            // Before the first read: the file's times reveal later changes.
             let now = nanosecondsNow()
             let isQuiet = isQuiet(file.raw, status, at: now)
             guard isQuiet != false else {
@@ -122,7 +122,7 @@ struct SourceReading: Sendable {
             var mark = slots.marks[position]
             mark.isStaged = mark.isStaged || isStaged
             mark.isHashed = true
-            // One that has moved to another device meanwhile is read again next time.
+            // A file that has moved to another device meanwhile is read again next time.
             mark.isCacheable =
                 isQuiet == true && status.provesContent(at: now)
                 && slots.devices[mark.device] == status.device
@@ -138,17 +138,17 @@ struct SourceReading: Sendable {
                 + "; wait until it is written, then repeat the command")
     }
 
-    /// How long somebody is given who has the file open for writing, in milliseconds: a writer may be about to close it,
-    /// and a program that is just being started has for a moment all that its parent has open (fork(2)).
+    /// How long to wait for a process that has the file open for writing, in milliseconds: a writer may be about to
+    /// close it, and a program that is just starting briefly has everything open that its parent has (fork(2)).
     private static let pauses: [Int32] = [1, 4, 16, 64, 256]
 
-    /// How long after its last change a file is held to be written, whoever has it open.
+    /// How long after its last change a file counts as being written, whoever has it open.
     ///
-    /// A write stamps the file when it begins (ext4, xfs, btrfs), and on a busy machine it may go on for a while, behind
-    /// a state that looks unchanged.
+    /// A write stamps the file when it begins (ext4, xfs, btrfs); on a busy machine it may go on for a while, although
+    /// the state looks unchanged.
     private static let writingTime: Int64 = 10_000_000_000
 
-    /// Whether nobody was writing when this was asked; `nil` where that cannot be told.
+    /// Whether nobody was writing at the time of this call; `nil` if that cannot be told.
     private func isQuiet(_ file: Int32, _ status: FileStatus, at now: Int64) -> Bool? {
         let latest = max(status.modifiedAt, status.changedAt)
         if latest < now - Self.writingTime { return true }

@@ -1,11 +1,11 @@
 import CASStore
 
-/// Why a name cannot be given to a directory: what a version of that name shows, and what differs from it.
+/// Why a directory cannot have a name: what the version of that name shows, and what differs.
 ///
 /// A store that holds wrong bytes under a name (an older castree believed times that proved nothing) refuses
-/// the right ones in the same way; so it says which files, and how the version is replaced.
+/// the right ones in the same way; so the message names the files and tells how to replace the version.
 enum TakenName {
-    /// As many paths are named, and as many characters of each are shown.
+    /// How many paths are named, and how many characters of each are shown.
     private static let (pathsMax, lengthMax) = (5, 160)
 
     static func sentence(_ name: String, _ diff: VersionDiff) -> String {
@@ -16,7 +16,7 @@ enum TakenName {
         parts += part("under another path", diff.moved.map { "\($0.from) → \($0.to)" })
         let differing =
             parts.isEmpty
-            ? "its files are the same, and what else it says of them differs"
+            ? "its files are the same, but what it says about them differs"
             : "what differs: " + parts.joined(separator: "; ")
         return
             "version \(name) exists with other content (\(differing)); choose another name, or, to "
@@ -36,10 +36,10 @@ enum TakenName {
 }
 
 extension VersionStore {
-    /// The error of an add whose name is taken, with what differs, as far as that can be told.
+    /// The error of an add whose name is taken, with the differences as far as they can be told.
     func explained(_ error: StoreError, adding manifest: Manifest) -> StoreError {
         let name = manifest.version.description
-        // A name that differs in case, or a manifest that cannot be read: the error says what there is to say.
+        // A name that differs in case, or an unreadable manifest: the error already says what there is to say.
         guard error.code == .versionExists, let old = try? self.manifest(of: name) else {
             return error
         }

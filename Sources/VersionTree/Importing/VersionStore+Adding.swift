@@ -3,20 +3,20 @@ package import StrictJSON
 
 /// How to add a directory.
 public struct AddOptions: Sendable {
-    /// Take what symbolic links point to; otherwise they are refused.
+    /// Take what symbolic links point to; otherwise refuse them.
     public var followsLinks = false
     /// Believe the stat cache about files that have not changed since they were last read.
     package var usesCache = true
-    /// Seconds since 1970 that the manifest records.
+    /// The time that the manifest records, in seconds since 1970.
     public var createdAt: Int64?
     /// Fields that the manifest keeps besides castree's own.
     package var foreign: [JSONValue.Member] = []
-    /// What the manifest says of files besides their content; paths that are not there are ignored.
+    /// What the manifest says of files besides their content; paths that do not exist are ignored.
     package var extras: [TreePath: Manifest.Extras] = [:]
     /// Called now and then, from any thread.
     package var progress: @Sendable (AddProgress) -> Void = { _ in }
 
-    /// Links refused, cache believed, silent.
+    /// Refuses links, believes the cache, reports nothing.
     public init() {}
 }
 
@@ -46,9 +46,9 @@ public struct AddReport: Sendable {
     public let newBytes: Int64
     /// Paths that a file system that folds case or Unicode would merge.
     ///
-    /// This one does not.
+    /// This one keeps them apart.
     public let collisions: [PathCollision]
-    /// Versions that lacked objects and are complete now, besides this one.
+    /// Other versions that lacked objects and are complete now.
     public let healed: [String]
 }
 
@@ -56,12 +56,12 @@ extension VersionStore {
     /// Imports a directory as a version: stores what is new, registers the manifest, materializes
     /// the tree.
     ///
-    /// When it returns, all of it survives a power cut; when it throws, the version is not there
-    /// and what was staged is gone.
+    /// When it returns, all of it survives a power cut; if it throws, the version is not there and
+    /// what was staged is gone.
     ///
-    /// Adding the same content again under the same name changes nothing, and brings back what was
-    /// lost of it. Interrupted or killed, it can simply be repeated; after `.interrupted`, what was read
-    /// is neither read nor written again, unless it was collected in between.
+    /// Adding the same content again under the same name changes nothing, and restores what was lost of
+    /// it. If it is interrupted or killed, just repeat it; after `.interrupted`, what was read is
+    /// neither read nor written again unless it was collected in between.
     /// - Throws: `.versionExists` if the name is taken by other content; `.unsupportedFile`,
     ///   `.badPath`, `.pathCollision`, `.changedWhileRead` with the path; `.outOfSpace`, `.permission`,
     ///   `.interrupted`, and what the index throws.
@@ -82,7 +82,7 @@ extension VersionStore {
         return try add(try walk.walk(root.raw), root, version, options, lease)
     }
 
-    /// Imports a directory that was listed before the store was there; see
+    /// Imports a directory that was listed before the store existed; see
     /// ``add(directory:version:options:)``.
     @discardableResult
     package func add(
@@ -93,7 +93,7 @@ extension VersionStore {
         let lease = try store.makeLease()
         var options = options
         options.followsLinks = listing.followsLinks
-        // Taken, not copied: the import changes them, and they may be a million.
+        // Moved, not copied: the import changes them, and there may be a million.
         var files = SourceFiles()
         swap(&files, &listing.files)
         return try add(files, listing.root, version, options, lease)

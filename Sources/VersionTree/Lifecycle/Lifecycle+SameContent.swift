@@ -1,8 +1,8 @@
 import CASStore
 
-// Versions of equal content: what is known of one name holds for all of them.
+// Versions of equal content: what is known of one name holds for all.
 extension Lifecycle {
-    /// Shows a version from now on, and knows it again if its content stood here under another name.
+    /// Shows a version from now on, and recognizes it if its content was here under another name.
     mutating func activate(
         _ version: String, _ versions: some StartableVersions
     ) throws(StoreError) {
@@ -10,11 +10,11 @@ extension Lifecycle {
         let before = before
         let isSame = try hasContentOfCurrent(version, versions)
         activate(version)
-        // What has the same content is nothing to go back to.
+        // A version with the same content is nothing to go back to.
         if isSame { self.before = before }
     }
 
-    /// Knows a version again whose content is known good under another name: it needs no trial, and
+    /// Recognizes a version whose content is known good under another name: it needs no trial, and
     /// nothing counts against it.
     ///
     /// The same holds for the content of what was current before the version on trial.
@@ -35,7 +35,7 @@ extension Lifecycle {
         trials.removeAll { $0.content == content }
     }
 
-    /// Forgets all names of a content that was banned: none of them can be gone back to.
+    /// Forgets all names of banned content: nobody can go back to any of them.
     mutating func forgetNames(
         of content: ObjectID, _ versions: some StartableVersions
     ) throws(StoreError) {

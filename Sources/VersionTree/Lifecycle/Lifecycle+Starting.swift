@@ -4,7 +4,7 @@ package import CASStore
 extension Lifecycle {
     /// How many starts of one content may fail, unless the app says otherwise.
     public static let usualStrikes = 2
-    /// How many starts in a row may be taken back: the last one counts as a failure.
+    /// How many starts in a row may be taken back: the last of them counts as a failure.
     static let takenBackMax = 3
     /// How many trials are remembered.
     static let trialCountMax = 64
@@ -30,10 +30,10 @@ extension Lifecycle {
         version != current && trials.contains { $0.version == version && $0.strikes > 0 }
     }
 
-    /// The app starts, or a page of it is served first.
+    /// The app starts, or its first page is served.
     ///
-    /// The start is counted against the content before it is made.
-    /// - Throws: `.noVersion` when there is nothing to start.
+    /// Counts the start against the content before making it.
+    /// - Throws: `.noVersion` if there is nothing to start.
     package mutating func begin(
         _ request: StartRequest, _ versions: some StartableVersions
     ) throws(StoreError) -> Begun {
@@ -57,7 +57,7 @@ extension Lifecycle {
         let version = try startable(request, &left, versions)
         var boot = Boot(version: version, token: request.token, startedAt: request.time)
         if isOnTrial(version), let content = try versions.content(of: version) {
-            // One that is banned starts where nothing else is left to show; it cannot be banned again.
+            // A banned version starts only if nothing else is left to show; it cannot be banned again.
             if ban(of: content) == nil { count(content, version) }
             boot.content = content
             boot.system = request.system
@@ -74,7 +74,7 @@ extension Lifecycle {
         return then != now
     }
 
-    /// Switches to what waits, if it may be started.
+    /// Switches to the pending version, if it may be started.
     private mutating func startPending(
         _ request: StartRequest, mayRetry: Bool, _ versions: some StartableVersions
     ) throws(StoreError) {
@@ -94,7 +94,7 @@ extension Lifecycle {
     ) throws(StoreError) -> String {
         if let current, try versions.isUsable(current, self) {
             let strikes = try versions.content(of: current).map { self.strikes(of: $0) } ?? 0
-            // Its starts are used up: under another name, or while there was nothing to go back to.
+            // Its starts were used up under another name, or while there was nothing to go back to.
             guard isOnTrial(current), strikes >= request.strikes,
                 let gone = try leave(
                     "it was started \(strikes) times and never confirmed", request, versions)
@@ -104,7 +104,7 @@ extension Lifecycle {
         }
         // Another name of the same content may still have what this one has lost.
         if let target = try findWayBack(versions, toOtherContent: false) {
-            // Not its fault: it lost objects, or was retired by hand. It is not banned.
+            // It is not banned, because it is not at fault: it lost objects, or was retired by hand.
             if let current {
                 left =
                     left
@@ -116,12 +116,12 @@ extension Lifecycle {
         guard let current else {
             throw StoreError(
                 .noVersion,
-                "there is nothing to start: no version is current; castree activate makes one so")
+                "there is nothing to start: no version is current; castree activate chooses one")
         }
         return current
     }
 
-    /// Leaves the current version for the way back: it waits for another start, or is banned when its
+    /// Leaves the current version for the way back: it waits for another start, or is banned if its
     /// strikes are used up.
     ///
     /// - Returns: `nil` if there is nothing to go back to; then nothing changes.
@@ -130,11 +130,11 @@ extension Lifecycle {
     ) throws(StoreError) -> LeftVersion? {
         guard let from = current, let target = try findWayBack(versions) else { return nil }
         var left = LeftVersion(current: target, from: from, reason: Self.bounded(reason))
-        // A current version whose row is gone cannot be banned by content; going back matters more.
+        // A current version without a row cannot be banned by content; going back matters more.
         if let content = try versions.content(of: from) {
-            // A start that an older castree has made was not counted.
+            // A start that an older castree made was not counted.
             if let boot, boot.version == from, boot.content == nil { count(content, from) }
-            // What is counted is in a row.
+            // Only starts that are taken back in a row count.
             if let index = trials.firstIndex(where: { $0.content == content }) {
                 trials[index].takenBack = 0
             }
@@ -153,15 +153,14 @@ extension Lifecycle {
         return left
     }
 
-    /// Leaves a version whose start has been neither confirmed nor left; what somebody else has done with it is
-    /// left alone.
+    /// Leaves a version whose start is neither confirmed nor left; what somebody else has decided stands.
     package mutating func leave(
         unconfirmed version: String, token: String, _ reason: String, _ request: StartRequest,
         _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
         guard current == version, boot?.token == token else { return nil }
         try recognize(version, versions)
-        // Vouched for under another name meanwhile.
+        // Somebody vouched for it under another name meanwhile.
         guard isOnTrial(version) else { return nil }
         return try leaveOrRefuse(reason, request, versions)
     }
@@ -178,7 +177,7 @@ extension Lifecycle {
         return left
     }
 
-    /// Takes a start back that nobody has confirmed or left.
+    /// Takes back a start that nobody has confirmed or left.
     package mutating func takeBack(
         start version: String, token: String, _ request: StartRequest,
         _ versions: some StartableVersions
@@ -206,7 +205,7 @@ extension Lifecycle {
         return true
     }
 
-    /// Takes a start back that was ended without having failed: by an orderly stop, or with the system.
+    /// Takes back a start that ended without failing: by an orderly stop, or with the system.
     ///
     /// The third in a row counts as a failure.
     mutating func takeBack(
@@ -226,12 +225,12 @@ extension Lifecycle {
             request, versions)
     }
 
-    /// The newest known good version that can be shown, else what was current before, else the embedded.
+    /// The newest known good version that can be shown, else what was current before, else the embedded one.
     ///
-    /// - Parameter isOther: whether it must have other content than the current version: what has failed
-    ///   under one name is no better under another.
-    /// - Throws: what the disk reported, if that alone is why there is nothing to go back to: for another
-    ///   moment there may be, and what was never confirmed is not started again because of it.
+    /// - Parameter isOther: whether its content must differ from the current version's: what failed under one
+    ///   name is no better under another.
+    /// - Throws: what the disk reported, if only that leaves nothing to go back to: there may be a way back a
+    ///   moment later, and until then what was never confirmed must not start again.
     package func findWayBack(
         _ versions: some StartableVersions, toOtherContent isOther: Bool = true
     ) throws(StoreError) -> String? {
@@ -241,7 +240,7 @@ extension Lifecycle {
                 if isOther, try hasContentOfCurrent(name, versions) { continue }
                 if try versions.isUsable(name, self) { return name }
             } catch {
-                // A candidate that cannot be examined is no candidate; the next one may be.
+                // A candidate that cannot be examined does not count; the next one may be usable.
                 if error.cause != nil, error.code != .outOfSpace { failure = failure ?? error }
             }
         }
@@ -252,7 +251,7 @@ extension Lifecycle {
     private mutating func goBack(to target: String, _ request: StartRequest) {
         current = target
         if pending == target { pending = nil }
-        // It is not on trial; but its page may confirm it.
+        // It is not on trial, but its page may confirm it.
         boot =
             target == before && !knownGood.contains(target)
             ? Boot(version: target, token: request.token, startedAt: request.time) : nil
@@ -281,7 +280,7 @@ extension Lifecycle {
         boot = nil
     }
 
-    /// Notes what is current, where another version goes on trial.
+    /// Notes what is current when another version goes on trial.
     mutating func noteWayBack(for version: String) {
         guard let current, current != version, isOnTrial(version) else { return }
         // Later trials do not change it: what they follow is itself on trial.

@@ -6,13 +6,13 @@ import StrictJSON
 extension Lifecycle {
     /// The version of the file's format.
     static let formatVersion: Int64 = 1
-    /// The most bytes that the file may have: a longer one is neither written nor read.
+    /// The most bytes that the file may have: longer ones are neither written nor read.
     static let byteCountMax = 16 << 20
-    /// The most bytes that the reason of a ban has.
+    /// The most bytes that the reason of a ban may have.
     static let reasonByteCountMax = 1000
 
-    /// A reason that the file can hold: of a longer one the beginning, marked by "…"; without NUL, which
-    /// no JSON of ours holds.
+    /// A reason that the file can hold: the beginning of one that is too long, marked by "…"; without
+    /// NUL, which our JSON never holds.
     static func bounded(_ reason: String) -> String {
         // One scalar more than fits is enough to see that it does not.
         var kept = String.UnicodeScalarView(
@@ -44,7 +44,7 @@ extension Lifecycle {
         add("format", .integer(Self.formatVersion))
         add("knownGood", .array(knownGood.map { .string($0) }))
         add("pending", optional(pending))
-        // Younger than format 1: left out where there is nothing to say.
+        // Newer than format 1: left out if there is nothing to say.
         if let before { add("before", .string(before)) }
         if !protected.isEmpty {
             add("protected", .array(protected.sorted().map { .string($0) }))
@@ -102,7 +102,7 @@ extension Lifecycle {
 
     /// SHA-256 of the document without the member that holds it, keys sorted and without white space.
     ///
-    /// Of all members, also those that this castree does not know.
+    /// It covers all members, including those that this castree does not know.
     static func digest(of members: [JSONValue.Member]) throws(StoreError) -> String {
         let others = members.filter { $0.key != digestKey }
         var digester = try Digester(.sha256)

@@ -5,8 +5,8 @@ internal import StrictJSON
 ///
 /// Whoever changes it writes it to `lifecycle.json` before anybody acts on it.
 public struct Lifecycle: Sendable, Hashable {
-    /// A version that is banned, by what it contains: the same content under another name is banned
-    /// too, other content under the same name is not.
+    /// A ban of a version by its content: the same content under another name is banned, too; other
+    /// content under the same name is not.
     public struct Ban: Sendable, Hashable {
         /// The name it had.
         public var version: String
@@ -16,45 +16,45 @@ public struct Lifecycle: Sendable, Hashable {
         public var reason: String
         /// How often it was banned.
         public var count: Int
-        /// When last, in seconds since 1970.
+        /// When it was last banned, in seconds since 1970.
         public var at: Int64
     }
 
     /// A start that nobody has vouched for yet.
     package struct Boot: Sendable, Hashable {
-        /// What started.
+        /// The version that started.
         package var version: String
         /// What a confirmation must present.
         package var token: String
         /// When, in seconds since 1970.
         package var startedAt: Int64
-        /// The content that the start is counted against; `nil` if it needs no confirmation, or an older
-        /// castree has written it.
+        /// The content that the start counts against; `nil` if it needs no confirmation, or an older
+        /// castree wrote it.
         package var content: ObjectID?
-        /// What names the time since the system started, as far as the system tells.
+        /// Names the time since the system started, if the system tells.
         package var system: String?
-        /// Whether a process watches the start; while it lives it has the lock (``StartLock``).
+        /// Whether a process watches the start; it has the lock while it lives (``StartLock``).
         package var isWatched = false
     }
 
     /// Content that was started and that nobody has vouched for yet.
     package struct Trial: Sendable, Hashable {
-        /// The name that it was started under last.
+        /// The name under which it was last started.
         package var version: String
         /// The address of the content.
         package var content: ObjectID
-        /// How many starts count against it; a start does from its beginning on, until it is confirmed or
+        /// How many starts count against it; a start counts from its beginning until it is confirmed or
         /// taken back.
         package var strikes = 0
         /// How many starts in a row were taken back.
         package var takenBack = 0
     }
 
-    /// Who vouched for what last: the same confirmation twice is no error.
+    /// Who vouched for what last: repeating a confirmation is no error.
     package struct Confirmation: Sendable, Hashable {
-        /// What was vouched for.
+        /// The version that was vouched for.
         package var version: String
-        /// With which token.
+        /// The token it was vouched for with.
         package var token: String
     }
 
@@ -74,22 +74,22 @@ public struct Lifecycle: Sendable, Hashable {
     package var confirmed: Confirmation?
     /// Versions that nobody and nothing may retire.
     public var protected: Set<String> = []
-    /// What was current before the version that is on trial: the way back where nothing is known good.
+    /// What was current before the version on trial: the way back if nothing is known good.
     package var before: String?
     /// What was started and never confirmed, the newest first.
     package var trials: [Trial] = []
-    /// Members of the file that this castree does not know: they are written on as they came.
+    /// Members of the file that this castree does not know; they are written back unchanged.
     var others: [JSONValue.Member] = []
-    /// The digest that the file has, where it is not that of its content; empty where it is none at all.
+    /// The digest in the file if it is not that of the file's content; empty if it is no digest at all.
     ///
-    /// Whoever changes an edited lifecycle writes it on, so that the next change does not hide the edit:
-    /// only a repair takes what the file says for right.
+    /// Whoever changes an edited lifecycle writes it back, so that the next change does not hide the
+    /// edit: only a repair accepts what the file says.
     var staleDigest: String?
 
-    /// Whether the file is not as castree wrote it: somebody has edited it since.
+    /// Whether the file is no longer as castree wrote it: somebody has edited it.
     ///
     /// It is believed all the same. A file without a digest is not known to be edited: an older castree
-    /// has written it, or a person.
+    /// or a person wrote it.
     package var isEdited: Bool { staleDigest != nil }
 
     /// How many known good versions are remembered.
@@ -101,15 +101,15 @@ public struct Lifecycle: Sendable, Hashable {
     /// The ban that holds for a content.
     public func ban(of content: ObjectID) -> Ban? { bad.first { $0.content == content } }
 
-    /// The versions to go back to, the best first: the known good ones, the newest first, then what was
-    /// current before the version on trial, then the embedded one.
+    /// The versions to go back to, best first: the known good ones, newest first, then what was current
+    /// before the version on trial, then the embedded one.
     var waysBack: [String] { knownGood + [before, embedded].compactMap { $0 } }
 
     // MARK: Transitions
 
     /// Shows a version from now on.
     ///
-    /// A start of another version is no longer waited for.
+    /// Stops waiting for a start of another version.
     mutating func activate(_ version: String) {
         noteWayBack(for: version)
         current = version
@@ -125,7 +125,7 @@ public struct Lifecycle: Sendable, Hashable {
 
     mutating func ban(_ version: String, content: ObjectID, reason: String, at time: Int64) {
         let count = (ban(of: content)?.count ?? 0) + 1
-        // The ban says from here on what the trials said.
+        // From here on the ban says what the trials said.
         forgive(content)
         bad.insert(
             Ban(
@@ -160,7 +160,7 @@ public struct Lifecycle: Sendable, Hashable {
         return nil
     }
 
-    /// Forgets a version that is retired.
+    /// Forgets a retired version.
     ///
     /// Its ban stays: the content may come back.
     mutating func retire(_ version: String) {
@@ -168,10 +168,10 @@ public struct Lifecycle: Sendable, Hashable {
         if before == version { before = nil }
     }
 
-    /// What was current before, while a version that was started has neither been confirmed nor banned.
+    /// What was current before, while a version that was started is neither confirmed nor banned.
     package var wayBack: String? { trials.isEmpty ? nil : before }
 
-    /// The versions that something is to be served from, or gone back to, or that are protected.
+    /// The versions that something is served from or may be gone back to, and the protected ones.
     package var needed: Set<String> {
         protected.union(
             knownGood + [current, pending, embedded, wayBack].compactMap { $0 })

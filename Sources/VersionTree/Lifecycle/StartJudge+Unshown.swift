@@ -1,18 +1,18 @@
 package import CASStore
 
-// What has no page to start with.
+// Versions that have no page to start with.
 extension StartJudge {
-    /// Leaves a version that somebody made current and that no page can be shown of: it was not started, so
-    /// it waits, as if it had been made pending.
+    /// Leaves a version that somebody made current and that has no page to show: it was not started, so it
+    /// waits as if it had been made pending.
     ///
-    /// - Returns: `nil` where it is known good or the way back itself, where there is nothing to go back to, or
+    /// - Returns: `nil` if it is known good or is itself the way back, if there is nothing to go back to, or if
     ///   another process has the lock.
     package mutating func leaveUnshown(
         _ version: String, _ reason: String, _ ledger: some StartLedger
     ) throws(StoreError) -> LeftVersion? {
         guard try ledger.takeLock() else { return nil }
         defer { if watchedToken == nil { ledger.releaseLock() } }
-        // By what is on disk now: another process may have settled it until we had the lock.
+        // By what is on disk now: another process may have settled it before we had the lock.
         let lifecycle = try ledger.lifecycle()
         guard lifecycle.current == version, isDue(lifecycle) else { return nil }
         let left = try ledger.leave(unshown: version, reason: reason, strikes: rules.strikes)
@@ -22,14 +22,14 @@ extension StartJudge {
         return left
     }
 
-    /// Notes that what is pending cannot be shown: until something changes no page is told that it waits.
+    /// Notes that the pending version cannot be shown: no page is told that it waits until something changes.
     package mutating func holdBack(_ lifecycle: Lifecycle) { heldBack = lifecycle }
 }
 
 extension Lifecycle {
-    /// Leaves a version that nobody could be shown, so that it was never started, or not by this process.
+    /// Leaves a version that could not be shown, and so was never started, or not by this process.
     ///
-    /// Starts of before count as they did; of its own accord this counts nothing.
+    /// Earlier starts count as before; leaving it counts nothing more.
     package mutating func leave(
         unshown version: String, _ reason: String, _ request: StartRequest,
         _ versions: some StartableVersions

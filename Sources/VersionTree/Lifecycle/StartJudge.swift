@@ -1,12 +1,12 @@
 package import CASStore
 
-/// What a judge of starts needs of the store; of a process it is the one that has the lock or not.
+/// What a judge of starts needs of the store; of its process it needs only whether that has the lock.
 package protocol StartLedger: Sendable {
     func lifecycle() throws(StoreError) -> Lifecycle
     /// Takes the lock; `false` while another process has it.
     func takeLock() throws(StoreError) -> Bool
     func releaseLock()
-    /// Makes a start; token, time and system are the ledger's. Who does not watch has found the lock taken.
+    /// Makes a start; the ledger adds token, time and system. A caller that does not watch has found the lock taken.
     func begin(
         strikes: Int, isWatching: Bool, mayRetry: Bool, heir: StartRequest.Heir
     ) throws(StoreError) -> Begun
@@ -22,22 +22,22 @@ package protocol StartLedger: Sendable {
 
 /// Judges the starts of one process: a value that knows no clock and no disk.
 ///
-/// It says when a page or the app starts a version, watches the start until somebody has confirmed it, and
-/// leaves the version when the time is over. Of several processes only the one that has the lock watches;
-/// what a living process watches is nobody else's to judge.
+/// It says when a page or the app starts a version, watches the start until somebody confirms it, and
+/// leaves the version when the time is over. Of several processes only the one with the lock watches;
+/// nobody else judges what a living process watches.
 package struct StartJudge: Sendable, Hashable {
-    /// By what starts are judged.
+    /// The rules by which starts are judged.
     package struct Rules: Sendable, Hashable {
-        /// The time in the foreground in which a start must be confirmed; `nil` for ever.
+        /// The time in the foreground in which a start must be confirmed; `nil` for no limit.
         package var allowed: Duration?
         /// How many starts of one content may fail.
         package var strikes = Lifecycle.usualStrikes
-        /// After so long in the foreground a version that waits after a strike is started again.
+        /// The time in the foreground after which a version that waits after a strike is started again.
         package var rest = Duration.seconds(6 * 3600)
-        /// Between two looks no more time than this counts, and a look that comes later judges nothing:
-        /// the process stood still, and what came meanwhile is read first.
+        /// The most time that counts between two looks: a later look judges nothing, because the
+        /// process stood still, and what came meanwhile is read first.
         package var pace = Duration.seconds(2)
-        /// Whether somebody looks all the time; else time counts as the clock of the app has it.
+        /// Whether somebody looks all the time; otherwise time counts by the clock of the app.
         package var isTicking = true
 
         package init(allowed: Duration?) { self.allowed = allowed }
@@ -49,27 +49,27 @@ package struct StartJudge: Sendable, Hashable {
         var token: String
         /// What is left of its time; `nil` if nobody waits for it, or there was nothing to go back to.
         var left: Duration?
-        /// Whether its time is over, and there was nothing to go back to.
+        /// Whether its time is over and there was nothing to go back to.
         var isOverdue = false
     }
 
     let rules: Rules
     private(set) var watched: Watched?
-    /// What was started last, by this process.
+    /// What this process started last.
     private var booted: String?
-    /// Whether this process has had its first start: only that one retries what waits after a strike.
+    /// Whether this process has had its first start: only that start retries what waits after a strike.
     private var hasStarted = false
-    /// The version that was gone back to, while the next page of it is the reload that follows: it starts nothing.
+    /// The version that was gone back to, until its next page: that is the reload that follows, and starts nothing.
     private var reloading: String?
-    /// The token of a start whose process had died before this one began.
+    /// The token of a start whose process died before this one began.
     var abandoned: String?
-    /// The lifecycle under which a page began and did not start what is pending.
+    /// The lifecycle under which a page began without starting what is pending.
     ///
-    /// Another process has the lock, or it failed. Until it changes no page is told that it waits.
+    /// Another process has the lock, or the start failed. Until this changes, no page is told that anything waits.
     var heldBack: Lifecycle?
-    /// The lifecycle in which a start did not switch to what is pending: it waits, whatever its name is.
+    /// The lifecycle in which a start did not switch to what is pending: that waits, whatever its name.
     private var refused: Lifecycle?
-    /// How long what waits after a strike has still to wait.
+    /// How much longer a version that waits after a strike must wait.
     private var restLeft: Duration
     var lastLook: Duration?
     private var isForeground = true
@@ -86,7 +86,7 @@ package struct StartJudge: Sendable, Hashable {
             ledger.releaseLock()
             abandoned = boot.token
         } catch {
-            // Where there is no lock nothing is started; the first page tells why.
+            // Without a lock nothing is started; the first page tells why.
         }
     }
 
@@ -112,17 +112,17 @@ package struct StartJudge: Sendable, Hashable {
         return !boot.isWatched && boot.version == lifecycle.current && boot.token != watched?.token
     }
 
-    /// Whether the next page starts what is pending, as far as can be said.
+    /// Whether the next page starts what is pending, as far as anyone can tell.
     package func startsPending(_ lifecycle: Lifecycle) -> Bool {
         waits(lifecycle) && !isReload(lifecycle) && isDue(lifecycle) && heldBack != lifecycle
     }
 
-    /// What a page that begins now would show: pending, if it is started, or what is current.
+    /// What a page that begins now would show: what is pending if the page starts it, or what is current.
     package func candidate(_ lifecycle: Lifecycle) -> String? {
         waits(lifecycle) && !isReload(lifecycle) ? lifecycle.pending : lifecycle.current
     }
 
-    /// Whether a version may be started that waits after a strike.
+    /// Whether a version that waits after a strike may be started.
     private var mayRetry: Bool { !hasStarted || restLeft <= .zero }
 
     private func waits(_ lifecycle: Lifecycle) -> Bool {
@@ -130,7 +130,7 @@ package struct StartJudge: Sendable, Hashable {
         return lifecycle.pending.map { mayStart($0, lifecycle) } ?? false
     }
 
-    /// Whether a version that is pending may be started: not while it waits after a failed start.
+    /// Whether a pending version may be started: not while it waits after a failed start.
     package func mayStart(_ pending: String, _ lifecycle: Lifecycle) -> Bool {
         mayRetry || lifecycle.current == nil || !lifecycle.isResting(pending)
     }
@@ -141,7 +141,7 @@ package struct StartJudge: Sendable, Hashable {
         return lifecycle.boot?.version != current && !lifecycle.knownGood.contains(current)
     }
 
-    /// Whether this process watches a start whose time runs.
+    /// The token of the start that this process watches.
     package var watchedToken: String? { watched?.token }
 
     /// How long until ``look(_:now:)`` has something to do; `nil` if no time runs.
@@ -152,7 +152,7 @@ package struct StartJudge: Sendable, Hashable {
 
     // MARK: Starting
 
-    /// The app starts, or switches: what is unconfirmed and watched by nobody has failed.
+    /// The app starts, or switches: an unconfirmed start that nobody watches has failed.
     package mutating func start(
         _ ledger: some StartLedger, now: Duration
     ) throws(StoreError) -> Begun {
@@ -163,16 +163,16 @@ package struct StartJudge: Sendable, Hashable {
         return try begin(ledger, hasLock: hasLock, mayRetry: mayRetry, heir: .judges)
     }
 
-    /// A page is served by a GET that is answered 200 with the app's HTML: starts what waits for that.
+    /// A GET serves a page, answered 200 with the app's HTML: starts what waits for that.
     ///
-    /// That is a pending version; and one that somebody made current and nobody has vouched for.
-    /// - Returns: what was started; `nil` if nothing was to be done, or another process has the lock.
+    /// That is a pending version, or one that somebody made current and nobody has vouched for.
+    /// - Returns: what was started; `nil` if there was nothing to do, or another process has the lock.
     package mutating func pageBegins(
         _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration
     ) throws(StoreError) -> Begun? {
         guard isDue(lifecycle) else { return nil }
         pass(now)
-        // Stands if it comes to no start, or what follows throws.
+        // Stays if nothing is started, or if what follows throws.
         heldBack = lifecycle
         let isReload = isReload(lifecycle)
         reloading = nil
@@ -181,12 +181,12 @@ package struct StartJudge: Sendable, Hashable {
             heldBack = nil
             return nil
         }
-        // One after the first retries nothing, whatever becomes of this one.
+        // Starts after the first retry nothing, whatever becomes of this one.
         let isFirst = !hasStarted
         hasStarted = true
         guard try ledger.takeLock() else { return nil }
         defer { if watched == nil { ledger.releaseLock() } }
-        // By what is on disk now: another process may have done it until we had the lock.
+        // By what is on disk now: another process may have acted before we had the lock.
         let lifecycle = try ledger.lifecycle()
         heldBack = lifecycle
         guard isDue(lifecycle) else { return nil }
@@ -218,8 +218,8 @@ package struct StartJudge: Sendable, Hashable {
 
     // MARK: Watching
 
-    /// Notes what other processes have done: lets go of a start that they have confirmed or left, and takes over
-    /// one whose process has died.
+    /// Notes what other processes have done: lets go of a start that they confirmed or left, and takes over one
+    /// whose process has died.
     package mutating func follow(
         _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration
     ) throws(StoreError) {
@@ -253,7 +253,7 @@ package struct StartJudge: Sendable, Hashable {
         return isGood
     }
 
-    /// Vouches for a version: whether it is known good now, and which start that has ended.
+    /// Vouches for a version; tells whether it is known good now, and which start that ended.
     static func vouch(
         for version: String, _ ledger: some StartLedger
     ) throws(StoreError) -> (isGood: Bool, token: String?) {
@@ -264,7 +264,7 @@ package struct StartJudge: Sendable, Hashable {
         do throws(StoreError) {
             try ledger.confirm(version, token: boot.token)
         } catch {
-            // Left by somebody else in this moment.
+            // Somebody else left it just now.
             guard error.code == .wrongToken else { throw error }
             return (false, nil)
         }
@@ -284,21 +284,21 @@ package struct StartJudge: Sendable, Hashable {
 
     /// Lets time pass.
     ///
-    /// - Returns: whether the time of a start is over, and it is to be judged when all is read that has come
-    ///   by now; not where the last look is long ago.
+    /// - Returns: whether the time of a start is over, so that it must be judged once everything that has
+    ///   come by now is read; not if the last look was long ago.
     package mutating func tick(now: Duration) -> Bool {
         let isLate = pass(now)
         return !isLate && isOver
     }
 
-    /// Wakes up when the time of a start should be over: for who does not look all the time.
+    /// Wakes up when the time of a start should be over: for callers that do not look all the time.
     ///
-    /// - Returns: whether it is to be judged now; not where it is late, for then the process stood still.
+    /// - Returns: whether to judge it now; not if the call is late, because then the process stood still.
     package mutating func wake(due deadline: Duration, now: Duration) -> Bool {
         let isLate = now - deadline > rules.pace
         pass(isLate ? deadline : now)
         lastLook = now
-        // As long as it takes to read what has come meanwhile.
+        // As long as it takes to read what came meanwhile.
         if isLate, isOver { watched?.left = rules.pace }
         return !isLate && isOver
     }
@@ -311,7 +311,7 @@ package struct StartJudge: Sendable, Hashable {
         do throws(StoreError) {
             let left = try ledger.leave(
                 late.version, token: late.token, reason: reason, strikes: rules.strikes)
-            // Else confirmed or left by somebody else meanwhile.
+            // Otherwise somebody else has confirmed or left it meanwhile.
             stopWatching(ledger)
             guard let left else { return nil }
             booted = left.current
@@ -320,12 +320,12 @@ package struct StartJudge: Sendable, Hashable {
             restLeft = rules.rest
             return left
         } catch {
-            // Without anything better to show a confirmation is welcome however late it comes; a disk
-            // that is full or failing may be better soon.
+            // If there is nothing better to show, a confirmation is welcome however late; a full or
+            // failing disk may be better soon.
             if error.code == .nothingToRollBackTo {
                 watched?.left = nil
                 watched?.isOverdue = true
-                // What is pending need not wait for it any more, here or elsewhere.
+                // What is pending need not wait for it any longer, here or elsewhere.
                 heldBack = nil
                 ledger.releaseLock()
             } else {
@@ -348,7 +348,7 @@ package struct StartJudge: Sendable, Hashable {
     }
 
     /// Lets time pass.
-    /// - Returns: whether the last look is so long ago that the process must have stood still.
+    /// - Returns: whether the last look was so long ago that the process must have stood still.
     @discardableResult
     private mutating func pass(_ now: Duration) -> Bool {
         let passed = max(.zero, now - (lastLook ?? now))
@@ -372,13 +372,13 @@ package struct StartJudge: Sendable, Hashable {
         self.isForeground = isForeground
     }
 
-    /// Judges nothing any more, and leaves the start to others.
+    /// Stops judging, and leaves the start to others.
     mutating func letGo(_ ledger: some StartLedger) {
         hasEnded = true
         stopWatching(ledger)
     }
 
-    /// The process ends in order: a start that nobody has confirmed yet is taken back.
+    /// The process ends in an orderly way: takes back a start that nobody has confirmed yet.
     package mutating func end(_ ledger: some StartLedger) throws(StoreError) {
         hasEnded = true
         guard let watched else { return }

@@ -1,6 +1,6 @@
 package import CASStore
 
-/// What has to be known of a store's versions to judge a start.
+/// What the judge of a start needs to know of a store's versions.
 package protocol StartableVersions {
     /// The address of a version's content; `nil` if it is not registered.
     func content(of version: String) throws(StoreError) -> ObjectID?
@@ -14,8 +14,8 @@ package struct StartRequest: Sendable {
     package enum Heir: Sendable, Hashable {
         /// It has failed: the app starts again.
         case judges
-        /// Who asks goes on with it, as a page of it is served now; but one that is watched and has this
-        /// token has failed, since its process had died before this one began.
+        /// The caller goes on with it, because it serves a page of it now; but a watched start with this
+        /// token has failed, because its process died before this one began.
         case adopts(besides: String?)
     }
 
@@ -23,20 +23,20 @@ package struct StartRequest: Sendable {
     package var token: String
     /// Seconds since 1970.
     package var time: Int64
-    /// What names the time since the system started.
+    /// Names the time since the system started.
     package var system: String?
     /// How many starts of one content may fail.
     package var strikes: Int
     /// Whether this process has the lock of starts, and watches what it starts.
     package var isWatching = false
-    /// Whether another process has the lock, and so lives.
+    /// Whether another process has the lock, and is therefore alive.
     package var isLockTaken = false
     /// Whether a version that waits after a strike may be started.
     package var mayRetry = true
     /// Who an unconfirmed start belongs to.
     package var heir = Heir.judges
 
-    /// Makes a request of a process that ends, or that judges.
+    /// Makes a request for a process that ends, or that judges.
     package init(token: String, time: Int64, system: String?, strikes: Int) {
         self.token = token
         self.time = time
@@ -51,9 +51,9 @@ package struct LeftVersion: Sendable, Hashable {
     package var current: String
     /// What was current.
     package var from: String
-    /// Why.
+    /// Why it was left.
     package var reason: String
-    /// The ban, if it was not only left.
+    /// The ban, unless the version was only left.
     package var ban: Lifecycle.Ban?
     /// Whether it waits for another start.
     package var waits = false
@@ -73,7 +73,7 @@ package struct Begun: Sendable, Hashable {
     package var kind: Kind
     package var version: String
     package var token: String
-    /// What was left before.
+    /// The version that was left before.
     package var left: LeftVersion?
     /// What was current before, if the start has changed it.
     package var switchedFrom: String?

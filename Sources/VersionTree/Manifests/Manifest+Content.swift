@@ -1,8 +1,8 @@
 public import CASStore
 
 extension Manifest {
-    /// The address of what the version contains, whatever the version is called and whenever it was
-    /// made: bans are kept by it, and adding the same content again is recognized by it.
+    /// The address of what the version contains, whatever its name and whenever it was made: bans
+    /// are kept by it, and content that is added again is recognized by it.
     ///
     /// SHA-256 over `castree-content 1\n` and for each entry, in order: the path, NUL, `x` or `-`,
     /// the 32 bytes of the address, then each route and NUL, sorted by bytes, then NUL.
@@ -48,7 +48,7 @@ extension Manifest {
     /// The distinct objects it names: those of its entries, the publisher's manifest, and what it named before it was
     /// made again.
     package var references: References {
-        // As if each had one more entry, behind the others; the same bytes may well be a file of the version.
+        // As if each were one more entry at the end; the same bytes may well be a file of the version.
         let more = (received.map { [$0.reference] } ?? []) + (recovered ?? [])
         let records =
             records
@@ -61,7 +61,7 @@ extension Manifest {
             Self.distinct((0..<UInt32(records.count)).map { $0 }, records), of: records)
     }
 
-    /// What records name, of which the positions stand in `order`.
+    /// The objects that the records at the positions in `order` name.
     static func references(_ order: [UInt32], of records: [Record]) -> References {
         References(count: order.count, position: { Int(order[$0]) }) { index in
             let record = records[Int(order[index])]

@@ -1,7 +1,7 @@
 import CASStore
 import StrictJSON
 
-// What a set of entries must fulfil to be a version.
+// The rules that a set of entries must obey to be a version.
 
 extension Manifest {
     /// - Throws: `.badManifest`, naming the rule and the path.
@@ -27,8 +27,8 @@ extension Manifest {
         try validateForeign()
     }
 
-    /// Refuses foreign fields with which nobody could read the file again: one that stands there twice,
-    /// that nests too deep, or that holds a NUL.
+    /// Refuses foreign fields that would make the file unreadable: a field that occurs twice, nests too
+    /// deep, or holds a NUL.
     func validateForeign() throws(StoreError) {
         let own = [
             "castree", "createdAt", "entries", "order", "received", "recovered", "version",
@@ -55,7 +55,7 @@ extension Manifest {
         }
     }
 
-    /// Why a value cannot stand in a manifest, inside of `depth` containers.
+    /// Why a value inside `depth` containers cannot be in a manifest.
     private static func problem(_ value: JSONValue, depth: Int) -> String? {
         switch value {
         case .null, .bool, .number: return nil
@@ -76,12 +76,12 @@ extension Manifest {
         return nil
     }
 
-    // Sorted by bytes, "a/b" need not follow "a" directly ("a!" stands between), but the directory
-    // of a path that is also a file is found by bisection.
+    // In byte order, "a/b" need not follow "a" directly ("a!" comes between them), so bisection
+    // finds a directory whose path is also a file.
     private func validatePair(_ left: Int, _ right: Int) throws(StoreError) {
         let isSame = withPath(left) { first in withPath(right) { first.equals($0) } }
         if isSame { throw refuse("it has the path \(shown(left)) twice") }
-        // Only directories that the entry before does not share can be new conflicts.
+        // Only directories that the previous entry does not share can be new conflicts.
         let shared = sharedDirectory(left, right)
         let conflict: Int? = withPath(right) { path in
             path.indices.dropFirst(shared + 1).first { end in
@@ -97,8 +97,8 @@ extension Manifest {
     }
 
     private func validateSizes() throws(StoreError) {
-        // Numbers are sorted several times faster than entries: 42 bits of the address, and 22 that
-        // hold every position.
+        // Numbers sort several times faster than entries: 42 bits of the address, and 22 that hold
+        // any position.
         var keys: [UInt64] = []
         keys.reserveCapacity(count)
         for position in 0..<count {
@@ -107,7 +107,7 @@ extension Manifest {
         keys.sort()
         for (left, right) in zip(keys, keys.dropFirst()) where left >> 22 == right >> 22 {
             let (first, second) = (Int(left & 0x3F_FFFF), Int(right & 0x3F_FFFF))
-            // Two addresses that begin alike: all must be looked at.
+            // Two addresses that begin alike: compare them all.
             guard records[first].address == records[second].address else {
                 return try validateAllSizes()
             }

@@ -1,6 +1,6 @@
 package import CASStore
 
-// The entries of a manifest one by one, without making a value of each: for those who read all.
+// The entries of a manifest one by one, without a value for each: for callers that read all.
 extension Manifest {
     /// The bytes of all paths together.
     package var pathByteCount: Int { paths.count }
@@ -13,7 +13,7 @@ extension Manifest {
 }
 
 extension Manifest {
-    /// The same without the entries that have certain addresses.
+    /// This manifest without the entries that have certain addresses.
     func without(_ addresses: Set<ObjectID>) throws(StoreError) -> Manifest {
         guard !addresses.isEmpty else { return self }
         return try Manifest(
@@ -24,7 +24,7 @@ extension Manifest {
     /// Whether it was made again from a tree, without what only its publisher knows: routes, labels, fields.
     package var lacksFields: Bool { received?.format == Received.unknownFormat }
 
-    /// Whether every entry of the other stands here with the same content.
+    /// Whether every entry of the other manifest is in this one with the same content.
     func includes(_ other: Manifest) -> Bool {
         other.entries.allSatisfy { entry in
             self[entry.path].map {

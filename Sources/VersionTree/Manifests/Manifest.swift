@@ -3,12 +3,12 @@ public import StrictJSON
 
 /// What a version consists of: paths, and for each the address, size and ways to reach it.
 ///
-/// Immutable; sorted by path, byte by byte. Kept compactly (about 50 bytes an entry and the path),
-/// since a manifest may have a million entries.
+/// Immutable; sorted by path, byte by byte. Kept compact (about 50 bytes per entry plus its path),
+/// because a manifest may have a million entries.
 public struct Manifest: Sendable {
     /// One file of a version.
     public struct Entry: Sendable, Hashable {
-        /// Where the file stands in the tree.
+        /// The file's place in the tree.
         public var path: TreePath
         /// The address of its bytes.
         public var address: ObjectID
@@ -42,7 +42,7 @@ public struct Manifest: Sendable {
     ///
     /// Signatures cover exactly these bytes; the manifest is what was read from them.
     package struct Received: Sendable, Hashable {
-        /// What ``format`` is where nobody knows it: the manifest was made again from a tree.
+        /// The value of ``format`` if nobody knows it: the manifest was made again from a tree.
         static let unknownFormat = "unknown"
         /// The format it is in, and its version: `meteor/1`.
         package var format: String
@@ -69,19 +69,19 @@ public struct Manifest: Sendable {
     package static let countMax = 4_000_000
     /// The most bytes that the text of a manifest may have: longer ones are neither written nor read.
     ///
-    /// Enough for ``countMax`` entries whose paths have 150 bytes each.
+    /// Enough for ``countMax`` entries with paths of 150 bytes each.
     package static let byteCountMax = 1 << 30
     /// How deep the text of a manifest may nest.
     static let depthMax = 64
 
-    /// How large a manifest may be: the same for who writes and who reads; only tests set less.
+    /// How large a manifest may be: the same for writers and readers; only tests set less.
     package struct Limits: Sendable {
         /// The most entries.
         package var count = Manifest.countMax
         /// The most bytes of text.
         package var byteCount = Manifest.byteCountMax
 
-        /// Whether the text is a stranger's: what it takes in memory is reckoned as it is read.
+        /// Whether the text is a stranger's: then its memory is metered while it is read.
         package var isMetered = false
 
         package init(count: Int = Manifest.countMax, byteCount: Int = Manifest.byteCountMax) {
@@ -107,10 +107,10 @@ public struct Manifest: Sendable {
     public internal(set) var createdAt: Int64
     /// The publisher's manifest, if the version came in another format or over a network.
     package var received: Received?
-    /// What a version named whose manifest was made again from its tree, and the tree does not show; `nil` for a manifest
-    /// that is as its publisher made it, or is known to say the same.
+    /// What the lost manifest named and the tree does not show, in a version whose manifest was made again from its tree;
+    /// `nil` for a manifest as its publisher made it, or known to say the same.
     ///
-    /// Kept, since nobody knows what else needs it. A version with such a manifest is never complete.
+    /// Kept because nobody knows what else needs it. A version with such a manifest is never complete.
     package var recovered: [Reference]?
     /// Fields that castree does not know, kept as they came.
     public internal(set) var foreign: [JSONValue.Member] = []
@@ -118,7 +118,7 @@ public struct Manifest: Sendable {
     // Parallel to each other, sorted by path.
     private(set) var records: [Record] = []
     private(set) var paths: [UInt8] = []
-    /// What few entries have, by their positions.
+    /// What only few entries have, by position.
     package private(set) var extras: [Int: Extras] = [:]
 
     struct Record: Sendable {
@@ -135,7 +135,7 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// What few entries have.
+    /// What only few entries have.
     package struct Extras: Sendable {
         /// URL paths besides "/" and the path.
         package var routes: [String] = []
@@ -183,7 +183,7 @@ public struct Manifest: Sendable {
             paths: paths, extras: extras, foreign: foreign)
     }
 
-    /// Makes a manifest of records that are sorted already.
+    /// Makes a manifest of records that are already sorted.
     init(
         version: VersionName, ordinal: Int64, createdAt: Int64, records: [Record], paths: [UInt8],
         extras: [Int: Extras], foreign: [JSONValue.Member]
@@ -257,7 +257,7 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// Calls `body` with the path of the entry at a position; the bytes are gone after the call.
+    /// Calls `body` with the path of the entry at a position; its bytes are valid only in the call.
     @inline(__always)
     package func withPath<R>(_ position: Int, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
         let record = records[position]
@@ -266,7 +266,7 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// The length of the path of the deepest directory that two entries are below; 0 for the top.
+    /// The length of the path of the deepest directory that holds both entries; 0 for the top.
     func sharedDirectory(_ left: Int, _ right: Int) -> Int {
         withPath(left) { first in
             withPath(right) { second in
@@ -280,7 +280,7 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// Positions sorted by address, the first one of each distinct address.
+    /// Positions sorted by address, only the first one of each address.
     static func distinct(_ positions: [UInt32], _ records: [Record]) -> [UInt32] {
         var order = positions
         sortByAddress(&order, records)

@@ -19,9 +19,9 @@ extension Manifest {
         }
     }
 
-    /// Reads a manifest from a file, piece by piece: its text is never whole in memory.
+    /// Reads a manifest from a file, piece by piece: its text is never in memory as a whole.
     /// - Throws: `.badManifest` with what is wrong and where; what reading throws.
-    /// - Parameter address: told the text as it is read; `nil` if nobody asks for it.
+    /// - Parameter address: gets the text as it is read; `nil` if nobody needs its address.
     init(
         reading file: borrowing RegularFile, _ fileSystem: any FileSystem,
         _ address: RunningAddress? = nil
@@ -44,7 +44,7 @@ extension Manifest {
                 decoding: ManifestDecoder(
                     reader, byteCount: file.byteCount, countMax: Self.countMax))
         } catch {
-            // The text that could not be read looks as if it were cut.
+            // A text that could not be read looks as if it were cut off.
             if let first = failure.first { throw first }
             throw StoreError(.badManifest, "the manifest is refused: \(error.message)")
         }
@@ -69,7 +69,7 @@ private final class ReadFailure: Sendable {
 private struct ManifestDecoder: ~Copyable {
     var reader: JSONReader
     let countMax: Int
-    /// Nobody reckons what the store's own manifests take.
+    /// `nil` for the store's own manifests, which nobody meters.
     var meter: ReadingMeter?
     var version: String?
     var ordinal: Int64?
@@ -88,9 +88,9 @@ private struct ManifestDecoder: ~Copyable {
         self.reader = reader
         self.countMax = countMax
         if isMetered { meter = ReadingMeter(byteCount: byteCount, entryCountMax: countMax) }
-        // No entry is shorter than a hundred bytes, and paths are seldom half of the text. What is
-        // reserved and never filled takes addresses, not memory; arrays that grow are for a moment
-        // there twice.
+        // No entry is shorter than a hundred bytes, and paths are seldom half of the text. A
+        // reservation that is never filled takes addresses, not memory; an array that grows exists
+        // twice for a moment.
         records.reserveCapacity(min(byteCount / 100, countMax))
         paths.reserveCapacity(byteCount / 2)
     }
@@ -147,7 +147,7 @@ private struct ManifestDecoder: ~Copyable {
         return value
     }
 
-    /// Reads an address and a size, and where it belongs to them, a format.
+    /// Reads an address and a size, and a format if one belongs to them.
     private mutating func decodeReference(
         _ field: String, hasFormat: Bool = false
     ) throws(JSONError) -> (reference: Reference, format: String?) {
@@ -223,7 +223,7 @@ private struct ManifestDecoder: ~Copyable {
 
     private mutating func decodeAddress() throws(JSONError) -> ObjectID {
         let start = paths.count
-        // The end of the path arena serves as scratch space; no string is made.
+        // The end of the path arena is scratch space; no string is made.
         try reader.readStringBytes(appendingTo: &paths)
         defer { paths.removeLast(paths.count - start) }
         let address = paths.withUnsafeBufferPointer {

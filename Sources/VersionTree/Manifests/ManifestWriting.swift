@@ -2,8 +2,8 @@ package import CASStore
 import StrictJSON
 
 // Manifest → canonical bytes: JSON without white space, keys sorted (RFC 8785), entries sorted by
-// path. Equal manifests have equal bytes. Written piece by piece: a large manifest is never whole
-// in memory.
+// path. Equal manifests have equal bytes. Written piece by piece: a large manifest is never in
+// memory as a whole.
 
 extension Manifest {
     /// The version of the manifest format.
@@ -22,7 +22,7 @@ extension Manifest {
         }
         var writer = JSONWriter()
         writer.beginObject()
-        // The fields of ours, and whatever came with them, in order.
+        // Our own fields and the foreign ones, in order.
         var known = ["castree", "createdAt", "entries", "order", "version"]
         if received != nil { known.append("received") }
         if recovered != nil { known.append("recovered") }
@@ -83,7 +83,7 @@ extension Manifest {
         let record = records[position]
         writer.beginObject()
         guard let more = extras[position] else {
-            // Nearly all entries; the keys are in order.
+            // Nearly all entries take this way; the keys are in order.
             writer.key("address")
             writeAddress(record.address, &writer)
             writer.key("bytes")
@@ -138,8 +138,8 @@ extension Manifest {
     private static func write(
         _ key: String, of members: [JSONValue.Member], _ writer: inout JSONWriter
     ) {
-        // Foreign values are canonical inside, too.
-        // By bytes: String holds two Unicode forms of one key equal.
+        // Foreign values are canonical inside, too. Compared by bytes: String holds two Unicode
+        // forms of one key equal.
         let value = members.first { $0.key.utf8.elementsEqual(key.utf8) }?.value ?? .null
         writer.value(value.withSortedKeys)
     }

@@ -1,30 +1,30 @@
-/// Paths of one version that a forgiving file system would merge: equal but for case, or spelled
-/// with other code points for the same characters (NFC and NFD).
+/// Paths of one version that a forgiving file system would merge: equal except for case, or for the
+/// code points that spell the same characters (NFC and NFD).
 public struct PathCollision: Sendable, Hashable {
     /// The path that comes first in byte order.
     public let first: String
     /// The other one.
     public let second: String
 
-    /// The collisions of the paths of a manifest and the directories they imply, sorted by the second.
+    /// The collisions among a manifest's paths and their directories, sorted by the second path.
     static func find(in manifest: Manifest) -> [PathCollision] {
         var candidates = Candidates(manifest)
         return candidates.collisions()
     }
 }
 
-/// The paths of a manifest and the directories they imply, with hashes that colliding ones share.
+/// The paths of a manifest and the directories they imply, with equal hashes for paths that collide.
 private struct Candidates {
     private let manifest: Manifest
-    // A file is named by its position, a directory by the count of files and its position here: the
-    // first entry that is in it, and the length of its path.
+    // A file's name is its position. A directory's is the count of files plus its position here,
+    // which holds the first entry in the directory and the length of its path.
     private var directories: [(entry: UInt32, length: UInt16)] = []
-    /// Hash and name, 32 bits each; equal hashes may be chance.
+    /// Hash and name, 32 bits each; equal hashes may be coincidence.
     private var keys: [UInt64] = []
 
     init(_ manifest: Manifest) {
         self.manifest = manifest
-        // First the directories, which are counted by it; once each, where they first occur.
+        // First the directories, each once, where it first occurs: the count of candidates needs them.
         for position in 0..<manifest.count {
             let shared = position == 0 ? 0 : manifest.sharedDirectory(position - 1, position)
             manifest.withPath(position) { path in
@@ -44,7 +44,7 @@ private struct Candidates {
         keys.sort()
     }
 
-    /// The entry whose path begins with a candidate's, and the length of that.
+    /// An entry whose path begins with the candidate's, and the length of the candidate's path.
     private func place(_ name: Int) -> (position: Int, length: Int) {
         guard name >= manifest.count else { return (name, manifest.withPath(name) { $0.count }) }
         let directory = directories[name - manifest.count]
@@ -68,12 +68,12 @@ private struct Candidates {
         return collisions
     }
 
-    /// Pairs what is equal but for case and spelling among candidates with one hash, each with the
-    /// one before it.
+    /// Among candidates with one hash, pairs each with the one before it that differs only in case
+    /// and spelling.
     private mutating func pair(_ range: Range<Int>, _ collisions: inout [PathCollision]) {
         let places = range.map { place(Int(truncatingIfNeeded: keys[$0] & 0xffff_ffff)) }
             .sorted { $0 < $1 }
-        // The last of each kind; more kinds than one are a chance of the hash.
+        // The last of each kind; there is more than one kind only if hashes coincide.
         var kinds: [(position: Int, length: Int)] = []
         for place in places {
             let second = path(place)

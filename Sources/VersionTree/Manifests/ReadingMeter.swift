@@ -1,18 +1,18 @@
 package import StrictJSON
 
-/// Reckons what a stranger's manifest takes in memory while it is read, and ends the reading in time.
+/// Meters the memory that a stranger's manifest takes while it is read, and ends the reading in time.
 ///
 /// A few bytes of text can become a hundred in memory: an entry, a route, a value of a foreign field. So
-/// each is charged before it is kept, and all together may take ten times the text, or 16 MiB where
-/// that is more: no more than a plain manifest of that size takes.
+/// each is charged before it is kept. Together they may take ten times the text or 16 MiB, whichever is
+/// more: no more than a plain manifest of that size takes.
 package struct ReadingMeter: Sendable {
     /// What a manifest may take, as a multiple of its text.
     package static let factor = 10
     /// What any manifest may take, in bytes.
     package static let byteCountMin = 16 << 20
-    /// What an entry takes from its reading to its plan, measured with the shortest ones.
+    /// What an entry takes from reading to planning, measured with the shortest entries.
     static let entryCost = 640
-    /// What a short text or a value of a tree takes, with the place that its array has in reserve.
+    /// What a short text or a value of a tree takes, including the spare capacity of its array.
     static let valueCost = 128
 
     /// The most entries.
@@ -42,8 +42,8 @@ package struct ReadingMeter: Sendable {
         spend(Self.valueCost + 2 * byteCount)
     }
 
-    /// Reads the value that is due as a tree, and charges it.
-    /// - Throws: what is wrong in it; that it takes too much.
+    /// Reads the next value as a tree, and charges it.
+    /// - Throws: what is wrong in it, or that it takes too much.
     package mutating func readValue(_ reader: inout JSONReader) throws(JSONError) -> JSONValue {
         let start = reader.offset
         var rest = left / Self.valueCost
@@ -55,7 +55,7 @@ package struct ReadingMeter: Sendable {
         return value
     }
 
-    /// What people are told when there are too many entries.
+    /// The text that people see when there are too many entries.
     package static func tooMany(_ countMax: Int) -> String {
         "it has more than \(countMax) entries, the most that are taken (--max-entries allows more)"
     }

@@ -26,7 +26,7 @@ final class RunningAddress: Sendable {
         }
     }
 
-    /// The address of a file's bytes; reads them again if the pieces were not all of them.
+    /// The address of a file's bytes; reads them again if the pieces did not cover all of them.
     func finish(
         _ file: borrowing RegularFile, _ fileSystem: any FileSystem
     ) throws(StoreError) -> ObjectID {

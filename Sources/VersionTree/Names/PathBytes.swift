@@ -12,7 +12,7 @@ func withBytes<R>(
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The path that begins at `start` and has `length` bytes, of many that stand one after another.
+    /// The path of `length` bytes that begins at `start`, in a buffer of many paths.
     @inline(__always)
     func path(at start: UInt32, length: UInt16) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(rebasing: self[Int(start)..<Int(start) + Int(length)])
@@ -24,13 +24,13 @@ extension UnsafeBufferPointer<UInt8> {
         compare(other) < 0
     }
 
-    /// Whether these bytes are the others.
+    /// Whether these bytes equal others.
     @inline(__always)
     func equals(_ other: UnsafeBufferPointer<UInt8>) -> Bool {
         count == other.count && compare(other) == 0
     }
 
-    /// Less than, equal to or greater than zero, as these bytes come before others, are them, or
+    /// Less than, equal to or greater than zero if these bytes come before others, equal them, or
     /// come after.
     @inline(__always)
     func compare(_ other: UnsafeBufferPointer<UInt8>) -> Int {
@@ -38,7 +38,7 @@ extension UnsafeBufferPointer<UInt8> {
         let shared = Swift.min(count, other.count)
         var offset = 0
         while offset + 8 <= shared {
-            // As one big number eight bytes have the order of their first difference.
+            // Read as one big number, eight bytes have the order of their first difference.
             let mine = UInt64(
                 bigEndian: left.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
             let theirs = UInt64(

@@ -2,9 +2,9 @@ public import CASStore
 
 /// A path inside a tree: relative, canonical, unable to escape.
 ///
-/// Components are separated by `/`. Any UTF-8 is allowed in them but NUL and backslash; no component
-/// is empty, `.` or `..`. Compared byte by byte: two spellings that Unicode holds equal are two paths
-/// here (see ``PathCollision``).
+/// Components are separated by `/`. They may contain any UTF-8 except NUL and backslash; no component
+/// is empty, `.` or `..`. Paths are compared byte by byte: two spellings that Unicode holds equal are
+/// two paths here (see ``PathCollision``).
 public struct TreePath: Sendable, Comparable, CustomStringConvertible {
     /// The longest path in bytes: the smallest PATH_MAX among the supported systems (macOS).
     package static let byteCountMax = 1024
@@ -26,10 +26,10 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
         description = text
     }
 
-    /// Makes a path of bytes that a manifest has validated already.
+    /// Makes a path of bytes that a manifest has already validated.
     init(validated text: String) { description = text }
 
-    /// A sentence that names the rule which UTF-8 `bytes` break; `nil` for a path.
+    /// A sentence that names the rule that UTF-8 `bytes` break; `nil` if they are a path.
     static func objection(to bytes: UnsafeBufferPointer<UInt8>) -> String? {
         guard let problem = problem(bytes) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self)
@@ -69,7 +69,7 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
 
     /// The last component.
     package var name: String {
-        // By bytes: a combining mark at the start of a name would take the slash with it.
+        // By bytes: a combining mark at the start of a name would swallow the slash before it.
         description.utf8.split(separator: 47).last.map { String(Substring($0)) } ?? ""
     }
 

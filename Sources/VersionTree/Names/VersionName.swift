@@ -1,9 +1,9 @@
 public import CASStore
 
-/// The name of a version: what operators type and what files are called after.
+/// The name of a version: operators type it, and files are named after it.
 ///
 /// 1 to 128 of the characters `A–Z a–z 0–9 . _ - + @ ~`, the first a letter or a digit. So it is a
-/// file name everywhere, never hidden, never an option, and has no `:` or `/`.
+/// valid file name everywhere, is never hidden or an option, and has no `:` or `/`.
 public struct VersionName: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The longest name in bytes.
     package static let byteCountMax = 128

@@ -22,14 +22,14 @@ extension StoreError.Code {
     public static let wrongToken = Self("wrongToken")
     /// `lifecycle.json` cannot be read.
     public static let badLifecycle = Self("badLifecycle")
-    /// Somebody's directory stands in place of the link `current`.
+    /// Somebody's directory is in place of the link `current`.
     public static let currentIsDirectory = Self("currentIsDirectory")
     /// A source directory holds something that a version cannot.
     public static let unsupportedFile = Self("unsupportedFile")
     /// A source file changed while it was read.
     public static let changedWhileRead = Self("changedWhileRead")
-    /// Something is to be written into a store by other means than its own.
+    /// Something would be written into a store by other means than its own.
     public static let insideStore = Self("insideStore")
-    /// The target of a checkout is there already.
+    /// The target of a checkout already exists.
     public static let targetExists = Self("targetExists")
 }

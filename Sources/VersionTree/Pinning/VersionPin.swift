@@ -3,7 +3,7 @@ public import CASStore
 /// A hold on a version: while it lives, no process retires the version.
 ///
 /// A pin is a file in `leases/` that the process has locked (flock(2)), so it ends with the process,
-/// however that ends. A server holds one for every version that some page was loaded from.
+/// however the process ends. A server holds one for every version that some page was loaded from.
 public final class VersionPin: Sendable {
     /// The version that stays.
     public let version: String
@@ -22,8 +22,7 @@ public final class VersionPin: Sendable {
     }
 
     deinit {
-        // What cannot be removed now is removed by the next look at the pins, which finds it
-        // unlocked.
+        // If it cannot be removed now, the next look at the pins finds it unlocked and removes it.
         try? versions.fileSystem.removeIfPresent(versions.directories.leases.raw, fileName)
     }
 }
@@ -31,11 +30,11 @@ public final class VersionPin: Sendable {
 extension VersionStore {
     /// Keeps a version from being retired until the pin is released.
     ///
-    /// - Throws: `.noVersion`; `.readOnly`, `.permission`, `.outOfSpace` where no pin can be made: on
-    ///   a disk that cannot be written nothing is retired either.
+    /// - Throws: `.noVersion`; `.readOnly`, `.permission`, `.outOfSpace` if no pin can be made:
+    ///   nothing is retired either on a disk that cannot be written.
     public func pin(_ name: String) throws(StoreError) -> VersionPin {
         let version = try VersionName(name).description
-        // Under the lock of the lifecycle: whoever retires sees the pin, or we see the version gone.
+        // Under the lock of the lifecycle: a retirement sees the pin, or we see the version gone.
         return try withLifecycleLocked { () throws(StoreError) -> VersionPin in
             guard try hasManifest(version) else { throw StoreError.noVersion(name) }
             let leases = directories.leases.raw
@@ -44,7 +43,7 @@ extension VersionStore {
                 let file = try fileSystem.open(leases, fileName, .updating, mode: 0o600)
                 // Somebody who looks at the pins may hold it for a moment.
                 try store.waitForLock(file.raw, exclusive: true)
-                // An older castree may have taken it for a dead one's before it was locked.
+                // Before it was locked, an older castree may have removed it as a dead process's pin.
                 guard let here = try fileSystem.status(leases, fileName),
                     here.isSameFile(as: try fileSystem.status(file.raw))
                 else { continue }
@@ -62,9 +61,9 @@ extension VersionStore {
         return pinned
     }
 
-    /// Whether a process has pinned a version; takes the pins of dead ones away.
+    /// Whether a process has pinned a version; removes the pins of dead processes.
     ///
-    /// The caller holds the lock of the lifecycle, so that none is made meanwhile.
+    /// The caller holds the lock of the lifecycle, so that no pin is made meanwhile.
     func isPinned(_ version: String) throws(StoreError) -> Bool {
         for (fileName, pinned) in try pinFiles() where pinned == version {
             if try isHeld(fileName) { return true }
@@ -73,14 +72,14 @@ extension VersionStore {
         return false
     }
 
-    /// Takes the pins of dead processes away.
+    /// Removes the pins of dead processes.
     ///
-    /// They hold nothing; but whoever kills a server every day leaves one each day.
+    /// They hold nothing, but a server that is killed every day leaves one every day.
     func removeDeadPins() throws(StoreError) {
         var hasDead = false
         for (fileName, _) in try pinFiles() where !hasDead { hasDead = try !isHeld(fileName) }
         guard hasDead else { return }
-        // Under the lock: none is made meanwhile, and so none is taken for a dead one's before it is locked.
+        // Under the lock nobody makes a pin, so none is taken for a dead process's before it is locked.
         try withLifecycleLocked { () throws(StoreError) in
             for (fileName, _) in try self.pinFiles() where try !self.isHeld(fileName) {
                 try self.fileSystem.removeIfPresent(self.directories.leases.raw, fileName)
@@ -93,7 +92,7 @@ extension VersionStore {
         guard let file = try fileSystem.openIfPresent(leases, fileName, .reading) else {
             return false
         }
-        // Shared: of two who look at a dead one's, neither is its holder.
+        // Shared: two processes that look at a dead process's pin must not take each other for its holder.
         return try !fileSystem.lock(file.raw, exclusive: false, waiting: false)
     }
 

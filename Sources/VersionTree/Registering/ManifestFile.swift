@@ -50,10 +50,10 @@ struct ManifestFile {
         }
     }
 
-    /// What stands in the manifest's place.
+    /// What is in the manifest's place.
     private enum Standing { case same(Manifest, Registration), damaged, nothing }
 
-    /// - Throws: `.versionExists` if a manifest with other content stands there.
+    /// - Throws: `.versionExists` if a manifest with other content is there.
     private func standing() throws(StoreError) -> Standing {
         let there: (manifest: Manifest, address: ObjectID, file: HeldFile)
         do throws(StoreError) {
@@ -65,7 +65,7 @@ struct ManifestFile {
         }
         // By the bytes of the file, which need not be canonical.
         var registration = try there.manifest.registration(manifest: there.address)
-        // One that was made again from a tree gives way to what says at least as much.
+        // A manifest made again from a tree gives way to one that says at least as much.
         let isSuperior =
             there.manifest.recovered != nil
             || there.manifest.lacksFields
@@ -78,8 +78,8 @@ struct ManifestFile {
         return .same(there.manifest, registration)
     }
 
-    /// Keeps the older manifest of the same content; without what its publisher sent if that is lost, for
-    /// which the version would wait in vain.
+    /// Keeps the older manifest of the same content; drops what its publisher sent if that is lost,
+    /// because the version would wait for it in vain.
     private func keep(
         _ there: Manifest, _ registration: Registration
     ) throws(StoreError) -> Registration {
@@ -97,7 +97,7 @@ struct ManifestFile {
         return registration
     }
 
-    /// Puts the manifest in the place of the one that stands there, durably.
+    /// Replaces the existing manifest with this one, durably.
     func replace() throws(StoreError) {
         try versions.fileSystem.rename(directory, aside, to: directory, name)
         try versions.store.sync(directory)
@@ -108,7 +108,7 @@ struct ManifestFile {
         try versions.fileSystem.removeIfPresent(directory, aside)
     }
 
-    /// Takes the manifest away again: the version could not be recorded.
+    /// Takes the manifest back, because the version could not be recorded.
     func unpublish() throws(StoreError) {
         try versions.fileSystem.removeIfPresent(directory, name)
         try versions.store.sync(directory)
@@ -119,9 +119,9 @@ struct ManifestFile {
     /// The caller makes it durable.
     /// - Parameters:
     ///   - registration: that of this manifest.
-    ///   - written: what ``write()`` has written.
-    /// - Returns: whether it was not there before, and what to record of the file that stands there now:
-    ///   an older manifest of the same content keeps its place, its number and its time.
+    ///   - written: what ``write()`` wrote.
+    /// - Returns: whether it was not there before, and what to record of the file that is there now: an
+    ///   older manifest of the same content keeps its place, its number and its time.
     /// - Throws: `.versionExists` if a manifest with other content is there.
     func publish(
         _ registration: Registration, _ written: HeldFile
@@ -138,7 +138,7 @@ struct ManifestFile {
             }
             switch try standing() {
             case .same(let there, let kept):
-                // Registered before with the same content: it keeps its file.
+                // It was registered before with the same content: it keeps its file.
                 try fileSystem.removeIfPresent(directory, aside)
                 return (false, try keep(there, kept))
             case .damaged:

@@ -1,6 +1,6 @@
 import CASStore
 
-/// A file that a tree shows, and the address that it stands for.
+/// A file that a tree shows, and the address it represents.
 struct ShownFile: Sendable {
     var path: TreePath
     var byteCount: Int64
@@ -10,25 +10,25 @@ struct ShownFile: Sendable {
 
 /// Reads what a tree shows, for a version whose manifest is lost.
 ///
-/// A file that is the inode of an object stands for that object, whatever has been written into it since; any other
-/// stands for its bytes.
+/// A file that is the inode of an object represents that object, whatever has been written into it since; any other
+/// represents its bytes.
 struct TreeReading {
     let versions: VersionStore
-    /// Whether a file that is an object's inode is taken for that without a look at its bytes.
+    /// Whether a file that is an object's inode counts as that object without a look at its bytes.
     var trustsLinks = false
 
     private var fileSystem: any FileSystem { versions.fileSystem }
     private var store: Store { versions.store }
 
     private struct Found {
-        /// The names on the way, each ended by 0.
+        /// The names on the way, each terminated by 0.
         var names: [[CChar]]
         var status: FileStatus
 
-        /// `nil` where no manifest may hold it: only a stranger can have put a file there.
+        /// `nil` if no manifest may hold it: only a stranger can have put a file there.
         var path: TreePath? {
             guard names.allSatisfy({ RawName.isText($0) }) else { return nil }
-            // Why not does not matter.
+            // The reason does not matter.
             return try? TreePath(names.map(RawName.text(of:)).joined(separator: "/"))
         }
     }
@@ -37,11 +37,11 @@ struct TreeReading {
     struct Contents {
         /// The files under paths that a manifest may hold.
         var files: [ShownFile] = []
-        /// What the others contain, as there may be no better copy of it.
+        /// What the other files contain, because there may be no better copy of it.
         var others: [Reference] = []
         var isEmpty: Bool { files.isEmpty && others.isEmpty }
 
-        /// What all of that is, without what is empty.
+        /// All of that together, without empty content.
         var references: [Reference] {
             files.filter { $0.byteCount > 0 }.map {
                 Reference(address: $0.address, byteCount: $0.byteCount)
@@ -50,12 +50,12 @@ struct TreeReading {
         var addresses: Set<ObjectID> { Set(references.map(\.address)) }
     }
 
-    /// The regular files of a tree of `versions/`; what else stands there is passed over.
+    /// The regular files of a tree in `versions/`; passes over everything else there.
     func contents(of name: String) throws(StoreError) -> Contents {
         try contents(of: Array(name.utf8CString))
     }
 
-    /// - Parameter name: ended by 0; it need not be text.
+    /// - Parameter name: terminated by 0; it need not be text.
     func contents(of name: [CChar]) throws(StoreError) -> Contents {
         let parent = versions.directories.versions.raw
         guard let root = try fileSystem.openIfPresent(parent, name, .directory) else {
@@ -90,7 +90,7 @@ struct TreeReading {
                 if isRight {
                     shown.byteCount = hash.byteCount
                 } else if let known = try store.sizes(of: [names[0]]).first {
-                    // What was written into it is not its size.
+                    // What was written into it does not count as its size.
                     shown.byteCount = known.byteCount
                 }
             }
@@ -103,7 +103,7 @@ struct TreeReading {
         do throws(StoreError) {
             return try fileSystem.openBeneath(root, names: names, .reading)
         } catch {
-            // Gone meanwhile, or not to be read: it shows nothing.
+            // Gone meanwhile, or unreadable: it shows nothing.
             guard error.code == .notFound || error.code == .permission || error.isNotDirectory
             else { throw error }
             return nil
@@ -132,7 +132,7 @@ struct TreeReading {
         }
     }
 
-    /// Which objects have the inodes of the files.
+    /// The objects that have the inodes of the files.
     private func objects(of found: [Found]) throws(StoreError) -> [UInt64: [ObjectID]] {
         let device = try fileSystem.status(versions.directories.objects.raw).device
         let inodes = Set(found.lazy.filter { $0.status.device == device }.map(\.status.inode))

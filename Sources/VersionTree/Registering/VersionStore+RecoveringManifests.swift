@@ -1,16 +1,16 @@
 package import CASStore
 
-// Manifests that are lost are made again from the trees of their versions.
+// Makes lost manifests again from the trees of their versions.
 
 extension VersionStore {
     /// Makes the manifest of a version again from its tree, and registers it.
     ///
-    /// It counts as whole only if its content is that which the index knows; or, where only routes are lost, the number
-    /// and the sizes of its files are. Else the version is registered as incomplete: it is shown while it is current, and
-    /// never activated, published or checked out until it is added or pulled again. What it named besides stays named; where the
-    /// index does not know that, all that nobody names and no retired version has left.
-    /// - Returns: `.none` if there is nothing to make it from, or something stands in its place that only a person may
-    ///   delete.
+    /// It counts as whole only if its content is the one that the index knows; or, if only routes are lost, if the
+    /// number and sizes of its files match. Otherwise the version is registered as incomplete: it is shown while it
+    /// is current, but cannot be activated, published or checked out until it is added or pulled again. What else it
+    /// named stays named; if the index does not know that, it is everything that nobody names and no retired version
+    /// left.
+    /// - Returns: `.none` if there is nothing to make it from, or if only a person may delete what is in its place.
     package func recoverManifest(of name: String) throws(StoreError) -> Recovery {
         guard VersionName.isName(name) else { return .none }
         let standing = try manifestStatus(name)
@@ -55,7 +55,7 @@ extension VersionStore {
         return manifest.recovered == nil ? .whole : .partial
     }
 
-    /// What the tree of a version shows, for who must show it although its manifest cannot be used; nothing is changed.
+    /// What the tree of a version shows, for callers that must show it although its manifest is unusable; changes nothing.
     package func manifestShown(by name: String) throws(StoreError) -> Manifest? {
         guard VersionName.isName(name), try isMaterialized(name) else { return nil }
         let shown = try TreeReading(versions: self).contents(of: name)
@@ -63,7 +63,7 @@ extension VersionStore {
             ? nil : try recoveredManifest(name, shown, store.versionRow(name))
     }
 
-    /// Whether a manifest that is made again from the tree may lack something.
+    /// Whether a manifest made again from the tree may lack something.
     func isPartial(_ lost: LostVersion) throws(StoreError) -> Bool {
         guard lost.entry == nil, let row = try store.versionRow(lost.name) else { return true }
         let shown = try TreeReading(versions: self).contents(of: lost.name)
@@ -75,7 +75,7 @@ extension VersionStore {
     ) throws(StoreError) -> Manifest {
         let named = row == nil ? nil : try store.references(of: name)
         let addresses = named.map { Set($0.map(\.address)) }
-        // What the version never named is provably not its.
+        // What the version never named provably does not belong to it.
         let entries = contents.files.filter { addresses?.contains($0.address) ?? true }.map {
             Manifest.Entry(
                 path: $0.path, address: $0.address,
@@ -84,7 +84,7 @@ extension VersionStore {
         let shown = Set(entries.map(\.address))
         let known =
             if let named { named } else {
-                // What stands under paths that no manifest may hold is named besides.
+                // Content under paths that no manifest may hold is named in addition.
                 try Array(Set(unnamedContent(besides: name) + contents.others)).sorted()
             }
         let rest = known.filter { !shown.contains($0.address) }
@@ -110,8 +110,8 @@ extension VersionStore {
         return manifest
     }
 
-    /// What no version names and no other tree shows: of a version that nobody knows it may be a part that its tree does
-    /// not show.
+    /// Content that no version names and no other tree shows: if nobody knows the version, it may be a part of it that
+    /// its tree does not show.
     private func unnamedContent(besides name: String) throws(StoreError) -> [Reference] {
         var shown: Set<ObjectID> = []
         var odd: [[CChar]] = []
@@ -123,7 +123,7 @@ extension VersionStore {
         return try store.objectsOfNobody().filter { !shown.contains($0.address) }
     }
 
-    /// Makes a version of a tree that nobody knows, before somebody takes its name for something else.
+    /// Makes a version of a tree that nobody knows, before somebody uses its name for something else.
     func recoverUnknownTree(_ name: String) throws(StoreError) {
         guard try isMaterialized(name), try store.versionRow(name) == nil,
             try !hasManifest(name)
@@ -145,9 +145,9 @@ extension VersionStore {
             directories.manifests.raw, manifest, to: directories.quarantine.raw, aside)
     }
 
-    // MARK: Which are lost
+    // MARK: Finding lost manifests
 
-    /// Versions without a manifest of which a tree or the lifecycle speaks: registered ones, and trees that show
+    /// Versions without a manifest that a tree or the lifecycle names: registered ones, and trees that show
     /// content which no registered version names, whatever these are called.
     func versionsToRecover() throws(StoreError) -> [LostVersion] {
         var lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
@@ -161,7 +161,7 @@ extension VersionStore {
 
     /// The directories of `versions/` that no manifest and no row names.
     ///
-    /// - Parameter odd: gets those whose name no version can have.
+    /// - Parameter odd: collects those whose name no version can have.
     private func unregisteredTrees(_ odd: inout [[CChar]]) throws(StoreError) -> [String] {
         var suspects: [String] = []
         let versions = directories.versions.raw
@@ -190,7 +190,7 @@ extension VersionStore {
         return result
     }
 
-    /// - Parameter name: of a directory in `versions/`, ended by 0.
+    /// - Parameter name: of a directory in `versions/`, terminated by 0.
     func showsUnnamedContent(
         _ name: some Sequence<CChar>
     ) throws(StoreError) -> Bool {
@@ -198,14 +198,14 @@ extension VersionStore {
         return try !store.unnamed(contents.addresses).isEmpty
     }
 
-    /// Makes versions again of trees without manifest before what they show is taken for garbage.
+    /// Makes versions again from trees without a manifest, before what they show is taken for garbage.
     ///
     /// - Returns: the versions whose manifest cannot be made again.
     func recoverBeforeCollecting() throws(StoreError) -> [String] {
         var left: [String] = []
         for lost in try versionsToRecover() {
             if try store.versionRow(lost.name) != nil {
-                // What it names is kept without any more ado.
+                // What it names is kept anyway.
                 left.append(lost.name)
                 continue
             }

@@ -4,11 +4,11 @@ extension VersionStore {
     /// Registers a version whose content may still be missing.
     ///
     /// From here on the store keeps what the version names, and ``missing(of:)`` says what must
-    /// come.
+    /// still come.
     ///
     /// - Returns: whether the version is complete.
-    /// - Throws: `.versionExists` if the name is taken by other content; `.mismatch` if it promises
-    ///   another size than an object of the store has; `.outOfSpace`.
+    /// - Throws: `.versionExists` if other content has the name; `.mismatch` if it promises a size
+    ///   that an object of the store does not have; `.outOfSpace`.
     @discardableResult
     public func register(_ manifest: Manifest) throws(StoreError) -> Bool {
         try recoverUnknownTree(manifest.version.description)
@@ -23,7 +23,7 @@ extension VersionStore {
         return try row(of: manifest.version.description).isComplete
     }
 
-    /// - Returns: `false` if the version was retired meanwhile, and all must be repeated.
+    /// - Returns: `false` if the version was retired meanwhile, and everything must be repeated.
     private func record(
         _ registration: Registration, in file: ManifestFile
     ) throws(StoreError) -> Bool {

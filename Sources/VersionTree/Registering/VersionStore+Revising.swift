@@ -3,16 +3,16 @@ package import CASStore
 extension VersionStore {
     /// Replaces the manifest of a registered version that waits for its content, in one step.
     ///
-    /// For publishers whose format does not tell the addresses: the version is registered with names
-    /// that stand for content which nobody knows yet, and revised as it arrives. So the store keeps
-    /// what came, and ``missing(of:)`` says what must still come. The version keeps its ordinal and
-    /// the time it was registered at.
+    /// For publishers whose format does not give the addresses: the version is registered with
+    /// stand-ins for content that nobody knows yet, and revised as the content arrives. So the store
+    /// keeps what came, and ``missing(of:)`` says what must still come. The version keeps its
+    /// ordinal and its time of registration.
     ///
-    /// After a crash at any point the manifest is the old one or the new one, whole.
+    /// After a crash at any point the manifest is the whole old one or the whole new one.
     /// - Returns: whether the version is complete.
     /// - Throws: `.noVersion`; `.versionInUse` for a version that is complete, has a tree, is needed by
-    ///   the lifecycle or is pinned; `.mismatch` if the manifest promises another size than an object
-    ///   of the store has; `.outOfSpace`.
+    ///   the lifecycle or is pinned; `.mismatch` if the manifest promises a size that an object of the
+    ///   store does not have; `.outOfSpace`.
     @discardableResult
     package func revise(_ manifest: Manifest) throws(StoreError) -> Bool {
         let name = manifest.version.description

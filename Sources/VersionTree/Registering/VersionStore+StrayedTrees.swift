@@ -1,26 +1,26 @@
 import CASStore
 
-// Trees that stand under another name than their version's: what they show may be there and nowhere else.
+// Trees under a name other than their version's: they may show content that is nowhere else.
 
 /// A version whose manifest is lost.
 struct LostVersion: Sendable {
     var name: String
-    /// The name of its tree in `versions/`, ended by 0 and perhaps no text, where that is not the version's.
+    /// The name of its tree in `versions/` if that is not the version's: terminated by 0, and perhaps not text.
     var entry: [CChar]?
-    /// Whether the tree is hidden, as one that is built or removed.
+    /// Whether the tree is hidden, like one that is being built or removed.
     var isHidden = false
 
-    /// Where the tree stands, for people.
+    /// Where the tree is, for people.
     var treePath: String {
         StoreLayout.treePath(entry.map { printable(RawName.text(of: $0)) } ?? name)
     }
 }
 
 extension VersionStore {
-    /// Of the directories of `versions/` whose name no version can have: those that show content which no version names.
+    /// Of the directories in `versions/` whose name no version can have: those that show content which no version names.
     ///
-    /// Hidden ones that castree has made are what a writer that died has left, unless their version is needed and nothing
-    /// else is left of it. A lifecycle that cannot be read may need any.
+    /// Hidden ones that castree made are leftovers of dead writers, unless their version is needed and nothing else is
+    /// left of it. A lifecycle that cannot be read may need any version.
     func strayedTrees(among entries: [[CChar]]) throws(StoreError) -> [LostVersion] {
         guard !entries.isEmpty else { return [] }
         let needed = try lifecycleIfReadable()?.needed
@@ -70,7 +70,7 @@ extension VersionStore {
         return try !fileSystem.lock(tree.raw, exclusive: true, waiting: false)
     }
 
-    /// A name that nobody has, and that says where the version comes from.
+    /// A name that nobody has, and that tells where the version comes from.
     private func freeName(
         for entry: [CChar], besides taken: Set<String>
     ) throws(StoreError) -> String {
@@ -94,7 +94,7 @@ extension VersionStore {
     }
 
     /// Gives a tree the name of its version, durably.
-    /// - Returns: `false` if that cannot be done here, or somebody works on it; then it stays as it is.
+    /// - Returns: `false` if that is impossible here, or if somebody works on the tree; then it stays as it is.
     func bringBack(_ lost: LostVersion) throws(StoreError) -> Bool {
         guard let entry = lost.entry else { return true }
         let versions = directories.versions.raw

@@ -6,7 +6,7 @@ public struct RetentionPlan: Sendable, Hashable {
     public struct Verdict: Sendable, Hashable {
         /// The version.
         public var version: String
-        /// Why it is kept or retired, as people say it.
+        /// Why it is kept or retired, in words for people.
         public var reason: String
 
         /// Makes a verdict.
@@ -20,16 +20,15 @@ public struct RetentionPlan: Sendable, Hashable {
     public private(set) var kept: [Verdict] = []
     /// What can be retired, newest first.
     public private(set) var retired: [Verdict] = []
-    /// What the objects of the store hold afterwards, in bytes, once collected; `nil` if the policy sets
-    /// no limit.
+    /// How many bytes the store's objects will hold after a collection; `nil` if there is no limit.
     public private(set) var byteCount: Int64?
 
     /// Decides what may go.
     ///
-    /// A limit of bytes is not looked at: ``reach(_:from:freeing:)`` does that.
+    /// Ignores a limit of bytes: ``reach(_:from:freeing:)`` applies it.
     /// - Parameters:
-    ///   - versions: all that are registered, newest first, as ``VersionStore/versions()`` lists them.
-    ///   - pinned: what some process shows to a page.
+    ///   - versions: all registered versions, newest first, as ``VersionStore/versions()`` lists them.
+    ///   - pinned: the versions that some process shows to a page.
     ///   - now: seconds since 1970.
     package init(
         _ versions: [VersionSummary], _ lifecycle: Lifecycle, pinned: Set<String>,
@@ -45,10 +44,10 @@ public struct RetentionPlan: Sendable, Hashable {
         }
     }
 
-    /// Keeps of what may go whatever need not go for the store to hold no more than `limit` bytes.
+    /// Keeps those retirable versions that need not go for the store to hold at most `limit` bytes.
     ///
     /// - Parameters:
-    ///   - total: what the objects that versions name hold now.
+    ///   - total: the bytes that the objects named by versions hold now.
     ///   - freed: what each version in `retired` gives back, from the last, the oldest, to the first, if
     ///     those before it are retired.
     package mutating func reach(_ limit: Int64, from total: Int64, freeing freed: [Int64]) {
@@ -66,7 +65,7 @@ public struct RetentionPlan: Sendable, Hashable {
         kept += spared.map { Verdict($0.version, "the store is within its limit with it") }
     }
 
-    /// Puts what is kept into the order of `versions` again: a limit adds to its end.
+    /// Restores the order of `versions` in what is kept: a limit appends to its end.
     mutating func sortKept(like versions: [VersionSummary]) {
         var places: [String: Int] = [:]
         for (place, version) in versions.enumerated() { places[version.version] = place }
@@ -74,7 +73,7 @@ public struct RetentionPlan: Sendable, Hashable {
     }
 }
 
-/// The rules, and what they have met on the way from the newest version to the oldest.
+/// The rules, and their state on the way from the newest version to the oldest.
 private struct Deciding {
     let lifecycle: Lifecycle
     let pinned: Set<String>
@@ -84,7 +83,7 @@ private struct Deciding {
     let newestCount: Int
     /// Whether the current version, which is registered, is still to come.
     var isNewer: Bool
-    /// Whole versions so far, and those of them that are kept for being new.
+    /// The number of whole versions so far, and of those kept because they are new.
     var wholeCount = 0
     var newestTaken = 0
 
@@ -100,8 +99,8 @@ private struct Deciding {
         for version in versions where version.state != .incomplete && !version.isBad {
             contents[version.version] = version.content
         }
-        // One that cannot be shown is nothing to go back to, and takes no place; nor is another name of
-        // what is kept already.
+        // A version that cannot be shown is nothing to go back to, and does not count; nor does another
+        // name of content that is already kept.
         var seen: Set<ObjectID> = []
         let candidates = lifecycle.knownGood.filter { name in
             contents[name].map { seen.insert($0).inserted } ?? false
@@ -152,7 +151,7 @@ private struct Deciding {
         return nil
     }
 
-    /// Why a version goes.
+    /// Why a version may go.
     func excuse(_ version: VersionSummary) -> String {
         if version.isBad { return "it is banned" }
         let age = policy.minimumAge == nil ? "" : ", \(Self.words(now - version.createdAt)) old"

@@ -3,7 +3,7 @@ public import CASStore
 extension VersionStore {
     /// Deletes what nothing references, and the pins of dead processes; see ``CASStore/Store/collect(progress:)``.
     ///
-    /// Nothing that a tree shows is garbage although its version has lost its manifest: such a tree is made a
+    /// Nothing that a tree shows is garbage, even if its version has lost its manifest: such a tree is made a
     /// version first.
     @discardableResult
     public func collect(
@@ -15,7 +15,7 @@ extension VersionStore {
                     + "the manifest again where its tree is there")
         }
         let collected = try store.collect(progress: progress)
-        // They hold nothing, and the next collection comes by again.
+        // They hold nothing, and the next collection tries again.
         try? removeDeadPins()
         if collected.objectCount > 0 {
             note(.collected(objects: collected.objectCount, bytes: collected.byteCount))

@@ -1,18 +1,18 @@
 public import CASStore
 
-/// What came of a plan to retire versions.
+/// The result of a plan to retire versions.
 package struct RetentionOutcome: Sendable {
     /// A version that could not be retired.
     package struct Stuck: Sendable {
         /// The version.
         package var version: String
-        /// Why.
+        /// The reason.
         package var error: StoreError
     }
 
     /// What was retired.
     package var retired: [String] = []
-    /// What could not be.
+    /// What could not be retired.
     package var stuck: [Stuck] = []
 
     /// Nothing was to be done.
@@ -22,8 +22,8 @@ package struct RetentionOutcome: Sendable {
 extension VersionStore {
     /// Decides which versions a policy lets go.
     ///
-    /// Changes nothing. With a limit of bytes it costs what the versions that may go name, else what the
-    /// versions are.
+    /// Changes nothing. Costs what the retirable versions name if there is a limit of bytes, otherwise
+    /// as much as the list of versions.
     /// - Parameters:
     ///   - policy: what stays.
     ///   - now: seconds since 1970; by default, now.
@@ -44,13 +44,12 @@ extension VersionStore {
         return plan
     }
 
-    /// Retires what a plan lets go, the oldest first; of those that cannot go the first says why, when the
-    /// others are gone.
+    /// Retires what a plan lets go, the oldest first; if some cannot go, throws the first one's error once
+    /// the others are gone.
     ///
-    /// What something needs by now, or somebody has retired meanwhile, is passed over. Works on a full
-    /// disk.
+    /// Passes over what something needs by now, or somebody has retired meanwhile. Works on a full disk.
     /// - Returns: the versions that were retired.
-    /// - Throws: what ``retire(_:)`` throws besides.
+    /// - Throws: also what ``retire(_:)`` throws.
     @discardableResult
     public func retire(_ plan: RetentionPlan) throws(StoreError) -> [String] {
         let outcome = try carryOut(plan)
@@ -60,7 +59,7 @@ extension VersionStore {
 
     /// Retires what a plan lets go, the oldest first; one that cannot go does not stop the others.
     ///
-    /// What something needs by now, or somebody has retired meanwhile, is passed over.
+    /// Passes over what something needs by now, or somebody has retired meanwhile.
     /// - Returns: what was retired, and what could not be, with the reason.
     /// - Throws: what would stop each of them: `.locked`, `.interrupted`, `.writesRefused`, `.notOwner`,
     ///   `.readOnly`.

@@ -5,7 +5,7 @@ public import CASStore
 extension VersionStore {
     /// Where things stand.
     ///
-    /// Needs neither index nor write.
+    /// Needs no index, and writes nothing.
     /// - Throws: `.badLifecycle` if the file is damaged.
     public func lifecycle() throws(StoreError) -> Lifecycle {
         try Lifecycle.read(directories.root.raw, fileSystem)
@@ -16,9 +16,9 @@ extension VersionStore {
     /// If `body` throws, nothing changes.
     /// - Parameters:
     ///   - vouches: whether the caller promises that the lifecycle is as it leaves it; then it is made
-    ///     durable although nothing changes.
-    ///   - afterwards: what is to be done once the lifecycle is changed, durably, and before anyone else
-    ///     can change it again.
+    ///     durable even if nothing changes.
+    ///   - afterwards: runs once the change of the lifecycle is durable, before anyone else can change
+    ///     it again.
     func changeLifecycle<R>(
         vouching vouches: Bool = true, _ body: (inout Lifecycle) throws(StoreError) -> R,
         afterwards: (R) throws(StoreError) -> Void = { _ in }
@@ -30,9 +30,9 @@ extension VersionStore {
                 var lifecycle = before
                 let result: R
                 do throws(StoreError) { result = try body(&lifecycle) } catch {
-                    // Nothing changes; but an earlier change may have been cut short, its link behind and
-                    // its names not durable, and the refusal says that it is done. The error to report is
-                    // the first.
+                    // Nothing changes; but an earlier change may have been cut short before the link
+                    // followed and its names were durable, and the refusal says that it is done. The
+                    // error to report is the first.
                     try? self.pointCurrent(at: before.current)
                     try? self.store.sync(self.directories.root.raw)
                     throw error
@@ -40,7 +40,7 @@ extension VersionStore {
                 if lifecycle != before {
                     try self.write(lifecycle)
                 } else if vouches {
-                    // Whoever wrote it may have been killed before its name was durable.
+                    // The process that wrote it may have been killed before its name was durable.
                     try self.store.sync(self.directories.root.raw)
                 }
                 try self.pointCurrent(at: lifecycle.current)
@@ -77,7 +77,7 @@ extension VersionStore {
 
     /// Makes the link `current` follow the lifecycle, by renaming a new link over the old one.
     ///
-    /// A crash in between leaves the old version shown; the next change of the lifecycle mends it.
+    /// After a crash in between, the old version is shown until the next change of the lifecycle.
     func pointCurrent(at version: String?) throws(StoreError) {
         let root = directories.root.raw
         guard let version else {
@@ -98,7 +98,7 @@ extension VersionStore {
         try store.sync(root)
     }
 
-    // Somebody's files are not deleted to make room for a link.
+    // Somebody's files must not be deleted to make room for a link.
     private func removeEmptyDirectory() throws(StoreError) {
         do throws(StoreError) {
             try fileSystem.remove(directories.root.raw, StoreLayout.current, directory: true)

@@ -10,7 +10,7 @@ package enum VersionEvent: Sendable, Hashable {
     case awaited(version: String)
     /// A version no longer waits for the next boot.
     case withdrawn(version: String)
-    /// The app starts: what it switched from, and what was left before, if anything was.
+    /// The app starts; with what it switched from, and what was left before, if anything.
     case booted(version: String, switchedFrom: String?, left: LeftVersion?)
     /// A version was vouched for.
     case confirmed(version: String)
@@ -20,7 +20,7 @@ package enum VersionEvent: Sendable, Hashable {
     case forgiven(version: String)
     /// A version was forgotten.
     case retired(version: String, references: Int)
-    /// The version that was shipped with the app is another one now.
+    /// Another version is the one shipped with the app now.
     case embedded(version: String, previous: String?, becameCurrent: Bool)
     /// What nothing references was deleted.
     case collected(objects: Int, bytes: Int64)
@@ -28,17 +28,17 @@ package enum VersionEvent: Sendable, Hashable {
     case checked(findings: [Finding], repairing: Bool)
 }
 
-/// Is told what the verbs of a ``VersionStore`` have done, after they have done it.
+/// Learns what the verbs of a ``VersionStore`` have done, after they have done it.
 ///
-/// Called by the thread that called the verb, outside of every lock. It cannot object: what it is told
-/// has happened and is durable.
+/// The thread that called the verb calls it, outside every lock. It cannot object: what it learns has
+/// happened and is durable.
 package protocol VersionObserver: Sendable {
     /// Notes an event.
     func note(_ event: VersionEvent)
 }
 
 extension VersionStore {
-    /// The same store, with somebody who is told what its verbs do.
+    /// The same store, with an observer of what its verbs do.
     package func observed(by observer: any VersionObserver) -> VersionStore {
         VersionStore(store, observer: observer, limits: limits)
     }

@@ -3,7 +3,7 @@ public import CASStore
 // Manifests from their files: as they are, and as they were registered.
 
 extension VersionStore {
-    /// The manifest of a registered version, read from its file: needs neither index nor write.
+    /// The manifest of a registered version, read from its file: needs no index, and writes nothing.
     /// - Throws: `.noVersion`; `.badManifest` if the file is damaged.
     public func manifest(of name: String) throws(StoreError) -> Manifest {
         do throws(StoreError) {
@@ -23,12 +23,12 @@ extension VersionStore {
         }
     }
 
-    /// What stands in the place of a manifest; `nil` if nothing does.
+    /// What is in the place of a manifest; `nil` if nothing is.
     func manifestStatus(_ name: String) throws(StoreError) -> FileStatus? {
         try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name))
     }
 
-    /// Whether the file of a manifest is there, whatever stands in it.
+    /// Whether the file of a manifest exists, whatever is in it.
     package func hasManifest(_ name: String) throws(StoreError) -> Bool {
         try manifestStatus(name) != nil
     }
@@ -39,9 +39,9 @@ extension VersionStore {
 
     /// The manifest of a registered version, if its file is the one that was registered.
     ///
-    /// For whoever makes something of it: a tree, a checkout, what a server shows.
-    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged, or somebody has edited it.
-    /// - Parameter row: the row of the version, if it was just looked up.
+    /// For callers that make something of it: a tree, a checkout, what a server shows.
+    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged or somebody has edited it.
+    /// - Parameter row: the row of the version, if the caller has just looked it up.
     package func registeredManifest(
         of name: String, _ row: VersionRow? = nil
     ) throws(StoreError) -> Manifest {
@@ -83,7 +83,7 @@ extension VersionStore {
     }
 
     private func noManifest(_ name: String) -> StoreError {
-        // Where the index cannot be asked, the version is as good as unknown.
+        // If the index cannot answer, the version is as good as unknown.
         guard (try? store.versionRow(name)) != nil else { return StoreError.noVersion(name) }
         return StoreError(
             .noVersion,

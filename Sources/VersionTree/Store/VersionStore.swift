@@ -6,9 +6,9 @@ public import CASStore
 public final class VersionStore: Sendable {
     /// The objects beneath.
     public let store: Store
-    /// Who is told what the verbs do.
+    /// Learns what the verbs do.
     package let observer: (any VersionObserver)?
-    /// What manifests it writes.
+    /// The limits of the manifests that it writes.
     let limits: Manifest.Limits
 
     init(
@@ -30,8 +30,8 @@ public final class VersionStore: Sendable {
             try Store.open(path, options: options, manifests: StoredManifests()))
     }
 
-    /// Makes a store, or opens the one that is there.
-    /// - Returns: the store, and whether it was made now.
+    /// Makes a store, or opens the one that exists.
+    /// - Returns: the store, and whether this call made it.
     /// - Throws: `.storeExists` if the directory holds something else; what opening throws.
     public static func create(
         at path: String, options: StoreOptions = StoreOptions()
@@ -74,7 +74,7 @@ public final class VersionStore: Sendable {
         return row
     }
 
-    /// Whether the version's tree stands in `versions/`.
+    /// Whether the version's tree is in `versions/`.
     ///
     /// - Throws: `.badName` for what cannot be a version's name.
     package func isMaterialized(_ name: String) throws(StoreError) -> Bool {

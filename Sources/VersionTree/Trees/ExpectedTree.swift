@@ -2,10 +2,10 @@ import CASStore
 
 /// What should be in each directory of a tree, found by name.
 ///
-/// Names are compared as bytes: names that Unicode holds equal are two.
+/// Names are compared as bytes: two names that Unicode holds equal are two names here.
 struct ExpectedTree: Sendable {
     let plan: TreePlan
-    // Directories grouped by the one that they are in, and where each group begins.
+    // Directories grouped by their parent, and where each group begins.
     private let children: [UInt32]
     private let starts: [UInt32]
 
@@ -42,7 +42,7 @@ struct ExpectedTree: Sendable {
         return found != nil
     }
 
-    /// Directories were met in the order of whole paths, where a slash follows the name.
+    /// The directories were met in the order of whole paths, in which a slash follows the name.
     private static func compareAsDirectories(
         _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>
     ) -> Int {
@@ -54,7 +54,7 @@ struct ExpectedTree: Sendable {
             ? 47 - Int(right[shared]) : Int(left[shared]) - 47
     }
 
-    /// The position at which `compare` says zero; it is negative for what comes before that.
+    /// The position for which `compare` is zero; it is negative for earlier positions.
     private static func search(_ range: Range<Int>, _ compare: (Int) -> Int) -> Int? {
         var (low, high) = (range.lowerBound, range.upperBound)
         while low < high {

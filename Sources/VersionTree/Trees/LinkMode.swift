@@ -1,8 +1,8 @@
-/// How the files of a tree come to be.
+/// How the files of a tree are made.
 public enum LinkMode: String, Sendable, CaseIterable {
-    /// Hard links to the objects: no bytes, read-only. Where a link cannot be had, a reflink or copy.
+    /// Hard links to the objects: no bytes, read-only. If a link is impossible, a reflink or copy.
     case link
-    /// Copy-on-write clones, where the file system has them; else copies. Writable.
+    /// Copy-on-write clones if the file system has them, otherwise copies. Writable.
     case reflink
     /// Copies. Writable.
     case copy

@@ -3,12 +3,12 @@ import Synchronization
 
 /// Builds a tree from addresses, in a directory of its own that nobody sees yet.
 ///
-/// Never from "the same path in the version before": two files that swap contents come out right.
-/// Everything is done relative to open directories, so a directory that somebody swaps for a link
-/// leads nowhere.
+/// Never from "the same path in the previous version": two files that swap contents come out right.
+/// Every call is relative to an open directory, so if somebody swaps a directory for a link, the
+/// link leads nowhere.
 struct TreeBuilder: Sendable {
     let store: Store
-    /// Where the tree stands.
+    /// The file system of the tree.
     let fileSystem: any FileSystem
     let manifest: Manifest
     let mode: LinkMode
@@ -34,8 +34,8 @@ struct TreeBuilder: Sendable {
             }
             total.withLock { $0.add(report) }
         }
-        // After the last file: a read-only directory takes no entries. Those of one job have their
-        // mode by now.
+        // After the last file: a read-only directory takes no entries. A directory that one job
+        // fills has its mode by now.
         if directoryMode != 0o755 {
             for index in plan.directories.indices.reversed()
             where !Self.isOneJob(plan.directories[index]) {
@@ -47,7 +47,7 @@ struct TreeBuilder: Sendable {
         return total.withLock { $0 }
     }
 
-    /// Makes the directories from the top down; neighbours are mostly in one, which is opened once.
+    /// Makes the directories from the top down; opens a parent once for all neighbours in it.
     private func makeDirectories(_ plan: TreePlan, _ root: Int32) throws(StoreError) {
         var parent = try fileSystem.openDirectory("", below: root)
         var parentIndex = 0
@@ -80,7 +80,7 @@ struct TreeBuilder: Sendable {
         return jobs
     }
 
-    /// Whether one job fills a directory, and gives it its mode.
+    /// Whether one job fills a directory and sets its mode.
     private static func isOneJob(_ directory: TreePlan.Directory) -> Bool {
         1...Job.fileCountMax ~= directory.files.count
     }
@@ -132,8 +132,8 @@ struct TreeBuilder: Sendable {
             return try copy(record, directory, name, &report)
         }
         if record.byteCount == 0 {
-            // Everybody's empty file would be one inode with thousands of links, and one writer
-            // through any of them would fill them all.
+            // If all empty files were one inode with thousands of links, a single writer through
+            // any of them would fill them all.
             let mode: UInt32 = record.isExecutable ? 0o555 : 0o444
             let file = try fileSystem.open(directory, name, .creating, mode: mode)
             try fileSystem.setMode(file.raw, mode)  // the umask has cut it
@@ -157,7 +157,7 @@ struct TreeBuilder: Sendable {
         }
     }
 
-    // Files of a tree that its owner writes into get a mode that lets him.
+    // If the owner may write to the files of a tree, their mode allows it.
     private func copy(
         _ record: Manifest.Record, _ directory: Int32, _ name: UnsafePointer<CChar>,
         _ report: inout TreeReport
@@ -174,8 +174,8 @@ struct TreeBuilder: Sendable {
         }
     }
 
-    /// The file system allows no more links to the object (65,000 on ext4): a second physical copy,
-    /// inside this tree, takes the next ones.
+    /// The file system allows no more links to the object (65,000 on ext4): a second physical copy
+    /// inside this tree takes the next ones.
     private func linkToSpare(
         _ record: Manifest.Record, _ position: Int, _ directory: Int32,
         _ name: UnsafePointer<CChar>, _ root: Int32, _ spares: SpareCopies,
@@ -196,7 +196,7 @@ struct TreeBuilder: Sendable {
     }
 }
 
-/// Where in the tree the second copies of objects with too many links stand.
+/// Where the second copies of objects with too many links are in the tree.
 private final class SpareCopies: Sendable {
     struct Key: Hashable, Sendable {
         var address: ObjectID

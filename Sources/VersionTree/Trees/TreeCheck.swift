@@ -1,16 +1,16 @@
 import CASStore
 import Synchronization
 
-/// Compares a version's tree with its manifest: what is listed is there, nothing else is.
+/// Compares a version's tree with its manifest: everything listed is there, and nothing else.
 ///
-/// A file that is the object's own inode needs no reading: the objects are checked for themselves.
+/// A file that is the object's own inode need not be read: the objects are checked on their own.
 struct TreeCheck: Sendable {
     let store: Store
     let manifest: Manifest
     /// Objects that were found sound just now, on the same file system.
     let sound: SoundInodes
 
-    /// Below what file systems allow (ext4: 65,000), since those that went away count for nothing.
+    /// Below what file systems allow (ext4: 65,000), because links that are gone do not count.
     private static let linkCountMax = 32_000
 
     private var fileSystem: any FileSystem { store.fileSystem }
@@ -138,17 +138,17 @@ struct TreeCheck: Sendable {
         let object = try store.objects.status(
             record.address, executable: record.isExecutable)
         if let object, object.isSameFile(as: status) {
-            // Its object has the same mode, and the object's finding says it all.
+            // The object has the same mode, and its own finding says everything.
             return nil
         }
-        // A copy: a link could not be had when the tree was built.
+        // A copy: a link was impossible when the tree was built.
         guard let file = try fileSystem.openIfPresent(directory, name, .reading) else {
             return nil
         }
         if try checker.hash(file.raw, fileSystem).address != record.address {
             return finding(.wrongInTree, "the file shows other bytes than the manifest says")
         }
-        // An object that has as many links as there can be (EMLINK) has copies as well.
+        // An object that has reached the limit of links (EMLINK) has copies as well.
         if wrongMode == nil, let object, object.kind == .regular, object.device == status.device,
             object.byteCount == status.byteCount, object.linkCount < Self.linkCountMax,
             status.linkCount < 2

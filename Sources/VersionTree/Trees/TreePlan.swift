@@ -8,7 +8,7 @@ struct TreePlan: Sendable {
         /// An entry below the directory, whose path begins with the directory's.
         fileprivate var entry: UInt32
         fileprivate var length: UInt16
-        /// The position of the directory that this one is in; the tree itself is its own.
+        /// The position of its parent directory; the tree itself is its own parent.
         var parent: Int
         var files: Range<Int>
     }
@@ -26,10 +26,10 @@ struct TreePlan: Sendable {
 
     init(_ manifest: Manifest) {
         self.manifest = manifest
-        // Entries are sorted by whole path, where the files of "a/" and those of "a/b/" mix: each is
-        // put to its directory, and the directories' shares of `order` are filled one after another.
+        // In the order of whole paths the files of "a/" and "a/b/" mix: each is assigned to its
+        // directory, and the directories' shares of `order` are filled one after another.
         var found = Directories()
-        // Where each file's directory stands.
+        // The index of each file's directory.
         let owners = (0..<manifest.count).map { UInt32(found.index(ofEntryAt: $0, manifest)) }
         directories = found.directories
         for owner in owners {
@@ -72,7 +72,7 @@ struct TreePlan: Sendable {
         }
     }
 
-    /// The bytes of a path before the names of what is in a directory.
+    /// How many bytes of a path come before the names in a directory.
     func skipped(in index: Int) -> Int {
         let length = Int(directories[index].length)
         return length == 0 ? 0 : length + 1
@@ -86,8 +86,8 @@ struct TreePlan: Sendable {
 
 /// The directories of a manifest as they are met, every one after its parent.
 ///
-/// Whatever is below a directory stands together when paths are sorted, so only the directories above
-/// the last entry need to be known: what is met elsewhere is new.
+/// In sorted paths everything below a directory is contiguous, so only the directories above the last
+/// entry must be known: any other is new.
 private struct Directories {
     private(set) var directories = [TreePlan.directory(0, 0, in: 0)]
     /// The directories above the last entry, and the lengths of their paths.

@@ -12,13 +12,13 @@ extension VersionStore {
 
     /// Builds the version's tree elsewhere.
     ///
-    /// The target must not exist; in one step it is there.
+    /// The target must not exist; it appears in one step.
     ///
-    /// Until then it grows beside the target, under a hidden name, locked; what a checkout that was
-    /// killed has left there, the next one beside it removes.
+    /// Until then the tree grows beside the target, under a hidden name, locked; the next checkout
+    /// beside it removes what a killed one has left there.
     ///
-    /// With mode `.link` its files are the store's own: do not write to them. Where links cannot be
-    /// had (another file system), files are cloned or copied instead, one by one.
+    /// With mode `.link` its files are the store's own: do not write to them. If links are impossible
+    /// (another file system), each file is cloned or copied instead.
     /// - Throws: `.targetExists`; `.noVersion`; `.incompleteVersion`; `.pathCollision`; `.outOfSpace`.
     public func checkout(
         _ name: String, to target: String, mode: LinkMode = .link
@@ -39,15 +39,15 @@ extension VersionStore {
         sweepUnfinished(in: directory.raw)
         var tries = 0
         while true {
-            // A lease only when there is something to write: a read-only store can be checked out too.
+            // A lease only if there is something to write: a read-only store can be checked out, too.
             if mode == .link, try lacksExecutableCopies(manifest) {
                 try makeExecutableCopies(of: manifest, store.makeLease())
             }
             do throws(StoreError) {
                 return try build(manifest, mode, in: directory.raw, base, target)
             } catch {
-                // A retire in another process may have taken an executable copy that nobody used, before this linked
-                // to it; whether it is there by now says nothing.
+                // A retirement in another process may have deleted an executable copy as unused before this linked
+                // to it; whether the copy is there by now says nothing.
                 tries += 1
                 guard error.code == .missingObject, mode == .link,
                     tries < Self.executableCopyTriesMax
@@ -67,7 +67,7 @@ extension VersionStore {
         let report = try fill(unfinished, in: parent, manifest, mode)
         do throws(StoreError) {
             if store.canSyncAll, !Self.bringsBytes(report, manifest) {
-                // Names only, and those become durable in their order: one step makes them so.
+                // Only names, and they become durable in their order: one step makes them durable.
                 try outside.renameNew(parent, hidden, to: parent, base)
                 try makeDurable(parent, base)
             } else {
@@ -103,11 +103,11 @@ extension VersionStore {
         while true {
             let name = Self.unfinishedPrefix + (try randomToken())
             try outside.makeDirectory(parent, name, mode: 0o755)
-            // A sweeper may be quicker than the lock: then there is nothing to open, to lock or to keep.
+            // A sweeper may be quicker than the lock: then there is nothing to open, lock or keep.
             guard let directory = try outside.openIfPresent(parent, name, .directory) else {
                 continue
             }
-            // Where nothing can be locked nobody sweeps either.
+            // If nothing can be locked, nobody sweeps either.
             let isOurs =
                 (try? outside.lock(directory.raw, exclusive: true, waiting: false)) ?? true
             guard isOurs, try outside.status(parent, name) != nil else { continue }
@@ -131,16 +131,16 @@ extension VersionStore {
         }
     }
 
-    /// Removes what checkouts that were killed have left beside the target.
+    /// Removes what killed checkouts have left beside the target.
     private func sweepUnfinished(in parent: Int32) {
         var names: [String] = []
-        // A checkout does not fail because of what another has left, or because it may not look.
+        // A checkout does not fail because of another's leftovers, or because it may not look for them.
         try? outside.list(parent) { (entry, kind) throws(StoreError) in
             if kind == .directory, Self.isUnfinished(entry) { names.append(String(cString: entry)) }
             return true
         }
         for name in names {
-            // The same.
+            // As above.
             try? sweep(name, in: parent)
         }
     }
@@ -162,7 +162,7 @@ extension VersionStore {
             && token.allSatisfy { 48...57 ~= $0 || 97...102 ~= $0 }
     }
 
-    // MARK: Durability, and what there is to know before
+    // MARK: Durability, and what to know first
 
     /// Whether a tree has files that are neither links nor empty.
     private static func bringsBytes(_ report: TreeReport, _ manifest: Manifest) -> Bool {
@@ -177,7 +177,7 @@ extension VersionStore {
         if !isSynced { try syncTree(parent, name) }
     }
 
-    /// Makes a tree elsewhere durable, bottom up, where one call cannot.
+    /// Makes a tree elsewhere durable, bottom up, if one call cannot.
     private func syncTree(_ parent: Int32, _ name: String) throws(StoreError) {
         let directory = try outside.open(parent, name, .directory, mode: 0)
         var inner: [String] = []

@@ -2,7 +2,7 @@ import CASStore
 
 extension VersionStore {
     /// Finds the paths of a version that some file systems would merge, and refuses the version if
-    /// this one does.
+    /// this one would.
     /// - Returns: the collisions; this file system keeps the paths apart.
     /// - Throws: `.pathCollision`, naming the first two.
     func refuseCollisions(
@@ -19,7 +19,7 @@ extension VersionStore {
         return collisions
     }
 
-    /// Whether the file system holds names equal that differ in case or in Unicode form: tried out.
+    /// Whether the file system merges names that differ in case or Unicode form: found by trying.
     private func mergesNames(_ directory: Int32) throws(StoreError) -> Bool {
         let token = try randomToken()
         // "É" as one code point and as two.

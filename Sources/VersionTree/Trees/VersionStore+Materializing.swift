@@ -1,12 +1,12 @@
 package import CASStore
 
-/// A tree that is built and not yet seen.
+/// A built tree that nobody sees yet.
 struct HiddenTree {
     var name: String
     var report: TreeReport
 }
 
-/// A tree that is hidden and not yet deleted; locked as long as this lives.
+/// A hidden tree that is not yet deleted; locked as long as this lives.
 final class TreeInRemoval {
     let name: String
     let directory: Descriptor
@@ -20,23 +20,23 @@ final class TreeInRemoval {
 extension VersionStore {
     /// Builds the version's tree in `versions/` if it is not there.
     ///
-    /// In one step it is visible.
+    /// The tree appears in one step.
     /// - Throws: `.noVersion`; `.incompleteVersion` if objects are missing; `.outOfSpace`.
     package func materialize(_ name: String) throws(StoreError) {
         if try materializeIfAbsent(name) { return }
-        // Whoever built it may have been killed before its name was durable.
+        // The process that built it may have been killed before its name was durable.
         try store.sync(directories.versions.raw)
     }
 
     /// Builds the tree if it is not there.
     ///
-    /// - Parameter isAlone: the caller has locked the lifecycle, so that nobody retires the version.
-    /// - Returns: whether it was built now, durably.
+    /// - Parameter isAlone: whether the caller has locked the lifecycle, so that nobody retires the version.
+    /// - Returns: whether this call built it, durably.
     func materializeIfAbsent(
         _ name: String, alone isAlone: Bool = false
     ) throws(StoreError) -> Bool {
         let row = try row(of: name)
-        // First of all: a repair that was cut short leaves the tree of a version that has lost objects.
+        // First of all: a repair that was cut short may leave a tree for a version that has lost objects.
         guard row.isComplete else { throw try incomplete(name) }
         guard try !isMaterialized(name) else { return false }
         let manifest = try registeredManifest(of: name, row)
@@ -55,8 +55,8 @@ extension VersionStore {
         return true
     }
 
-    /// Takes a tree away again if its version was retired or damaged, or was replaced under its name,
-    /// while it was built.
+    /// Removes a new tree again if its version was retired, damaged, or replaced under its name while
+    /// it was built.
     private func refuseChanged(_ row: VersionRow, _ tree: HiddenTree) throws(StoreError) {
         do throws(StoreError) {
             let now = try self.row(of: row.name)
@@ -68,7 +68,7 @@ extension VersionStore {
                         + "repeat the command")
             }
         } catch {
-            // The error to report is the first; what is left is hidden and swept with the lease.
+            // The error to report is the first; what remains is hidden and swept with the lease.
             try? fileSystem.removeTree(directories.versions.raw, tree.name)
             throw error
         }
@@ -79,20 +79,20 @@ extension VersionStore {
         if try store.versionRow(name)?.recovery == .partial {
             return StoreError(
                 .incompleteVersion,
-                "the manifest of version \(name) was made again from its tree and may not be all of it; "
+                "the manifest of version \(name) was made again from its tree and may be incomplete; "
                     + "add or pull the version again")
         }
         guard missing > 0 else {
             return StoreError(
                 .incompleteVersion,
                 "version \(name) promises a size that one of its objects does not have; "
-                    + "retire it and ask its publisher for a right manifest")
+                    + "retire it and ask its publisher for a correct manifest")
         }
         return StoreError(
             .incompleteVersion,
             "version \(name) lacks \(missing) object\(missing == 1 ? "" : "s"); "
-                + "castree missing \(name) lists what, "
-                + "add or pull it again")
+                + "castree missing \(name) lists what is missing; "
+                + "add or pull the version again")
     }
 
     /// Builds a tree beside its place.
@@ -112,18 +112,18 @@ extension VersionStore {
                 directoryMode: 0o555)
             return HiddenTree(name: name, report: try builder.build(root.raw))
         } catch {
-            // The error to report is the first; what is left is hidden and swept with the lease.
+            // The error to report is the first; what remains is hidden and swept with the lease.
             if !error.isExisting { try? fileSystem.removeTree(parent, name) }
             throw error
         }
     }
 
-    /// Whether anything stands where the version's tree is to stand.
+    /// Whether anything is in the place of the version's tree.
     func hasSomething(inPlaceOf name: String) throws(StoreError) -> Bool {
         try fileSystem.status(directories.versions.raw, name) != nil
     }
 
-    /// Puts a built tree in its place if that is free; `false`, and the tree is gone, if it is not.
+    /// Puts a built tree in its place if that is free; otherwise deletes the tree and returns `false`.
     func publishNew(_ tree: HiddenTree, as name: String) throws(StoreError) -> Bool {
         let parent = directories.versions.raw
         do throws(StoreError) {
@@ -139,7 +139,7 @@ extension VersionStore {
 
     /// Puts a built tree in its place.
     ///
-    /// A tree that is there and shows what the manifest says is kept; anything else makes room. The
+    /// Keeps an existing tree that shows what the manifest says; anything else makes room. The
     /// caller makes its name durable.
     func publishTree(_ tree: HiddenTree, of manifest: Manifest) throws(StoreError) {
         let parent = directories.versions.raw
@@ -168,25 +168,25 @@ extension VersionStore {
         return try TreeCheck(store: store, manifest: manifest, sound: SoundInodes()).run().isEmpty
     }
 
-    /// Takes a version's tree away: in one step it is invisible, then it is deleted.
+    /// Removes a version's tree: it disappears in one step, then it is deleted.
     ///
-    /// - Parameter isShown: whether somebody was told that it is there; a tree that is taken back at once
-    ///   goes without a sync, which may have failed just before.
+    /// - Parameter isShown: whether anybody was told that it is there; a tree that is taken back at once
+    ///   goes without a sync, because a sync may just have failed.
     func removeTree(of name: String, shown isShown: Bool = true) throws(StoreError) {
         guard let tree = try hideTree(of: name, token: randomToken()) else { return }
-        // Or a power cut might show a tree that lacks some of its files.
+        // Otherwise a power cut might show a tree that lacks some of its files.
         if isShown { try store.sync(directories.versions.raw) }
         try remove(tree)
     }
 
-    /// Removes a tree that its writer has just built and shown, of objects alone; does not use the index.
+    /// Removes a tree that its writer has just built, of objects only, and shown; does not use the index.
     func takeBackTree(of name: String) throws(StoreError) {
         guard let tree = try hideTree(of: name, token: randomToken()) else { return }
         try fileSystem.removeTree(directories.versions.raw, tree.name)
         fileSystem.unlock(tree.directory.raw)
     }
 
-    /// Makes a version's tree invisible in one step; the caller deletes it.
+    /// Hides a version's tree in one step; the caller deletes it.
     ///
     /// The directory stays locked meanwhile, so that a check does not take it for a leftover.
     /// - Parameter token: the end of its hidden name.
@@ -208,8 +208,8 @@ extension VersionStore {
         } catch {
             if error.code == .notFound { return nil }
             guard error.isOtherLayer else { throw error }
-            // It can only go where it stands, while its version is registered: after a crash a check finds
-            // that it lacks files.
+            // It can only be deleted in place, while its version is registered: after a crash a check
+            // finds that files are missing.
             try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
             fileSystem.unlock(tree.raw)
             return nil
@@ -217,9 +217,9 @@ extension VersionStore {
         return TreeInRemoval(hidden, tree)
     }
 
-    /// Builds a tree anew and exchanges it with the one that stands there, in one step.
+    /// Builds a tree anew and exchanges it with the existing one in one step.
     ///
-    /// - Parameter manifest: what it is to show; of an incomplete version, what is there of it.
+    /// - Parameter manifest: what the tree must show; of an incomplete version, what is there of it.
     package func rebuildTree(of manifest: Manifest) throws(StoreError) {
         let name = manifest.version.description
         let lease = try store.makeLease()
@@ -233,26 +233,26 @@ extension VersionStore {
                     spare: StoreLayout.hiddenTree(name + ".before", lease.name))
             } catch {
                 guard error.isOtherLayer else { throw error }
-                // It can only go where it stands.
+                // It can only be deleted in place.
                 try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
                 try fileSystem.renameNew(parent, tree.name, to: parent, name)
             }
             return true
         }
-        // Or a power cut might show the old tree, without some of its files.
+        // Otherwise a power cut might show the old tree without some of its files.
         if isShown { try store.sync(parent) }
         try store.removeTreeKeepingContent(in: StoreLayout.versions, tree.name)
     }
 
     /// Deletes a hidden tree.
     ///
-    /// What it has of the last copies of objects that versions name stays, as objects.
+    /// If it has last copies of objects that versions name, they stay, as objects.
     func remove(_ tree: TreeInRemoval) throws(StoreError) {
         try store.removeTreeKeepingContent(in: StoreLayout.versions, tree.name)
         fileSystem.unlock(tree.directory.raw)
     }
 
-    /// Whether another process is taking a hidden tree away just now.
+    /// Whether another process is deleting a hidden tree just now.
     func isBeingRemoved(_ hidden: String) throws(StoreError) -> Bool {
         guard
             let tree = try fileSystem.openIfPresent(directories.versions.raw, hidden, .directory)
@@ -262,8 +262,8 @@ extension VersionStore {
 
     /// Builds the trees of versions that have become complete again.
     ///
-    /// Passes over what somebody has retired, replaced, damaged or edited: that is none of the caller's failures,
-    /// and a check names it.
+    /// Passes over versions that somebody has retired, replaced, damaged or edited: that is no failure of the
+    /// caller's, and a check names them.
     func restoreTrees(
         of names: [String], except own: String
     ) throws(StoreError) -> [String] {
@@ -273,7 +273,7 @@ extension VersionStore {
                 try materialize(name)
                 restored.append(name)
             } catch {
-                // `.busy`: it was replaced in between; `.missingObject`: retired and collected in between.
+                // `.busy`: replaced in between; `.missingObject`: retired and collected in between.
                 let codes: [StoreError.Code] = [
                     .noVersion, .incompleteVersion, .badManifest, .busy, .missingObject,
                 ]
@@ -283,8 +283,8 @@ extension VersionStore {
         return restored
     }
 
-    /// Builds a tree beside its place, and the executable copies that it links to, durably; both again if a
-    /// retire in another process has taken a copy in between for one that nobody uses.
+    /// Builds a tree beside its place, and the executable copies that it links to, durably; builds both
+    /// again if a retirement in another process has deleted such a copy as unused in between.
     private func buildTreeAndCopies(
         of manifest: Manifest, _ lease: borrowing Lease
     ) throws(StoreError) -> HiddenTree {
@@ -307,7 +307,7 @@ extension VersionStore {
         }
     }
 
-    /// How often a tree is begun for which others have taken an executable copy away.
+    /// How often to begin a tree again after others have deleted an executable copy.
     static let executableCopyTriesMax = 8
 
     func lacksExecutableCopies(_ manifest: Manifest) throws(StoreError) -> Bool {

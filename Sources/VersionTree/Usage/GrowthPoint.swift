@@ -2,7 +2,7 @@ import CASStore
 
 /// How much there was after a version came.
 ///
-/// Counted over the versions that are registered now: what was retired is not remembered.
+/// Counts the versions that are registered now: retired ones are not remembered.
 package struct GrowthPoint: Sendable, Hashable {
     /// The version that came.
     package var version: String
@@ -12,7 +12,7 @@ package struct GrowthPoint: Sendable, Hashable {
     package var newBytes: Int64
     /// What retiring it would free.
     package var uniqueBytes: Int64
-    /// What it and all older versions show: what plain copies would take.
+    /// What it and all older versions show: the size of plain copies.
     package var apparentBytes: Int64
     /// What it and all older versions take in the store.
     package var objectBytes: Int64

@@ -6,26 +6,26 @@ package struct LargestEntry: Sendable, Hashable {
     package var object: LargeObject
     /// Where versions show it, as `version:path`, newest version first.
     package var paths: [String]
-    /// Whether these are all.
+    /// Whether `paths` has all of them.
     package var arePathsComplete: Bool
 }
 
 extension VersionStore {
     /// The largest objects and where they are shown.
     ///
-    /// Manifests are read newest first until as many entries were read as allowed; from then on only
-    /// those that tell of an object which has no path yet. Damaged manifests show nothing.
+    /// Reads manifests newest first until the allowed number of entries is read; from then on only
+    /// those that name an object without a path so far. Damaged manifests show nothing.
     package func largest(
         limit: Int, entriesReadMax: Int = .max
     ) throws(StoreError) -> [LargestEntry] {
         try entries(for: store.largestObjects(limit: limit), entriesReadMax: entriesReadMax)
     }
 
-    /// Where objects are shown, as ``largest(limit:entriesReadMax:)`` looks for it.
+    /// Where objects are shown, for ``largest(limit:entriesReadMax:)``.
     func entries(
         for objects: [LargeObject], entriesReadMax: Int
     ) throws(StoreError) -> [LargestEntry] {
-        // How many versions are still to be found that name an object.
+        // How many versions that name an object are still to be found.
         var wanted: [ObjectID: Int] = [:]
         for object in objects where object.references > 0 {
             wanted[object.address] = object.references

@@ -1,13 +1,13 @@
 import CASStore
 
-/// What a map is made of, while manifests are read: each path with each content that it has had.
+/// The contents of a map while manifests are read: each path with each content that it has had.
 struct MapContents {
     struct Leaf {
         var pathStart: UInt32
         var pathLength: UInt16
         var address: ObjectID
         var byteCount: Int64
-        /// The last run of versions that show it, and where the runs before are kept.
+        /// The last run of versions that show it, and where the earlier runs are kept.
         var first: UInt32
         var last: UInt32
         var olderRuns: Int32 = -1
@@ -16,8 +16,8 @@ struct MapContents {
         var files: UInt32 = 1
     }
 
-    // A path by a keyed hash of its bytes, a content by the beginning of its address: who could make
-    // two of them meet would have one rectangle drawn for two files.
+    // A path as a keyed hash of its bytes, a content as the beginning of its address: an attacker
+    // who made two of them collide would only have one rectangle drawn for two files.
     private struct Key: Hashable {
         var path: Int
         var content: UInt64
@@ -132,9 +132,9 @@ struct MapContents {
         }
     }
 
-    // MARK: Putting small files together
+    // MARK: Merging small files
 
-    /// Puts the smallest files of each directory together, those that the same versions show.
+    /// Merges the smallest files of each directory that the same versions show.
     mutating func fold(toAbout filesMax: Int) {
         guard leaves.count > filesMax else { return }
         let sizes = leaves.map(\.byteCount).sorted(by: >)
@@ -153,7 +153,7 @@ struct MapContents {
                 kept.append(leaf)
                 continue
             }
-            // A content that is shown elsewhere too is counted where it is first.
+            // Content that is also shown elsewhere counts only where it is first.
             if !isHome { leaf.byteCount = 0 }
             leaf.object = 0
             let directory = withPath(of: leaf) { path in

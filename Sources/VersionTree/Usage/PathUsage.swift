@@ -1,6 +1,6 @@
 package import CASStore
 
-/// Who uses how much inside one version: a directory with all below it, or a type of file.
+/// Who uses how much inside one version: a directory with everything below it, or a type of file.
 package struct PathUsage: Sendable, Hashable {
     /// The directory's path, empty for the whole tree; or the extension in lower case, empty for
     /// files without one.
@@ -17,9 +17,9 @@ package struct PathUsage: Sendable, Hashable {
     package var missingBytes: Int64 = 0
 }
 
-/// By what the files of a version are grouped.
+/// How the files of a version are grouped.
 package enum PathGrouping: String, Sendable, CaseIterable {
-    /// By directory, each with all that is below it.
+    /// By directory, each with everything below it.
     case directory
     /// By extension.
     case type
@@ -28,7 +28,7 @@ package enum PathGrouping: String, Sendable, CaseIterable {
 extension VersionStore {
     /// What the directories or the types of files of a version use, largest first.
     ///
-    /// An object that is shown in two directories counts once in each of them, and once in what is
+    /// An object that is shown in two directories counts once in each, and once in each directory
     /// above both. Costs what the version shows.
     /// - Throws: `.noVersion`; `.badManifest`.
     package func usage(
@@ -63,9 +63,9 @@ extension VersionStore {
 /// The groups of a version's files, and what has been counted for each.
 private struct PathGroups {
     private(set) var usages: [PathUsage] = []
-    /// The group above a group: a directory's own.
+    /// A group's parent: the parent of its directory.
     private var above: [Int?] = []
-    /// The object that was counted last for a group.
+    /// The object that was last counted for a group.
     private var counted: [Int] = []
     /// The group of each file.
     private var groups: [Int] = []
@@ -78,7 +78,7 @@ private struct PathGroups {
         }
     }
 
-    /// Counts a file, and its object where it was not counted yet.
+    /// Counts a file, and its object unless that is already counted.
     mutating func add(_ file: Int, _ bytes: Int64, _ standing: ObjectStanding, object: Int) {
         var next: Int? = groups[file]
         while let group = next {
@@ -105,7 +105,7 @@ private struct PathGroups {
         return usages.count - 1
     }
 
-    // By name: sorted by bytes, "a!b" may stand between the files of the directory "a".
+    // By name, because in byte order "a!b" may come between the files of the directory "a".
     private mutating func groupByDirectory(_ manifest: Manifest) {
         var known: [[UInt8]: Int] = [[]: append("", above: nil)]
         for position in 0..<manifest.count {

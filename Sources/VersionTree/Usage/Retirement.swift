@@ -14,11 +14,11 @@ package struct Retirement: Sendable, Hashable {
     package var versions: [String]
     /// How many objects only they name.
     package var objects: Int
-    /// What those hold: what comes back.
+    /// What those hold: what a collection frees.
     package var bytes: Int64
     /// The sum of what retiring each of them alone would free.
     ///
-    /// What they share with each other and with nobody else comes on top of it.
+    /// What only they share with each other comes on top of it.
     package var separateBytes: Int64
     /// Those that cannot be retired now, if all of them are to go.
     package var refused: [Refusal]
@@ -27,8 +27,8 @@ package struct Retirement: Sendable, Hashable {
 extension VersionStore {
     /// What retiring versions together would free.
     ///
-    /// Changes nothing. Other versions may keep what two of them share, so the answer is no sum of
-    /// their unique bytes. Costs what these versions name, whatever else the store holds.
+    /// Changes nothing. Other versions may keep what two of them share, so the answer is not the
+    /// sum of their unique bytes. Costs what these versions name, whatever else the store holds.
     /// - Throws: `.noVersion`.
     package func retirement(of names: [String]) throws(StoreError) -> Retirement {
         let (rows, objects, bytes) = try store.freed(retiring: names)
@@ -45,7 +45,7 @@ extension VersionStore {
         of rows: [VersionRow], freeing freed: (objects: Int, bytes: Int64)
     ) throws(StoreError) -> Retirement {
         let lifecycle = try lifecycle()
-        // Takes no dead pin away: without the lock of the lifecycle it might be one that is being made.
+        // Removes no dead pins: without the lock of the lifecycle, one may be just in the making.
         let pins = try pinnedVersions()
         let names = rows.map(\.name)
         let refused = try refusals(of: names, lifecycle, pinned: pins)

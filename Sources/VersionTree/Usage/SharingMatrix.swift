@@ -25,6 +25,6 @@ package struct SharingMatrix: Sendable, Hashable {
         }
     }
 
-    /// What two versions have in common; of one and the same, all that it has.
+    /// What two versions have in common; for one version and itself, everything that it has.
     package subscript(row: Int, column: Int) -> Int64 { bytes[row * versions.count + column] }
 }

@@ -2,8 +2,8 @@ package import CASStore
 
 /// Where the bytes are, file by file: the paths of several versions in one tree.
 ///
-/// A leaf is a path with one content, shown by a set of versions; so the tree tells of each version
-/// and of all together. Kept in columns, since there may be a hundred thousand leaves.
+/// A leaf is a path with one content, shown by a set of versions; so the tree describes each
+/// version and all together. Kept in columns, because there may be a hundred thousand leaves.
 package struct UsageMap: Sendable {
     /// A path with one content.
     package struct Leaf: Sendable, Hashable {
@@ -11,20 +11,20 @@ package struct UsageMap: Sendable {
         package var byteCount: Int64
         /// How many versions of the whole store name the object; 0 if the store lacks it.
         package var references: Int
-        /// The place in ``UsageMap/versionSets`` of the versions that show it.
+        /// The position in ``UsageMap/versionSets`` of the versions that show it.
         package var versionSet: Int
-        /// Which leaves have the same object: a number from 1 on, the first of them is the object's
-        /// home; 0 if no other leaf has it.
+        /// A number that all leaves with the same object share, from 1 on; the first of them is the
+        /// object's home; 0 if no other leaf has it.
         package var object: Int
-        /// How many files it stands for: more than one where small files were put together.
+        /// How many files it represents: more than one if small files were merged.
         package var files = 1
     }
 
     /// A directory or a leaf.
     package struct Node: Sendable, Hashable {
-        /// The last component of its path; empty for the root, and for small files put together.
+        /// The last component of its path; empty for the root and for merged small files.
         package var name: String
-        /// How many nodes are directly in it, those behind it; 0 for a leaf.
+        /// How many nodes are directly in it, those that follow it; 0 for a leaf.
         package var childCount: Int
     }
 
@@ -34,12 +34,12 @@ package struct UsageMap: Sendable {
     package internal(set) var omittedVersionCount = 0
     /// The nodes, each before what is in it; the first is the root.
     package internal(set) var nodes: [Node] = []
-    /// What the nodes without children are, in their order.
+    /// The nodes without children, in their order.
     package internal(set) var leaves: [Leaf] = []
-    /// Sets of places in ``versions``, as ascending ranges.
+    /// Sets of positions in ``versions``, as ascending ranges.
     package internal(set) var versionSets: [[ClosedRange<Int>]] = []
 
-    /// Nothing is in it.
+    /// Makes an empty map.
     package init() {}
 }
 
@@ -48,9 +48,9 @@ extension VersionStore {
     ///
     /// - Parameters:
     ///   - names: the versions, newest first; each is read from its manifest.
-    ///   - filesMax: how many leaves it has at most, about: beyond it, the smallest files of a
-    ///     directory are put together.
-    ///   - entriesMax: how many entries are read at most; versions beyond it are left out.
+    ///   - filesMax: about how many leaves it has at most: beyond that, the smallest files of a
+    ///     directory are merged.
+    ///   - entriesMax: how many entries are read at most; versions beyond that are left out.
     /// - Throws: `.noVersion`; `.badManifest`.
     package func map(
         of names: [String], filesMax: Int = 100_000, entriesMax: Int = 4_000_000

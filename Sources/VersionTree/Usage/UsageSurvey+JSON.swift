@@ -1,7 +1,7 @@
 import CASStore
 package import StrictJSON
 
-// The form in which programs get a survey: `castree du --json`, and the page, which adds the map.
+// The form of a survey for programs: `castree du --json`, and the page, which adds the map.
 extension UsageSurvey {
     /// Writes the members of the document.
     package func writeMembers(to writer: inout JSONWriter) {

@@ -1,8 +1,8 @@
 package import CASStore
 
-/// Everything that can be said of who uses how much, at one moment.
+/// Everything that is known about who uses how much, at one moment.
 ///
-/// A value: what a page, a table and a JSON document show is made of it.
+/// A value: a page, a table and a JSON document are made from it.
 package struct UsageSurvey: Sendable {
     /// The store's directory, as it was given.
     package internal(set) var path = ""
@@ -10,29 +10,29 @@ package struct UsageSurvey: Sendable {
     package internal(set) var takenAt: Int64 = 0
     /// The store as a whole.
     package internal(set) var store = StoreUsage()
-    /// The versions that were asked for, newest first.
+    /// The requested versions, newest first.
     package internal(set) var versions: [VersionUsage] = []
-    /// How the store grew, oldest version first; always of all versions.
+    /// How the store grew, oldest version first; always covers all versions.
     package internal(set) var growth: [GrowthPoint] = []
     /// What pairs of versions have in common.
     package internal(set) var sharing = SharingMatrix()
     /// The largest objects, largest first.
     package internal(set) var largest: [LargestEntry] = []
-    /// What retiring the versions that were asked for would free together.
+    /// What retiring the requested versions together would free.
     package internal(set) var retirement: Retirement?
     /// Which version is current, pending, known good.
     package internal(set) var lifecycle = Lifecycle()
-    /// The versions that cannot be retired now, and why; pages that a server shows aside.
+    /// The versions that cannot be retired now, and why; ignores pages that a server shows.
     package internal(set) var kept: [Retirement.Refusal] = []
-    /// The known good versions that can be gone back to, the newest first: complete and not banned.
+    /// The known good versions that one can go back to, newest first: complete and not banned.
     package internal(set) var usableGood: [String] = []
     /// The versions whose content is banned.
     package internal(set) var banned: [String] = []
-    /// Where the bytes are, file by file, if it was asked for.
+    /// Where the bytes are, file by file, if requested.
     package internal(set) var map: UsageMap?
 }
 
-/// What a survey is asked for.
+/// What a survey should cover.
 package struct SurveyOptions: Sendable {
     /// The versions; all if there are none.
     package var versions: [String] = []
@@ -42,11 +42,11 @@ package struct SurveyOptions: Sendable {
     package var largestMax = 10
     /// How many manifest entries are read at most to find where the largest objects are shown.
     package var entriesReadMax = 200_000
-    /// How many versions the sharing matrix has at most: the newest.
+    /// How many versions the sharing matrix has at most: the newest ones.
     package var sharingMax = 48
     /// How many files the map has at most; 0 for no map.
     package var mapFilesMax = 0
-    /// Whether the disk is looked at; otherwise the store's figures are those of the index alone.
+    /// Whether to look at the disk; otherwise the store's figures come from the index alone.
     package var looksAtDisk = true
 
     /// Makes options: all versions, ten objects, no map.
@@ -56,10 +56,10 @@ package struct SurveyOptions: Sendable {
 extension VersionStore {
     /// Counts who uses how much.
     ///
-    /// The sums come from one pass over the index. Manifests are read for paths only: those of the
+    /// The sums come from one pass over the index. Manifests are read only for paths: those of the
     /// largest objects, and those of the map.
-    /// - Throws: `.noVersion`; `.badManifest` if one that must be read is damaged and the map was asked
-    ///   for.
+    /// - Throws: `.noVersion`; `.badManifest` if the map was requested and a manifest that it needs is
+    ///   damaged.
     package func survey(
         _ options: SurveyOptions = SurveyOptions()
     ) throws(StoreError) -> UsageSurvey {
@@ -94,10 +94,10 @@ extension VersionStore {
         return survey
     }
 
-    /// Of a survey only the versions that are named, the lifecycle, and what retiring would free: costs what
-    /// these versions name, whatever else the store holds.
+    /// Only the named versions of a survey, the lifecycle, and what retiring would free: costs what these
+    /// versions name, whatever else the store holds.
     ///
-    /// If none is named at all it has the current version, else the newest.
+    /// If none is named, it has the current version, else the newest.
     /// - Throws: `.noVersion`.
     package func briefSurvey(_ options: SurveyOptions) throws(StoreError) -> UsageSurvey {
         var survey = UsageSurvey()
@@ -115,7 +115,7 @@ extension VersionStore {
         return survey
     }
 
-    /// Where versions stand in the table, newest first; all of them if none is named.
+    /// The positions of versions in the table, newest first; all of them if none is named.
     static func positions(
         of names: [String], in table: UsageTable
     ) throws(StoreError) -> [Int] {

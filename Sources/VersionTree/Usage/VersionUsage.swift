@@ -29,9 +29,9 @@ package struct VersionUsage: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// What each version uses; all of them, newest first, or those named.
+    /// What each version uses; all of them, newest first, or the named ones.
     ///
-    /// Of those named it costs what they reference; of all, one pass over the index.
+    /// Named versions cost what they reference; all of them cost one pass over the index.
     /// - Throws: `.noVersion`.
     package func usage(of names: [String] = []) throws(StoreError) -> [VersionUsage] {
         guard !names.isEmpty else { return UsageSurvey.versions(try store.usageTable()) }

@@ -1,6 +1,6 @@
 public import CASStore
 
-/// What changed between two versions: decided from their manifests alone.
+/// What changed between two versions, decided from their manifests alone.
 public struct VersionDiff: Sendable, Hashable {
     /// A file that has another path now.
     public struct Move: Sendable, Hashable {
@@ -16,7 +16,7 @@ public struct VersionDiff: Sendable, Hashable {
     public var removed: [String] = []
     /// Paths whose content or executable bit differs.
     public var changed: [String] = []
-    /// Content that left one path and stands at another.
+    /// Content that left one path and is now at another.
     public var moved: [Move] = []
     /// Bytes of objects that the first version does not have.
     public var newBytes: Int64 = 0
@@ -57,7 +57,7 @@ public struct VersionDiff: Sendable, Hashable {
         _ old: Manifest, _ removedPositions: [Int], _ new: Manifest, _ addedPositions: [Int]
     ) {
         var sources: [ObjectID: [Int]] = [:]
-        // Empty files are alike by chance, not moved.
+        // Empty files are alike by coincidence, not moved.
         for position in removedPositions.reversed() where old.records[position].byteCount > 0 {
             sources[old.records[position].address, default: []].append(position)
         }

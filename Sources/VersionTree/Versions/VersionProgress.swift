@@ -1,8 +1,8 @@
 package import CASStore
 
-/// How far a version is that lacks objects.
+/// The progress of a version that lacks objects.
 ///
-/// Made of what the store holds, so it is the same whoever downloads: another process, or nobody now.
+/// Derived from what the store holds, so it is the same whoever downloads, if anybody does.
 package struct VersionProgress: Sendable, Hashable {
     /// The version.
     package var version: String
@@ -12,14 +12,14 @@ package struct VersionProgress: Sendable, Hashable {
     package var missingBytes: Int64
     /// How many of these bytes are staged: parts of objects, and whole ones that are not recorded yet.
     package var stagedBytes: Int64
-    /// All that it names, each object once, in bytes.
+    /// The bytes of everything that it names, each object once.
     package var totalBytes: Int64
 }
 
 extension VersionStore {
-    /// How far each incomplete version is, newest first.
+    /// The progress of each incomplete version, newest first.
     ///
-    /// Costs what the incomplete versions name, and a look at the staging directory.
+    /// Costs what the incomplete versions name, and a listing of the staging directory.
     package func progress() throws(StoreError) -> [VersionProgress] {
         var result: [VersionProgress] = []
         for (row, _) in try store.versionRows() where !row.isComplete {

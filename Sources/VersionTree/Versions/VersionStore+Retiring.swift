@@ -3,12 +3,12 @@ public import CASStore
 extension VersionStore {
     /// Forgets a version: its manifest, its tree, its references.
     ///
-    /// The objects that only it used are garbage from here on. The executable copies that only its tree
-    /// linked to are deleted.
+    /// From here on, the objects that only it used are garbage. The executable copies that only its
+    /// tree linked to are deleted.
     ///
-    /// Deletes in the opposite order of adding, so that a crash in between leaves a version without
-    /// its tree or garbage without a version, never a version without its objects. The tree is hidden
-    /// in one step and deleted last, when nobody waits for it; after a crash the next writer does it.
+    /// Deletes in the opposite order of adding, so that a crash in between leaves a version without its
+    /// tree or garbage without a version, never a version without its objects. The tree is hidden in
+    /// one step and deleted last, when nobody waits for it; after a crash the next writer deletes it.
     /// - Returns: how many objects it referenced.
     /// - Throws: `.noVersion`; `.versionInUse` for the current, pending, embedded, protected and last known
     ///   good version, and for one that a process has pinned.
@@ -16,12 +16,12 @@ extension VersionStore {
     public func retire(_ name: String) throws(StoreError) -> Int {
         let version = try VersionName(name).description
         return try store.withReserve { () throws(StoreError) -> Int in
-            // Takes the hidden tree along if this process dies.
+            // Removes the hidden tree if this process dies.
             let lease = try self.store.makeLease()
             let retired = try self.forget(version, lease: lease.name)
-            // Behind the lock: a large tree takes seconds, and so does reading a large manifest.
+            // Outside the lock: deleting a large tree or reading a large manifest takes seconds.
             if let tree = retired.tree { try self.remove(tree) }
-            // The version is retired; an executable copy that stays goes with its object.
+            // The version is retired; an executable copy that stays is deleted with its object.
             try? self.store.removeUnusedExecutableCopies(
                 of: self.executables(of: version, retired.manifest), lease: lease)
             self.note(.retired(version: version, references: retired.references))
@@ -29,14 +29,14 @@ extension VersionStore {
         }
     }
 
-    /// What is left to do for a version that is retired.
+    /// What is left to do for a retired version.
     private struct Retired {
         var references: Int
         var tree: TreeInRemoval?
         var manifest: OpenedManifest?
     }
 
-    /// A manifest that can be read, although it has lost its name.
+    /// A manifest that can still be read after losing its name.
     private final class OpenedManifest {
         let file: RegularFile
         init(_ file: consuming RegularFile) { self.file = file }
@@ -44,13 +44,13 @@ extension VersionStore {
 
     /// What the version showed as executable.
     private func executables(of version: String, _ manifest: OpenedManifest?) -> Set<ObjectID> {
-        // What a manifest that cannot be read has named stays until its objects go.
+        // What an unreadable manifest named stays until its objects go.
         guard let manifest, let manifest = try? parse(manifest.file, version) else { return [] }
         return Set(manifest.executables)
     }
 
     private func open(manifestOf version: String) -> OpenedManifest? {
-        // The same.
+        // As above.
         guard let file = try? openManifest(version) else { return nil }
         return OpenedManifest(file)
     }
@@ -59,7 +59,7 @@ extension VersionStore {
         _ version: String, lease: String
     ) throws(StoreError) -> Retired {
         // Under the lock of the lifecycle: nobody makes it current meanwhile. The lifecycle forgets it
-        // first: its name may come again with other content, which nobody has vouched for.
+        // first: its name may return with other content that nobody has vouched for.
         try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> Retired in
             guard try self.isRegistered(version) else { throw StoreError.noVersion(version) }
@@ -82,8 +82,8 @@ extension VersionStore {
             let references = try self.store.referenceCount(of: version)
             let manifest = self.open(manifestOf: version)
             let tree = try self.hideTree(of: version, token: lease)
-            // Or a power cut might bring back the tree of a version that nobody knows any more, whole or in
-            // part: it would keep its content on the disk. Somebody who was killed may have hidden it.
+            // Otherwise a power cut might bring back all or part of the tree of a version that nobody knows
+            // any longer, and its content would stay on the disk. A killed process may have hidden it.
             try self.store.sync(self.directories.versions.raw)
             lifecycle.retire(version)
             return Retired(references: references, tree: tree, manifest: manifest)
@@ -113,7 +113,7 @@ extension VersionStore {
         }
     }
 
-    // A manifest that cannot be read still names a version that can be retired.
+    // An unreadable manifest still names a version that can be retired.
     private func isRegistered(_ name: String) throws(StoreError) -> Bool {
         if try store.versionRow(name) != nil { return true }
         return try hasManifest(name)

@@ -1,6 +1,6 @@
 public import CASStore
 
-/// Where a version stands.
+/// The state of a version.
 public enum VersionState: String, Sendable, CaseIterable {
     /// Objects are missing.
     case incomplete
@@ -16,7 +16,7 @@ public struct VersionSummary: Sendable, Hashable {
     public var version: String
     /// The address of its content, by which bans are kept.
     public var content: ObjectID
-    /// Where it stands.
+    /// Its state.
     public var state: VersionState
     /// Its files.
     public var files: Int
@@ -32,13 +32,13 @@ public struct VersionSummary: Sendable, Hashable {
     public var isCurrent: Bool
     /// Whether the next boot switches to it.
     public var isPending: Bool
-    /// Whether it started well once.
+    /// Whether it has ever started well.
     public var isKnownGood: Bool
     /// Whether it is banned.
     public var isBad: Bool
     /// Whether it was shipped with the app.
     public var isEmbedded: Bool
-    /// Whether nobody and nothing may retire it.
+    /// Whether it is protected from being retired.
     public var isProtected = false
 }
 
@@ -46,11 +46,11 @@ public struct VersionSummary: Sendable, Hashable {
 public struct MissingEntry: Sendable, Hashable {
     /// Its address.
     public var address: ObjectID
-    /// What the publisher calls it, if it has a name of its own.
+    /// The publisher's name for it, if there is one.
     package var label: Label?
     /// Its size.
     public var bytes: Int64
-    /// Where the version shows it.
+    /// The paths under which the version shows it.
     package var paths: [String]
 }
 
@@ -60,7 +60,7 @@ extension VersionStore {
         let lifecycle = try lifecycle()
         var result: [VersionSummary] = []
         for (row, absent) in try store.versionRows() {
-            // It may have all its objects, and one of another size than it promises.
+            // It may have all its objects, one of them with another size than it promises.
             let missing =
                 row.isComplete || absent > 0 ? absent : try wrongSizes(of: row.name).count
             let state: VersionState =
@@ -97,7 +97,7 @@ extension VersionStore {
         }
         for entry in try manifest(of: name).entries where entries[entry.address] != nil {
             entries[entry.address]?.paths.append(entry.path.description)
-            // Another version may promise another size of what is not there.
+            // For missing objects, another version may promise another size.
             entries[entry.address]?.bytes = entry.byteCount
             if let label = entry.labels.first { entries[entry.address]?.label = label }
         }
@@ -106,9 +106,9 @@ extension VersionStore {
         }
     }
 
-    /// The objects of a version that are there and have another size than its manifest promises.
+    /// Existing objects of a version whose size differs from the one its manifest promises.
     ///
-    /// None of a version whose manifest cannot be read.
+    /// None if the version's manifest cannot be read.
     private func wrongSizes(of name: String) throws(StoreError) -> [MissingObject] {
         let manifest: Manifest
         do throws(StoreError) {

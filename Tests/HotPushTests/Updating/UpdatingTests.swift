@@ -323,7 +323,7 @@ import VersionTree
         try fixture.offer("3", content: "1")
         #expect(
             try await manager.update()
-                == .upToDate("version 1 is current already; what waited no longer does"))
+                == .upToDate("version 1 is current already; what was pending no longer waits"))
     }
 
     @Test("that has nothing new is one request")

@@ -4,8 +4,8 @@ package import VersionTree
 
 /// castree's own format: the canonical manifest, with the objects beside it.
 ///
-/// An origin is laid out like a store: `manifests/<version>.json` and `objects/ab/cdef…`, which any
-/// web server can serve and any cache may keep for ever.
+/// An origin has the layout of a store: `manifests/<version>.json` and `objects/ab/cdef…`, which
+/// any web server can serve and any cache may keep for ever.
 package struct CastreeFormat: ReleaseFormat {
     /// Makes the format.
     package init() {}
@@ -17,12 +17,12 @@ package struct CastreeFormat: ReleaseFormat {
 
     /// The manifest of a version.
     package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
-        // Which version is offered is not said by a manifest.
+        // A manifest does not tell which version is offered.
         guard let version else { return [] }
         return [ReleaseDocument(path: OriginLayout.manifest(named: version))]
     }
 
-    /// Known by the key `castree`, which holds the format's number.
+    /// Identified by the key `castree`, which holds the format's number.
     package func recognizes(_ bytes: [UInt8]) -> Bool {
         scanMembers(of: bytes) { key, kind, _ in key == "castree" && kind == .number }
     }

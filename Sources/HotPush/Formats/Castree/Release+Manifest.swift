@@ -13,16 +13,16 @@ package struct ArrivedContent: Sendable, Hashable {
 extension Release {
     /// The version's manifest, once the addresses of all content are known.
     ///
-    /// Optional files that the origin does not give away are left out. Digests become labels; what
-    /// the neutral model has no place for stays as foreign fields, with the release's `family` and
-    /// `trust` and a file's `key` and `mediaType` beside. What is of no use once the content is here
-    /// (sources, signatures, audience) is in the bytes that came, which are kept. A release of castree's
-    /// own format gives the manifest that it was read from.
+    /// Omits optional files that the origin does not give away. Digests become labels; what the neutral
+    /// model has no place for stays as foreign fields, together with the release's `family` and `trust`
+    /// and a file's `key` and `mediaType`. What is useless once the content is here (sources,
+    /// signatures, audience) is in the received bytes, which are kept. A release of castree's own format
+    /// gives the manifest from which it was read.
     ///
     /// - Parameters:
-    ///   - ordinal: the version's place in the store's order; the release's own if it has one.
+    ///   - ordinal: the version's place in the store's order, unless the release has its own.
     ///   - createdAt: seconds since 1970.
-    ///   - content: asked for each position of ``files``; nil for an optional file that is not there.
+    ///   - content: called for each position of ``files``; nil for an optional file that is absent.
     /// - Throws: `.missingObject` for a file that is not optional; `.badManifest`.
     package func manifest(
         ordinal: Int64, createdAt: Int64, content: (Int) throws(StoreError) -> ArrivedContent?
@@ -66,7 +66,7 @@ extension Release {
         "castree", "createdAt", "entries", "order", "version", "family", "trust",
     ]
 
-    /// Fields whose names a manifest does not use itself.
+    /// The fields whose names a manifest does not use itself.
     private static func manifestFields(
         _ fields: [JSONValue.Member], reserved: [String]
     ) -> [JSONValue.Member] {

@@ -1,11 +1,11 @@
 import CASStore
 
-/// A moment as ISO 8601 spells it for machines (RFC 3339, section 5.6).
+/// A time as ISO 8601 spells it for machines (RFC 3339, section 5.6).
 enum CalendarTime {
-    /// Seconds since 1970 of `2015-05-25T10:00:00Z` or `…+02:00`; fractions are cut off.
+    /// Seconds since 1970 of `2015-05-25T10:00:00Z` or `…+02:00`; fractions are dropped.
     ///
-    /// - Returns: nil for another spelling, or a day or time that does not exist. Leap seconds count as
-    ///   the second before.
+    /// - Returns: nil for another spelling, or a day or time that does not exist. A leap second counts
+    ///   as the second before it.
     static func seconds(_ text: String) -> Int64? {
         let bytes = Array(text.utf8)
         guard bytes.count >= 20, bytes[4] == 45, bytes[7] == 45,

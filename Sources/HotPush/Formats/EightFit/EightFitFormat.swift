@@ -6,23 +6,23 @@ package import VersionTree
 ///
 /// The format was described but never published; this is its plainest reading:
 /// `{"commit":"9f1c0de","deployed_at":"2015-05-25T10:00:00Z","files":[{"path":"js/app.js",`
-/// `"route":"/a/js/app.js"}]}`. A file may have `routes`, a list, and `size` besides. There are no
-/// digests, so its content is trusted as far as its length and the connection.
+/// `"route":"/a/js/app.js"}]}`. A file may also have `routes`, a list, and `size`. There are no
+/// digests, so its content is trusted only as far as its length and the connection.
 package struct EightFitFormat: ReleaseFormat {
     /// Makes the format.
     package init() {}
 
     /// `8fit`.
     package var name: String { "8fit" }
-    /// The only one.
+    /// There is only one.
     package var number: Int { 1 }
 
-    /// The one document; there is one version only.
+    /// The only document; there is only one version.
     package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         [ReleaseDocument(path: "manifest.json")]
     }
 
-    /// Known by a commit and a list of files.
+    /// Identified by a commit and a list of files.
     package func recognizes(_ bytes: [UInt8]) -> Bool {
         var hasCommit = false
         var hasFiles = false

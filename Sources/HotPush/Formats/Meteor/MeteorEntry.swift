@@ -1,7 +1,7 @@
 import StrictJSON
 import VersionTree
 
-/// One entry of Meteor's manifest as it is written.
+/// One entry of Meteor's manifest, as written.
 struct MeteorEntry {
     var path: String?
     var url: String?
@@ -14,15 +14,15 @@ struct MeteorEntry {
     var isCacheable: Bool?
     var isReplaceable: Bool?
     var byteCount: Int64?
-    /// Fields of other names whose values are neither lists nor objects.
+    /// Other fields whose values are neither lists nor objects.
     var foreign: [JSONValue.Member] = []
 
-    /// Whether the Cordova program uses it; `internal` are pieces of the index page.
+    /// Whether the Cordova program uses it; `internal` entries are pieces of the index page.
     var isForClient: Bool { place == "client" }
 
-    /// Reads the entry that is due.
+    /// Reads the next entry.
     ///
-    /// - Throws: what is wrong in it; whatever it is for, its fields must have their types.
+    /// - Throws: what is wrong in it; its fields must have their types, whatever it is for.
     init(_ reader: inout JSONReader, _ meter: inout ReadingMeter) throws(JSONError) {
         try reader.enterObject()
         while let key = try reader.nextKey() {
@@ -52,7 +52,7 @@ struct MeteorEntry {
         }
     }
 
-    // A field that is null is as good as missing.
+    // A null field counts as missing.
 
     private static func text(_ reader: inout JSONReader) throws(JSONError) -> String? {
         try isNull(&reader) ? nil : try reader.readString()

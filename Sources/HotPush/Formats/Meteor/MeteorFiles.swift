@@ -2,13 +2,13 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// The files of a manifest of Meteor's: each path once, whatever number of URLs lead to it.
+/// The files of a Meteor manifest: each path once, however many URLs lead to it.
 struct MeteorFiles {
     private var files: [ReleaseFile]
     private let layout: DocumentLayout
     private var positions: [ByteText: Int]
     private var routes: [ByteText: Int] = [:]
-    /// Whether an entry has the field `sri`, as scripts and style sheets have since Meteor 1.8.
+    /// Whether any entry has the field `sri`, as scripts and style sheets do since Meteor 1.8.
     private var hasIntegrity = false
 
     /// Begins with the index page, which no manifest lists.
@@ -20,7 +20,7 @@ struct MeteorFiles {
         positions.reserveCapacity(likelyCount)
         routes.reserveCapacity(likelyCount)
         let path = MeteorFormat.indexPath
-        // Always a path.
+        // It is always a valid path.
         guard let indexPath = try? TreePath(path) else { return }
         var page = ReleaseFile(
             path: indexPath, source: layout == .server ? MeteorURL.base : path)
@@ -32,10 +32,10 @@ struct MeteorFiles {
         routes[ByteText("/")] = 0
     }
 
-    /// Gives the files away; nothing is known of them here any more.
+    /// Hands over the files and forgets them.
     mutating func take() -> [ReleaseFile] {
         defer { (files, positions, routes) = ([], [:], [:]) }
-        // Without `sri` it is a release of Meteor 1.7 or older: content alone went into its labels.
+        // Without `sri` it is a release of Meteor 1.7 or older, whose labels cover only content.
         if !hasIntegrity {
             for position in files.indices {
                 for case .meteorLabel in files[position].checks {
@@ -144,9 +144,9 @@ struct MeteorFiles {
         }
     }
 
-    /// Takes a second entry of a path; it must not say another thing than the first.
+    /// Takes a second entry for a path; it must not contradict the first.
     private mutating func merge(_ listed: Listed, into position: Int) -> String? {
-        // A map says nothing about a path but that it is there.
+        // A map says nothing about a path except that it exists.
         if listed.isMap { return nil }
         if files[position].isOptional {
             let routes = files[position].routes
@@ -174,7 +174,7 @@ struct MeteorFiles {
         return nil
     }
 
-    /// The fields that a server of this version needs, and those that nobody knows.
+    /// The fields that a server of this version needs, and unknown ones.
     private static func fields(
         type: String, isCacheable: Bool, _ entry: MeteorEntry?
     ) -> [JSONValue.Member] {
@@ -185,7 +185,7 @@ struct MeteorFiles {
         let foreign = entry?.foreign ?? []
         var count = 2 + foreign.count + (entry?.isReplaceable == nil ? 0 : 1)
         for text in texts where text.value != nil { count += 1 }
-        // Exactly: there may be a million of these.
+        // Exactly sized: there may be a million of these.
         var fields: [JSONValue.Member] = []
         fields.reserveCapacity(count)
         fields.append(.init(key: "type", value: .string(type)))

@@ -5,22 +5,22 @@ package import VersionTree
 /// Meteor's manifests for Cordova, from 1.4 to today.
 ///
 /// A server has `__cordova/manifest.json`, and the files below `__cordova/`; the version that an app
-/// brings along has `program.json`, and the files under their paths. The index page is listed in
-/// neither and always there.
+/// ships with has `program.json`, and the files under their paths. Neither lists the index page,
+/// which is always there.
 package struct MeteorFormat: ReleaseFormat {
     /// Makes the format.
     package init() {}
 
     /// `meteor`.
     package var name: String { "meteor" }
-    /// One format for all dialects: they can be told apart by what is in them only.
+    /// One format for all dialects: only their content distinguishes them.
     package var number: Int { 1 }
 
-    /// What the key `format` says, if it is there.
+    /// The value of the key `format`, if it is there.
     static let program = "web-program-pre1"
     static let indexPath = "index.html"
 
-    /// `manifest.json` of a server, `program.json` of a directory; there is one version only.
+    /// `manifest.json` of a server, `program.json` of a directory; there is only one version.
     package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         switch layout {
         case .server:
@@ -29,7 +29,7 @@ package struct MeteorFormat: ReleaseFormat {
         }
     }
 
-    /// Known by its `format`, its list of files, or its compatibility versions.
+    /// Identified by its `format`, its list of files, or its compatibility versions.
     package func recognizes(_ bytes: [UInt8]) -> Bool {
         scanMembers(of: bytes) { key, kind, text in
             switch key {
@@ -44,7 +44,7 @@ package struct MeteorFormat: ReleaseFormat {
     /// Reads a manifest.
     ///
     /// - Throws: `.badRelease` with one of ``MeteorMessages`` and the place; `.unsuitableRelease` if
-    ///   the manifest says already that it is another app's.
+    ///   the manifest already says that it is another app's.
     package func read(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> Release {
@@ -61,15 +61,15 @@ package struct MeteorFormat: ReleaseFormat {
         return release
     }
 
-    /// Newer manifests hold a runtime configuration too: another app is noticed before its files are
+    /// Newer manifests also hold a runtime configuration: it reveals another app before any file is
     /// fetched.
     ///
-    /// Only `appId` is believed. `ROOT_URL` is another one than the page's where mobile clients have
-    /// their own, and the versions may be those before the last change.
+    /// Only `appId` is believed. `ROOT_URL` differs from the page's if mobile clients have their
+    /// own, and the versions may be those before the last change.
     private func refuseOtherApp(
         _ configuration: String?, _ context: ReleaseContext
     ) throws(StoreError) {
-        // What cannot be read here is read, and refused, in the index page.
+        // If it cannot be read here, the index page is read and refused later.
         guard let configuration, let wanted = context.app.id,
             let early = try? MeteorRuntimeConfig(json: Array(configuration.utf8)),
             let id = early.appID, !id.utf8.elementsEqual(wanted.utf8)
@@ -81,7 +81,7 @@ package struct MeteorFormat: ReleaseFormat {
     /// Checks the index page: its version, its server and its app, in this order.
     ///
     /// - Throws: `.unsuitableRelease` with one of ``MeteorMessages``; `.badRelease` for a page without
-    ///   configuration.
+    ///   a configuration.
     package func inspect(
         _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
     ) throws(StoreError) -> AppIdentity? {
@@ -106,9 +106,9 @@ package struct MeteorFormat: ReleaseFormat {
         return AppIdentity(id: id, rootURL: rootURL)
     }
 
-    /// The host of a URL; nil if it is none.
+    /// The host of a URL; nil if the text is not a URL.
     private static func host(_ url: String) -> String? {
-        // What is no URL has no host.
+        // A text that is not a URL has no host.
         (try? OriginURL(url))?.host
     }
 

@@ -2,9 +2,9 @@ package import CASStore
 
 /// The `hash` of an entry in Meteor's manifest: a name of 40 hexadecimal digits.
 ///
-/// What it is a hash of changed from release to release. Where only the content went into it a match
-/// proves the content; where the source before minification did, nobody but the publisher can compute
-/// it, and no match proves nothing.
+/// What it is a hash of changed from release to release. If only the content went into it, a match
+/// proves the content; if the source before minification did, only the publisher can compute it, and
+/// a mismatch proves nothing.
 package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     /// The digits, in lower case.
     package let description: String
@@ -17,31 +17,31 @@ package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
         description = text
     }
 
-    /// How labels were made of content; `‖` joins texts.
+    /// How labels were made from content; `‖` joins texts.
     package enum Rule: String, Sendable, Hashable, CaseIterable {
         /// SHA-1 of the bytes: Meteor up to 1.4.2.
         case content
-        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.2 to 1.7, and what is in
-        /// `public/` since 1.8.1.
+        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.2 to 1.7, and the files
+        /// of `public/` since 1.8.1.
         case secondSalt
         /// SHA-1 of `1 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.1.
         case firstSalt
         /// SHA-1 of `2 ‖ SHA-512 of the bytes in base64`: Meteor 1.8.
         case integrity
-        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal ‖ SHA-512 of the bytes in base64`: what is
-        /// not minified in Meteor 1.8.0.1 and later.
+        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal ‖ SHA-512 of the bytes in base64`: files
+        /// that are not minified in Meteor 1.8.0.1 and later.
         case contentAndIntegrity
     }
 
     /// What a label says about content.
     package enum Proof: Sendable, Hashable {
-        /// The label can be of these bytes only; with the rule that made it.
+        /// Only these bytes can have the label; with the rule that made it.
         case proved(Rule)
-        /// The label may be of these bytes or of others.
+        /// These bytes or others may have the label.
         case unproved
     }
 
-    /// Holds the digests of content against the label.
+    /// Compares the digests of content with the label.
     ///
     /// - Parameters:
     ///   - sha1: the SHA-1 of the bytes, in lower-case hexadecimal digits.
@@ -55,7 +55,7 @@ package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
         return .unproved
     }
 
-    /// Holds the digests of content against the label; others than SHA-1 and SHA-512 are ignored.
+    /// Compares the digests of content with the label; ignores all but SHA-1 and SHA-512.
     ///
     /// - Returns: unproved if there is no SHA-1.
     /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
@@ -76,7 +76,7 @@ package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     /// The digests that ``proof(_:)`` can use.
     package static let algorithms: [DigestAlgorithm] = [.sha1, .sha512]
 
-    /// The label that a rule makes; nil if it needs the SHA-512 and that is not known.
+    /// The label that a rule makes; nil if it needs the SHA-512 and that is unknown.
     static func digits(
         _ rule: Rule, sha1: String, sha512: String?
     ) throws(StoreError) -> String? {
@@ -91,7 +91,7 @@ package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The SHA-1 of texts joined, in lower-case hexadecimal digits.
+/// The SHA-1 of the joined texts, in lower-case hexadecimal digits.
 func sha1Digits(of texts: [String]) throws(StoreError) -> String {
     var digester = try Digester(.sha1)
     for var text in texts {

@@ -1,4 +1,4 @@
-/// What Meteor's Cordova plugin says, word for word: apps compare these texts.
+/// The messages of Meteor's Cordova plugin, word for word: apps compare these texts.
 package enum MeteorMessages {
     // The manifest.
 
@@ -12,19 +12,19 @@ package enum MeteorMessages {
     /// The manifest cannot be read.
     package static let documentUnreadable = "Error parsing asset manifest"
 
-    /// The format is another than `web-program-pre1`.
+    /// The format is not `web-program-pre1`.
     package static func incompatibleFormat(_ format: String) -> String {
         "The asset manifest format is incompatible: \(format)"
     }
 
-    /// The manifest came with a status that is no success.
+    /// The manifest came with an error status.
     package static func documentStatus(_ status: Int) -> String {
         "Non-success status code \(status) for asset manifest"
     }
 
     // Files.
 
-    /// A file came with a status that is no success.
+    /// A file came with an error status.
     package static func fileStatus(_ status: Int, _ urlPath: String) -> String {
         "Non-success status code \(status) for asset: \(urlPath)"
     }
@@ -42,12 +42,12 @@ package enum MeteorMessages {
     package static let noRootURL = "Could not find ROOT_URL in downloaded asset bundle"
     /// The runtime configuration has no `appId`.
     package static let noAppID = "Could not find appId in downloaded asset bundle"
-    /// An app that had a public server would be sent to its own device.
+    /// An app that had a public server would be redirected to its own device.
     package static let rootURLWouldBeLocalhost =
         "ROOT_URL in downloaded asset bundle would change current ROOT_URL to localhost. "
         + "Make sure ROOT_URL has been configured correctly on the server."
 
-    /// The page is of another version than the manifest.
+    /// The page is of a different version than the manifest.
     package static func versionMismatch(expected: String, actual: String) -> String {
         "Version mismatch for index page, expected: \(expected), actual: \(actual)"
     }
@@ -62,7 +62,7 @@ package enum MeteorMessages {
 
     /// The version is banned.
     package static let banned = "Skipping downloading blacklisted version"
-    /// The compatibility version is another than the app's.
+    /// The compatibility version differs from the app's.
     package static let incompatible =
         "Skipping downloading new version because the Cordova platform version or plugin versions "
         + "have changed and are potentially incompatible"

@@ -2,9 +2,9 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// A manifest of Meteor's, half read.
+/// A Meteor manifest, half read.
 ///
-/// The keys may come in any order, so what the manifest as a whole must fulfil is asked at its end.
+/// The keys may come in any order, so rules for the whole manifest are checked at its end.
 struct MeteorReading {
     private let bytes: [UInt8]
     private var format: String?
@@ -14,7 +14,7 @@ struct MeteorReading {
     private var foreign = ForeignFields()
     private var files: MeteorFiles
     private var meter: ReadingMeter
-    /// The key `meteorRuntimeConfig`: JSON in a text.
+    /// The key `meteorRuntimeConfig`: JSON inside a string.
     private(set) var configuration: String?
 
     private static let platformCountMax = 64
@@ -92,9 +92,9 @@ struct MeteorReading {
         foreign.keep(key, .object(members), byteCount: reader.offset - start)
     }
 
-    /// The release, if everything is there; it takes the files with it.
+    /// The release, if everything is there; takes the files with it.
     ///
-    /// Asks for what must be there in the order of Meteor's plugin.
+    /// Checks for required fields in the order of Meteor's plugin.
     mutating func release(family: String, platform: String?) throws(StoreError) -> Release {
         if !isCompatible {
             throw StoreError(

@@ -3,9 +3,9 @@ import StrictJSON
 
 /// What Meteor's index page tells the app: `__meteor_runtime_config__`.
 package struct MeteorRuntimeConfig: Sendable, Hashable {
-    /// `appId`, if it is a text.
+    /// `appId`, if it is a string.
     package var appID: String?
-    /// `ROOT_URL`, if it is a text.
+    /// `ROOT_URL`, if it is a string.
     package var rootURL: String?
     /// The versions of the Cordova program that the page names: `autoupdateVersionCordova` up to
     /// Meteor 1.7, `autoupdate.versions["web.cordova"].version` since.
@@ -13,7 +13,7 @@ package struct MeteorRuntimeConfig: Sendable, Hashable {
 
     /// Finds the configuration in an index page.
     ///
-    /// - Throws: `.badRelease` if there is none, or one that is no JSON object.
+    /// - Throws: `.badRelease` if there is none, or if it is not a JSON object.
     package init(indexPage: [UInt8]) throws(StoreError) {
         guard let encoded = Self.find(in: indexPage) else {
             throw Self.refuse("the page has no \(Self.beginning)…")
@@ -26,7 +26,7 @@ package struct MeteorRuntimeConfig: Sendable, Hashable {
 
     /// Reads the configuration.
     ///
-    /// - Throws: `.badRelease` if it is no JSON object.
+    /// - Throws: `.badRelease` if it is not a JSON object.
     package init(json: [UInt8]) throws(StoreError) {
         let value: JSONValue
         do throws(JSONError) {
@@ -53,12 +53,12 @@ package struct MeteorRuntimeConfig: Sendable, Hashable {
 
     /// The longest configuration that is read; it holds an app's public settings.
     private static let byteCountMax = 4 << 20
-    /// So many values may stand in it: a tree of short ones takes twenty times its text.
+    /// The most values that it may hold: a tree of short ones takes twenty times its text.
     private static let valueCountMax = 1 << 16
 
     private static let beginning = "__meteor_runtime_config__ = JSON.parse(decodeURIComponent("
 
-    /// The text between the quotes, in the first place where both ends are right.
+    /// The text between the quotes, at the first place where both ends match.
     private static func find(in page: [UInt8]) -> ArraySlice<UInt8>? {
         let opening = Array((beginning + "\"").utf8)
         let closing = Array("\"))".utf8)

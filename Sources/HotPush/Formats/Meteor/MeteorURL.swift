@@ -2,24 +2,24 @@ import CASStore
 
 /// The `url` or `sourceMapUrl` of an entry in Meteor's manifest.
 struct MeteorURL {
-    /// What local pages ask for: without the query, spelled as in the manifest.
+    /// The URL that local pages ask for: without the query, spelled as in the manifest.
     let route: String
-    /// Where a server gives the file: relative to the origin, or absolute.
+    /// Where a server has the file: relative to the origin, or absolute.
     let source: String
 
-    /// The folder of the Cordova program at a server.
+    /// The folder of the Cordova program on a server.
     static let base = "__cordova/"
-    /// Asks the server for 404 instead of the index page where it has no such file.
+    /// Asks the server for 404 instead of the index page if it does not have the file.
     static let query = "meteor_dont_serve_index=true"
-    /// The longest URL that is taken, in bytes; no route may be longer.
+    /// The longest URL that is accepted, in bytes; no route may be longer.
     static let byteCountMax = 8192
 
     /// Reads a URL.
     ///
-    /// Its query only tells caches apart, and with `meteor_css_resource` would get a style sheet for
-    /// a missing file; it is not sent. The prefix `/__cordova`, which newer manifests have, is the
-    /// folder itself.
-    /// - Returns: nil with the rule that `text` breaks in `problem`.
+    /// Its query only distinguishes copies in caches, and with `meteor_css_resource` a missing file
+    /// would come back as a style sheet; so it is not sent. The prefix `/__cordova`, which newer
+    /// manifests have, is the folder itself.
+    /// - Returns: nil, with the rule that `text` breaks in `problem`.
     init?(_ text: String, _ problem: inout String) {
         let bytes = Array(text.utf8)
         if let broken = Self.problem(bytes) {
@@ -28,7 +28,7 @@ struct MeteorURL {
         }
         let pathEnd = bytes.firstIndex(of: 63) ?? bytes.count
         if OriginURL.isAbsolute(text) {
-            // A server elsewhere, which knows nothing of our query and may need its own.
+            // Another server, which knows nothing of our query and may need its own.
             source = PercentEncoding.url(text)
             let start = bytes[8...].firstIndex(of: 47)
             route =
@@ -44,7 +44,7 @@ struct MeteorURL {
         source = "\(Self.base)\(encoded)?\(Self.query)"
     }
 
-    /// Whether a label stands in the path, such as the one that a source map is named after.
+    /// Whether the path contains a label, such as the one that names a source map.
     var hasLabel: Bool {
         var length = 0
         for byte in route.utf8 {
