@@ -1,9 +1,9 @@
 import CTLS
 package import Platform
 
-/// What all TLS connections of one kind share: trust on the asking side, a certificate on the serving.
+/// What all TLS connections of one kind share: a client's trust, or a server's certificate.
 ///
-/// Not changed once it is made, and libssl counts its references by itself: hence `@unchecked`.
+/// It never changes after it is made, and libssl counts its references itself: hence `@unchecked`.
 package final class TLSContext: @unchecked Sendable {
     let raw: OpaquePointer
 

@@ -1,15 +1,15 @@
 import CTLS
 
-/// Why TLS came to nothing, or broke off.
+/// Why TLS was not set up, or broke off.
 struct TLSFailure: Sendable, Equatable {
     enum Cause: Sendable, Equatable {
         /// The peer's certificate was refused, for a reason of X509_verify_cert_error_string(3).
         case certificate(Int32)
-        /// What came is no TLS.
+        /// The bytes received are not TLS.
         case noTLS
         /// An HTTP request came without TLS.
         case plainRequest
-        /// No version that both speak.
+        /// The two sides have no version in common.
         case version
         /// The connection ended without an orderly end.
         case cut
@@ -38,8 +38,8 @@ struct TLSFailure: Sendable, Equatable {
     /// What is wrong with a server, as a sentence.
     ///
     /// - Parameters:
-    ///   - origin: how the server is called.
-    ///   - host: whom its certificate had to name.
+    ///   - origin: what to call the server.
+    ///   - host: the host that its certificate had to name.
     func sentence(_ origin: String, host: String) -> String {
         switch cause {
         case .certificate(let number): Self.sentence(number, origin, host)
