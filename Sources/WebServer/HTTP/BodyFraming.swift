@@ -4,11 +4,11 @@ package enum BodyFraming: Sendable, Hashable {
     /// Exactly this many bytes, more than 0.
     case length(Int64)
     case chunked
-    /// The connection's end is the body's: of an answer that says nothing else.
+    /// The body ends with the connection; only for an answer that gives no other end.
     case untilClose
 }
 
-/// What the fields of a head say of its body, of a request's as of an answer's (RFC 9112, section 6).
+/// What the fields of a head, a request's or an answer's, say of its body (RFC 9112, section 6).
 struct FramingFields: Sendable {
     /// The Content-Length.
     private(set) var length: Int64?
@@ -72,7 +72,7 @@ struct FramingFields: Sendable {
         }
     }
 
-    /// How the body's end is told; `nil` where no field says.
+    /// How the body's end is marked; `nil` if no field says.
     func framing(minorVersion: Int) throws(MessageFailure) -> BodyFraming? {
         guard hasCodings else { return length.map { $0 > 0 ? .length($0) : .none } }
         guard length == nil else {

@@ -33,7 +33,7 @@ extension RequestParser {
         }
     }
 
-    /// What can only be judged when all fields are known.
+    /// Checks what can only be judged when all fields are known.
     func finish() throws(MessageFailure) -> BodyFraming {
         guard hosts <= 1 else { throw MessageFailure(400, "more than one Host field") }
         guard hosts == 1 || head.minorVersion == 0 else {

@@ -18,7 +18,7 @@ extension RequestParser {
         let target = position + 1
         position = target
         var query: Int?
-        // Most of a path is nothing special, eight bytes at a time.
+        // Most of a path is ordinary: eight bytes at a time.
         while position + 8 <= line.upperBound, Self.arePlain(bytes, at: position) { position += 8 }
         while position < line.upperBound, bytes[position] != 32 {
             switch bytes[position] {
@@ -41,7 +41,7 @@ extension RequestParser {
         try readTarget(bytes, target..<position, query: query)
     }
 
-    /// Whether eight bytes may stand in a target and are no `?` or `%`.
+    /// Whether eight bytes are allowed in a target and none is `?` or `%`.
     @inline(__always)
     private static func arePlain(_ bytes: Span<UInt8>, at position: Int) -> Bool {
         let word = bytes.bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
