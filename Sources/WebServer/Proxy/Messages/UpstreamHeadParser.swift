@@ -1,12 +1,12 @@
 /// Reads the head of an upstream's answer as strictly as that of a request.
 ///
-/// What a client might read in another way than this proxy is refused, never repaired. Give it all
-/// bytes since the answer began, again as they grow: it goes on where it stopped. Bounded: 64 KB and
-/// 200 fields.
+/// It refuses, and never repairs, what a client might read differently from this proxy. Pass it all
+/// bytes since the answer began, again each time more arrive: it continues where it stopped.
+/// Limits: 64 KB and 200 fields.
 struct UpstreamHeadParser {
     enum Outcome {
         case needMore
-        /// ``head`` is complete and took so many bytes.
+        /// ``head`` is complete and took `consumed` bytes.
         case head(consumed: Int)
         case failure(MessageFailure)
     }
@@ -18,7 +18,7 @@ struct UpstreamHeadParser {
     private var lines = HeadLines()
     private var framing = FramingFields()
 
-    /// Makes it ready for the next answer; memory is kept.
+    /// Prepares for the next answer; memory is kept.
     mutating func reset() {
         head.clear()
         lines = HeadLines()
@@ -34,7 +34,7 @@ struct UpstreamHeadParser {
                 } else if !line.isEmpty {
                     try readField(bytes, line)
                 } else {
-                    // RFC 9112, sections 6.1 and 6.3: judged when all fields are known.
+                    // RFC 9112, sections 6.1 and 6.3: this needs all fields.
                     head.framing = try framing.framing(minorVersion: head.minorVersion)
                     head.length = framing.length
                     return .head(consumed: line.upperBound + 2)
@@ -49,7 +49,7 @@ struct UpstreamHeadParser {
         }
     }
 
-    /// What is not HTTP is known by its first bytes: it may never send a line's end.
+    /// The first bytes tell what is not HTTP: it may never send a line end.
     private func checkBegin(_ bytes: Span<UInt8>) throws(MessageFailure) {
         let begin: StaticString = "HTTP/1."
         for position in 0..<min(bytes.count, begin.utf8CodeUnitCount)
@@ -60,7 +60,7 @@ struct UpstreamHeadParser {
 
     /// HTTP-version SP status-code SP [ reason-phrase ] (RFC 9112, section 4).
     ///
-    /// The second space may be missing: some servers leave it out with the phrase.
+    /// The second space may be missing: some servers leave it out together with the phrase.
     private mutating func readStatusLine(
         _ bytes: Span<UInt8>, _ range: Range<Int>
     ) throws(MessageFailure) {
