@@ -6,6 +6,7 @@ public import HotPush
 public func curlVersion() -> String { String(cString: curl_version()) }
 
 /// Carries requests with libcurl, many at once on one thread.
+///
 /// One object is for one thread at a time. It keeps its connections, so a second ``run(_:)`` of the
 /// same object finds them open. Nothing is global except libcurl's own start-up. The proxies come
 /// from the environment (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`), or from
