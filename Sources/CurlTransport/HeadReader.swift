@@ -66,8 +66,8 @@ struct HeadReader {
         return status >= 100 ? status : nil
     }
 
-    /// The fields, names in lower case. A folded line belongs to the field before it (RFC 9112,
-    /// section 5.2); a line without a name is no field.
+    /// The fields, names in lower case; a folded line belongs to the field before it (RFC 9112,
+    /// section 5.2), and a line without a name is no field.
     private func fields() -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         fields.reserveCapacity(16)

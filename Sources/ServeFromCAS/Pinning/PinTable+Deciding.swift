@@ -128,7 +128,7 @@ extension PinTable {
         return newest >= 0 ? newest : nil
     }
 
-    /// Decides a request without a cookie. Without a Referer it belongs to no page, else to any
+    /// Decides a request without a cookie: without a Referer it belongs to no page, else to any
     /// page there is (browsers fetch a web app manifest without cookies).
     private func withoutCookie(
         _ request: PinRequest, _ current: VersionName, _ now: Duration,

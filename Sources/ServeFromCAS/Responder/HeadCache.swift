@@ -7,8 +7,8 @@ private struct PreparedHeads: Sendable {
     var notModified: ResponseHead?
 }
 
-/// Heads of representations with a label or a source map, which no other representation shares. It
-/// keeps recent ones: bounded, for one thread, without a lock.
+/// Heads of representations with a label or a source map, which no other representation shares:
+/// recent ones only, bounded, for one thread, without a lock.
 ///
 /// Direct-mapped: a head replaces another in the same place. A miss costs about a microsecond; no
 /// answer depends on what is here.

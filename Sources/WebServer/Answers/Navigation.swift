@@ -9,7 +9,7 @@ extension RequestHead {
         case subresource
     }
 
-    /// The kind of load, as Fetch Metadata says. If a browser sends none (before 2023, or over
+    /// The kind of load, as Fetch Metadata says; if a browser sends none (before 2023, or over
     /// plain http to a name other than localhost), Accept decides: only navigations ask for
     /// `text/html` by name.
     package var load: Load {

@@ -75,7 +75,7 @@ extension ArraySlice<UInt8> {
     }
 }
 
-/// Whether two texts are the same. There is no early exit, so the processor can compare many bytes
+/// Whether two texts are the same; without an early exit, so the processor can compare many bytes
 /// at once.
 @inline(__always)
 package func areEqual(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>)

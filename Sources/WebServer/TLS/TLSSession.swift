@@ -47,7 +47,7 @@ final class TLSSession {
         }
     }
 
-    /// Receives and decrypts; `.end` is an orderly end (close_notify). A connection that just ends
+    /// Receives and decrypts; `.end` is an orderly end (close_notify); a connection that just ends
     /// is `.failed`: somebody may have cut it.
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Socket.Transfer {
         transfer(castree_tls_read(session, buffer.baseAddress, buffer.count))

@@ -1,4 +1,4 @@
-/// How requests are passed on. Durations are in milliseconds.
+/// How requests are passed on; durations are in milliseconds.
 package struct ProxyOptions: Sendable {
     /// Whose X-Forwarded-* and Forwarded fields are believed: they are kept and extended.
     ///

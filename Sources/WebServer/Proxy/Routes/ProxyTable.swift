@@ -13,7 +13,7 @@ package final class ProxyTable: Sendable {
         var pattern: ProxyPattern?
     }
 
-    /// Makes a table. Of the routes that match a request, the one with the most characters decides,
+    /// Makes a table; of the routes that match a request, the one with the most characters decides,
     /// not counting stars, and of equals the first.
     /// - Throws: `.malformedRoute` if two routes have the same prefix or pattern; `.badCertificate`
     ///   if nothing could make an https upstream trusted.

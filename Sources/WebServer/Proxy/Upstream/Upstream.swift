@@ -10,7 +10,7 @@ final class Upstream: Sendable {
     private let lookUp: NameLookUp.Function
     private let state: Mutex<State>
 
-    /// Milliseconds after which a name is looked up again. Most names live longer, but the system's
+    /// Milliseconds after which a name is looked up again: most names live longer, but the system's
     /// resolver does not say how long.
     private static let freshFor: Int64 = 60_000
 

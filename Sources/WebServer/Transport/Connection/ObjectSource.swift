@@ -1,6 +1,6 @@
 package import Platform
 
-/// Where the bytes of objects come from. Several loops' threads may call it at once.
+/// Where the bytes of objects come from; several loops' threads may call it at once.
 package protocol ObjectSource: Sendable {
     /// The content of an object that has `size` bytes.
     ///

@@ -1,4 +1,4 @@
-/// Answers requests. Several loops' threads may call it at once, so it must not block.
+/// Answers requests; several loops' threads may call it at once, so it must not block.
 package protocol RequestHandler: Sendable {
     /// Answers a request, whose body has not been read.
     ///

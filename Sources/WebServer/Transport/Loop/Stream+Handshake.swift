@@ -6,7 +6,7 @@ extension Stream {
             + "Content-Length: 43\r\nConnection: close\r\n\r\n"
             + "400 this port speaks https only, not http.\n").utf8)
 
-    /// Encrypts the bytes, if there is a context. The handshake begins with the connection, or on
+    /// Encrypts the bytes, if there is a context; the handshake begins with the connection, or on
     /// the serving side with the first bytes.
     ///
     /// - Parameter peer: the host that the peer must prove to be; `nil` on the serving side.

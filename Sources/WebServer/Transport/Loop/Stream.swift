@@ -1,4 +1,4 @@
-/// What happens to a stream. Its loop's thread makes every call.
+/// What happens to a stream; its loop's thread makes every call.
 package protocol StreamHandler: AnyObject {
     /// An outbound connection has been made, and starts its TLS handshake.
     func handshakeBegins(_ stream: Stream)
