@@ -48,7 +48,7 @@ public final class CurlTransport: Transport {
             throw StoreError(.transport, "unable to download \(options.parallelCount) at once")
         }
         guard RequestFields.isFieldValue(options.userAgent) else {
-            throw StoreError(.transport, "unable to use a user agent that holds a line end")
+            throw StoreError(.transport, "unable to use a user agent that contains a line end")
         }
         guard let multi = curl_multi_init() else { throw EasyHandle.noMemory }
         guard let plain = LineList(RequestFields.lines(of: TransferRequest(id: 0, url: "")) ?? [])
@@ -263,6 +263,6 @@ public final class CurlTransport: Transport {
         if code == CURLM_OUT_OF_MEMORY { throw EasyHandle.noMemory }
         throw StoreError(
             .transport,
-            "unable to go on downloading: " + String(cString: curl_multi_strerror(code)))
+            "unable to continue downloading: " + String(cString: curl_multi_strerror(code)))
     }
 }

@@ -123,7 +123,7 @@ final class Exchange {
         guard let texts = RequestFields.lines(of: request, isForeign: isForeign) else {
             return TransferFailure(
                 .request,
-                FailureKinds.sentence("a header field of the request is not one", url: url))
+                FailureKinds.sentence("a header field of the request is invalid", url: url))
         }
         guard let list = LineList(texts) else { throw EasyHandle.noMemory }
         // The old list must live until the handle has the new one.
@@ -187,7 +187,7 @@ final class Exchange {
             failure(
                 .malformed,
                 "the server, or a proxy before it, sent the content encoded as "
-                    + "\"\(printable(coding))\" though it was asked not to encode it"))
+                    + "\"\(printable(coding))\" although it was asked not to encode it"))
     }
 
     private func takeBytes(_ bytes: UnsafeRawBufferPointer) -> Int {

@@ -28,7 +28,7 @@ struct RedirectPolicy {
         }
         guard target.scheme == "https" || target.scheme == "http" else {
             return refusal(
-                "the server redirects to another scheme than http or https", from, location)
+                "the server redirects to a scheme other than http or https", from, location)
         }
         if source.scheme == "https", target.scheme == "http" {
             return refusal("the server redirects from https to http", from, location)

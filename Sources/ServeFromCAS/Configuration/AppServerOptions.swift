@@ -79,7 +79,7 @@ public struct AppServerOptions: Sendable {
         for host in hosts where !HostPolicy.isHost(host) {
             throw StoreError(
                 .badOption,
-                "\"\(printable(host))\" is no host name: write it as in a URL, kiosk.example or "
+                "\"\(printable(host))\" is not a host name: write it as in a URL, kiosk.example or "
                     + "kiosk.example:8080, without scheme and path")
         }
         guard (1...100).contains(strikes) else {

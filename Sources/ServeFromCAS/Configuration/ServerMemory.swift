@@ -33,7 +33,7 @@ struct ServerMemory: Sendable, Hashable {
             self.init()
             return
         }
-        guard status.kind == .regular else { throw Self.damaged("it is no regular file") }
+        guard status.kind == .regular else { throw Self.damaged("it is not a regular file") }
         try self.init(
             parsing: versions.fileSystem.contents(
                 root, StoreLayout.server, limit: Self.byteCountMax))
@@ -48,7 +48,7 @@ struct ServerMemory: Sendable, Hashable {
         } catch {
             throw Self.damaged(error.message)
         }
-        guard value.asObject != nil else { throw Self.damaged("it is no object") }
+        guard value.asObject != nil else { throw Self.damaged("it is not an object") }
         if let ports = value["ports"] { self.ports = try Self.ports(ports) }
         if let token = value["token"] {
             guard let token = token.asString, token.utf8.count == 32,
@@ -59,12 +59,12 @@ struct ServerMemory: Sendable, Hashable {
     }
 
     private static func ports(_ value: JSONValue) throws(StoreError) -> [Taken] {
-        guard let members = value.asObject else { throw damaged("its ports are no object") }
+        guard let members = value.asObject else { throw damaged("its ports are not an object") }
         var ports: [Taken] = []
         for member in members {
             // A guessed port would be another web origin, without the app's local storage.
             guard let number = member.value.asInt64, number > 0, let port = UInt16(exactly: number)
-            else { throw damaged("one of its ports is none") }
+            else { throw damaged("one of its ports is not a port number") }
             ports.append(Taken(app: member.key, port: port))
         }
         return ports
@@ -120,8 +120,8 @@ struct ServerMemory: Sendable, Hashable {
     private static func damaged(_ why: String) -> StoreError {
         StoreError(
             .badServerFile,
-            "\(StoreLayout.server) in the store cannot be read (\(why)); delete it to have ports and "
-                + "token chosen anew")
+            "\(StoreLayout.server) in the store cannot be read (\(why)); delete it to get new ports "
+                + "and a new token")
     }
 
     /// The bytes of the file.

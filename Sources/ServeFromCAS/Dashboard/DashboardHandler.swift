@@ -67,7 +67,7 @@ final class DashboardHandler: Sendable {
         // server must not show the dashboard. A page of another site gets nothing, whatever it has.
         guard BridgeOrigin(head, hasSecret: true).isAllowed() else {
             return Self.plain(
-                403, "The dashboard is for this machine, and for no other site.", head)
+                403, "The dashboard is for this machine only, and for no other site.", head)
         }
         let cookie: String?
         switch tokenPolicy.verdict(on: head) {
@@ -76,8 +76,8 @@ final class DashboardHandler: Sendable {
         case .refused:
             return Self.plain(
                 403,
-                "The dashboard opens by the address that castree serve --dashboard has printed; a "
-                    + "server that was started again has printed another one.", head)
+                "Open the dashboard at the address that castree serve --dashboard has printed; a "
+                    + "server that was restarted has printed a new one.", head)
         }
         guard head.method == .get || head.method == .head else {
             return Self.plain(405, "The dashboard is read only.", head, [("Allow", "GET, HEAD")])
@@ -133,7 +133,7 @@ final class DashboardHandler: Sendable {
             within: Self.makingMilliseconds,
             otherwise: {
                 Self.plain(
-                    503, "It takes long to look at the store; ask again.", head,
+                    503, "Reading the store takes long; ask again.", head,
                     [("Retry-After", "10")])
             }, gone: nil)
     }

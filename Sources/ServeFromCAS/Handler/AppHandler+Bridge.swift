@@ -10,7 +10,7 @@ extension AppHandler {
         // In browsers from before 2023, a GET from our own page has no field that says so; but it
         // names a living session.
         guard isOwn(head, hasSecret: bridge.knowsSession(of: head)) else {
-            return .plain(403, "Only this server's pages use the bridge.", head.method)
+            return .plain(403, "Only this server's pages may use the bridge.", head.method)
         }
         holdPage(of: head, exchange)
         guard head.method == .post else { return answerBridge(head, [], exchange) }

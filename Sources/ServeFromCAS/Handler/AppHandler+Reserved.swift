@@ -65,17 +65,17 @@ extension AppHandler {
     ) -> Answer {
         guard head.method == .post else {
             return .plain(
-                405, "A confirmation is a POST.", head.method, fields: [("Allow", "POST")])
+                405, "A confirmation must be a POST.", head.method, fields: [("Allow", "POST")])
         }
         guard isOwn(head) else {
-            return .plain(403, "Only a page of this server confirms its version.", head.method)
+            return .plain(403, "Only a page of this server may confirm its version.", head.method)
         }
         // Only the page knows it: not another program, which can send any Origin, and not a page of
         // another port, for which the browser also sends the cookies.
         guard let session = BridgeQuery(head).session else {
             return .plain(
                 403,
-                "A confirmation names the session that its page has with the bridge: "
+                "A confirmation must name its page's session of the bridge: "
                     + "POST /_castree/confirm?session=SESSION.", head.method)
         }
         guard bridge.knowsSession(of: head) else {
@@ -84,7 +84,7 @@ extension AppHandler {
         }
         guard let version = page(of: session) ?? version(of: head, exchange) else {
             return .plain(
-                409, "It cannot be told which version this page is of.", head.method)
+                409, "The server cannot tell which version this page has.", head.method)
         }
         let method = head.method
         return later(head, exchange) { _ in
@@ -126,7 +126,8 @@ extension AppHandler {
             return PlainAnswer.methodNotAllowed(head.method)
         }
         guard isOwn(head) || head.value(of: "origin") == nil else {
-            return PlainAnswer.response(403, "Only this server's pages ask.", method: head.method)
+            return PlainAnswer.response(
+                403, "Only this server's pages may ask.", method: head.method)
         }
         let held = held
         let status = JSONWriter.serialize(

@@ -21,7 +21,7 @@ extension AppHandler {
             case .broken(let error):
                 // Serving what is open and pinned continues: a page is worth more than news.
                 storeTrouble.tell(
-                    "the store that is served is not as it was opened: \(error.message)")
+                    "the served store has changed since it was opened: \(error.message)")
                 return true
             }
         }
@@ -33,7 +33,7 @@ extension AppHandler {
         } catch {
             if isGone, !shelf.isEmptied { letGoOfStore() }
             storeTrouble.tell(
-                "unable to go on with the store that stands at \(printable(store.path)) now: "
+                "unable to continue with the store that is now at \(printable(store.path)): "
                     + error.message)
             return !shelf.isEmptied
         }
@@ -43,7 +43,7 @@ extension AppHandler {
         remember(in: versions)
         storeTrouble.end()
         notice(
-            "another store stands at \(printable(store.path)) now, and is served from here on")
+            "another store is now at \(printable(store.path)), and is served from now on")
         return true
     }
 

@@ -255,7 +255,7 @@ extension AppHandler {
 
     private static func busy(_ method: Method) -> Response {
         PlainAnswer.response(
-            503, "The store is busy: another process has kept its lock for long.", method: method,
+            503, "The store is busy: another process has held its lock for long.", method: method,
             fields: [("Retry-After", "5")])
     }
 
@@ -263,7 +263,7 @@ extension AppHandler {
         let sentence =
             shelf.isEmptied
             ? "The store is gone; castree add makes a new one, which is served then."
-            : "No version is current; castree activate VERSION makes one so."
+            : "No version is current; castree activate VERSION makes one current."
         return PlainAnswer.response(
             503, sentence, method: method, fields: [("Retry-After", "1")])
     }

@@ -152,7 +152,7 @@ struct PinTable: Sendable {
     static func refusal(_ method: Method) -> Response {
         PlainAnswer.response(
             409,
-            "Pages of two versions are open, and it cannot be told which one asks: load the page again.",
+            "The server cannot tell which of several open versions this page has: load the page again.",
             method: method)
     }
 }

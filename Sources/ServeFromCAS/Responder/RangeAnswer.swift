@@ -11,7 +11,7 @@ enum RangeAnswer {
         case .ignored: return nil
         case .unsatisfiable:
             return PlainAnswer.response(
-                416, "The file has \(size) bytes, and the range none of them.", method: .get,
+                416, "The file has \(size) bytes, but the range has none of them.", method: .get,
                 fields: [("Content-Range", "bytes */\(size)"), ("Accept-Ranges", "bytes")])
         case .ranges(let ranges):
             // A single range is never sent as multipart, even if the request also named unsatisfiable ones.

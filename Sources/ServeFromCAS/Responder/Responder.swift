@@ -179,7 +179,7 @@ package struct Responder: Sendable {
         _ request: borrowing RequestHead, hasVariants: Bool
     ) -> Response {
         PlainAnswer.response(
-            406, "The file is not here in an encoding that the request accepts.",
+            406, "The file is not available in an encoding that the request accepts.",
             method: request.method, fields: hasVariants ? [("Vary", "Accept-Encoding")] : [])
     }
 }

@@ -52,7 +52,7 @@ final class ServedStore: Sendable {
                 .noStore,
                 place == .gone
                     ? "no store at \(printable(path)); castree add makes one, which is served then"
-                    : "at \(printable(path)) there is none that has all its directories; put them back "
+                    : "the store at \(printable(path)) lacks some of its directories; restore them "
                         + "from a copy")
             return place == .gone ? .gone(error) : .broken(error)
         }

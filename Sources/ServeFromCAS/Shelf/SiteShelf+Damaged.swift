@@ -14,7 +14,7 @@ extension SiteShelf {
             else { throw error }
             let shown = try versions.lifecycleOfLink()
             guard shown.current != nil else { throw error }
-            notice("the version is served that the link current shows: \(error.message)")
+            notice("serving the version that the link current shows: \(error.message)")
             return shown
         }
     }
@@ -45,8 +45,8 @@ extension SiteShelf {
             if isKnown, try versions.hasManifest(name) { return }
             guard try versions.recoverManifest(of: name) != .none else { return }
             notice(
-                "the manifest of version \(name) was gone and was made again from its tree; castree fsck says "
-                    + "whether that is all of it")
+                "the manifest of version \(name) was lost and was made again from its tree; castree fsck says "
+                    + "whether it is complete")
         } catch {
             // Opening the version reports what is missing; this reports why it stays so.
             notice("unable to make the manifest of version \(name) again: \(error.message)")

@@ -28,7 +28,7 @@ package enum PlainAnswer {
 
     package static func methodNotAllowed(_ method: Method) -> Response {
         response(
-            405, "Only \(allow) are possible here.", method: method, fields: [("Allow", allow)])
+            405, "Only \(allow) are allowed here.", method: method, fields: [("Allow", allow)])
     }
 
     package static func notImplemented(_ method: Method) -> Response {

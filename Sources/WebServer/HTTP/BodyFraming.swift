@@ -36,15 +36,15 @@ struct FramingFields: Sendable {
     private mutating func noteLength(
         _ bytes: Span<UInt8>, _ value: Range<Int>
     ) throws(MessageFailure) {
-        guard !value.isEmpty else { throw MessageFailure(400, "Content-Length is no number") }
+        guard !value.isEmpty else { throw MessageFailure(400, "Content-Length is not a number") }
         var number: Int64 = 0
         for position in value {
             let digit = bytes[position] &- 48
-            guard digit <= 9 else { throw MessageFailure(400, "Content-Length is no number") }
+            guard digit <= 9 else { throw MessageFailure(400, "Content-Length is not a number") }
             let (product, over) = number.multipliedReportingOverflow(by: 10)
             let (sum, overSum) = product.addingReportingOverflow(Int64(digit))
             guard !over, !overSum else {
-                throw MessageFailure(400, "Content-Length is beyond every number")
+                throw MessageFailure(400, "Content-Length is too large")
             }
             number = sum
         }
@@ -79,13 +79,13 @@ struct FramingFields: Sendable {
             throw MessageFailure(400, "Content-Length and Transfer-Encoding contradict each other")
         }
         guard minorVersion == 1 else {
-            throw MessageFailure(400, "HTTP/1.0 knows no Transfer-Encoding")
+            throw MessageFailure(400, "HTTP/1.0 has no Transfer-Encoding")
         }
         guard !isMalformed, chunked <= 1, chunked == 0 || endsChunked else {
             throw MessageFailure(400, "Transfer-Encoding is malformed")
         }
         guard chunked == 1, !hasOthers else {
-            throw MessageFailure(501, "the only transfer coding here is chunked")
+            throw MessageFailure(501, "the only transfer coding accepted here is chunked")
         }
         return .chunked
     }

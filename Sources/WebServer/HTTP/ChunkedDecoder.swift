@@ -96,7 +96,7 @@ package struct ChunkedDecoder: Sendable {
     private mutating func readSize(_ byte: UInt8) throws(MessageFailure) {
         if let digit = Hex.value(ofEitherCase: byte) {
             digits += 1
-            guard digits <= 15 else { throw MessageFailure(413, "a chunk is beyond every limit") }
+            guard digits <= 15 else { throw MessageFailure(413, "a chunk is too large") }
             size = size << 4 | Int64(digit)
             return
         }
@@ -104,7 +104,7 @@ package struct ChunkedDecoder: Sendable {
         switch byte {
         case 13: phase = .sizeEnd
         case 59: phase = .extensions
-        default: throw MessageFailure(400, "a chunk's size is no hexadecimal number")
+        default: throw MessageFailure(400, "a chunk's size is not a hexadecimal number")
         }
     }
 

@@ -23,15 +23,15 @@ struct HeadLines: Sendable {
                     return nil
                 }
                 guard bytes[position + 1] == 10 else {
-                    throw MessageFailure(400, "a carriage return stands alone")
+                    throw MessageFailure(400, "a carriage return comes without a line feed")
                 }
                 let line = start..<position
                 start = position + 2
                 scanned = start
                 return line
             case 9 where start > 0: scanned = position + 1
-            case 10: throw MessageFailure(400, "a line ends with a line feed alone")
-            default: throw MessageFailure(400, "a control character stands in the head")
+            case 10: throw MessageFailure(400, "a line feed comes without a carriage return")
+            default: throw MessageFailure(400, "the head contains a control character")
             }
         }
         scanned = end

@@ -83,7 +83,7 @@ package struct RequestParser: Sendable {
             if bytes[start] == 13, start + 1 == bytes.count { return false }
             // At most four.
             guard bytes[start] == 13, bytes[start + 1] == 10, start < 8 else {
-                throw MessageFailure(400, "a request begins with its method")
+                throw MessageFailure(400, "the request does not begin with a method")
             }
             start += 2
         }

@@ -34,7 +34,7 @@ package final class TLSContext: @unchecked Sendable {
             }
         } else if !hasSystem {
             throw refusal(
-                "this system has no list of certificate authorities, so that no https server can be "
+                "this system has no list of certificate authorities, so no https server can be "
                     + "trusted; install ca-certificates, or name a file with --proxy-ca")
         }
         return context

@@ -46,8 +46,8 @@ struct TLSFailure: Sendable, Equatable {
         case .noTLS, .plainRequest:
             "The server \(origin) does not speak TLS on that port; is it http, not https?"
         case .version:
-            "The server \(origin) speaks no version of TLS that is taken here; 1.2 is the least."
-        case .cut: "The server \(origin) closed the connection within the TLS handshake."
+            "The server \(origin) speaks no version of TLS that is accepted here; the oldest is 1.2."
+        case .cut: "The server \(origin) closed the connection during the TLS handshake."
         case .other(let reason): "The TLS handshake with the server \(origin) failed: \(reason)."
         }
     }
@@ -68,7 +68,7 @@ struct TLSFailure: Sendable, Equatable {
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
             X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-            "The certificate of the server \(origin) is signed by nobody whom this machine trusts; "
+            "The certificate of the server \(origin) is signed by nobody that this machine trusts; "
                 + "if it is to be trusted, name its authority's file with --proxy-ca."
         default:
             "The certificate of the server \(origin) is refused: "

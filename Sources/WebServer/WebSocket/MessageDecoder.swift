@@ -120,7 +120,7 @@ package struct MessageDecoder: Sendable {
         switch header.opcode {
         case .continuation:
             guard kind != nil else {
-                throw WebSocketViolation(.protocolError, "a continuation of no message")
+                throw WebSocketViolation(.protocolError, "a continuation without a message")
             }
         case .text, .binary:
             guard kind == nil else {

@@ -28,7 +28,7 @@ package enum WebSocketHandshake {
         guard head.method == .get else {
             var refusal = ResponseHead(405)
             refusal.add("Allow", "GET")
-            return .refused(refusal.explained("a WebSocket is asked for with GET"))
+            return .refused(refusal.explained("a WebSocket request must be a GET"))
         }
         guard isAsked(for: head) else {
             return .refused(upgradeRequired("this address speaks WebSocket only"))
@@ -49,7 +49,7 @@ package enum WebSocketHandshake {
         guard head.value(of: "transfer-encoding") == nil,
             head.values(of: "content-length").allSatisfy({ head.matches($0, "0") })
         else {
-            return refused(400, "a WebSocket's request has no body")
+            return refused(400, "a WebSocket request must have no body")
         }
         guard isAllowedOrigin else {
             return refused(403, "another site may not connect to this server")

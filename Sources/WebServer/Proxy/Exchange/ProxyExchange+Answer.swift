@@ -72,7 +72,7 @@ extension ProxyExchange {
         _ head: UpstreamHead, _ bytes: Span<UInt8>, _ after: Span<UInt8>
     ) {
         guard !request.upgrade.isEmpty else {
-            refuse(MessageFailure(502, "it changes the protocol, which nobody asked for"))
+            refuse(MessageFailure(502, "it changes the protocol without being asked"))
             return
         }
         guard let upgrade = head.upgrade, head.connection.upgrades,

@@ -105,7 +105,7 @@ final class ProxyExchange: ExchangeStreamHandler {
         pool.upstream.resolve()
         let origin = pool.upstream.origin
         if hasTimedOut {
-            fail(504, "The server \(origin) did not take the connection in time.")
+            fail(504, "The server \(origin) did not accept the connection in time.")
         } else {
             fail(502, "The server \(origin) cannot be reached; is it running?")
         }
@@ -190,7 +190,7 @@ final class ProxyExchange: ExchangeStreamHandler {
     private func endedWithoutHead() {
         let origin = pool.upstream.origin
         guard let link, !link.hasAnswered else {
-            fail(502, "The server \(origin) closed the connection within the head of its answer.")
+            fail(502, "The server \(origin) closed the connection inside the head of its answer.")
             return
         }
         // It may have closed the connection before it saw the request.
@@ -223,7 +223,7 @@ final class ProxyExchange: ExchangeStreamHandler {
 
     /// The answer cannot be completed: the client must not take it for a whole one.
     func cut() {
-        fail(502, "The server \(pool.upstream.origin) broke its answer off.")
+        fail(502, "The server \(pool.upstream.origin) broke off its answer.")
     }
 
     func complete(isReusable: Bool) {

@@ -65,18 +65,18 @@ struct UpstreamHeadParser {
         _ bytes: Span<UInt8>, _ range: Range<Int>
     ) throws(MessageFailure) {
         guard range.count >= 12, bytes[7] == 48 || bytes[7] == 49, bytes[8] == 32 else {
-            throw MessageFailure(502, "the status line is none of HTTP/1.1 or HTTP/1.0")
+            throw MessageFailure(502, "the status line is not of HTTP/1.1 or HTTP/1.0")
         }
         head.minorVersion = Int(bytes[7] - 48)
         var status = 0
         for position in 9..<12 {
             guard bytes[position] >= 48, bytes[position] <= 57 else {
-                throw MessageFailure(502, "the status is no number of three digits")
+                throw MessageFailure(502, "the status is not a number of three digits")
             }
             status = status * 10 + Int(bytes[position] - 48)
         }
         guard status >= 100, status < 600, range.count == 12 || bytes[12] == 32 else {
-            throw MessageFailure(502, "the status is no number from 100 to 599")
+            throw MessageFailure(502, "the status is not a number from 100 to 599")
         }
         head.status = status
         head.reason = min(13, range.upperBound)..<range.upperBound

@@ -25,7 +25,7 @@ enum ProxyPath {
             if next.count == text.count { return nil }
             text = next
         }
-        return "The path is encoded over and over; it is not passed on."
+        return "The path is percent-encoded too often; it is not passed on."
     }
 
     /// Whether a segment, without its parameters, is `.` or `..` (RFC 3986, section 5.2.4).

@@ -48,7 +48,7 @@ extension HTTPConnection {
         } catch {
             loop.reportDamage(error)
             refuse(
-                MessageFailure(500, "the content is not sound in the store; it is not served"),
+                MessageFailure(500, "the stored content is missing or damaged; it is not served"),
                 isHead: isHead)
             return nil
         }
