@@ -12,7 +12,7 @@ public func curlVersion() -> String { String(cString: curl_version()) }
 /// from the environment (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`), or from
 /// ``HotPush/TransportOptions/proxy``.
 public final class CurlTransport: Transport {
-    /// How long libcurl waits for the network at most before the client is asked again.
+    /// The longest that libcurl waits for the network before the client is asked again.
     private static let tickMilliseconds: Int64 = 100
     /// The most that one read takes: large enough that a fast connection needs few system calls per
     /// megabyte, small enough that 16 of them do not matter (measured at 500 MB and at 10,000 files).

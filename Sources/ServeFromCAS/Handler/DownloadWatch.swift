@@ -12,7 +12,7 @@ final class DownloadWatch: Sendable {
         var seen: [String: Int64] = [:]
         /// The version that pages were last told of, until it is complete.
         var told: (version: String, total: Int64)?
-        /// No look before this time; a look costs as much as the incomplete versions name.
+        /// No look before this time; its cost grows with what the incomplete versions name.
         var nextAt = Duration.zero
         /// How long looks pause because nothing grows.
         var idle = Duration.zero

@@ -50,7 +50,7 @@ final class StoreQueue: Sendable {
 }
 
 extension AppHandler {
-    /// How often every loop goes round until a waiting connection is accepted, its request is read,
+    /// How many rounds every loop makes until a waiting connection is accepted, its request is read,
     /// and the work for it is in the queue.
     private static let rounds = 3
 

@@ -74,8 +74,8 @@ extension PinCookie {
     /// The value of Set-Cookie.
     ///
     /// It lasts as long as the browser runs: after that there are no pages. Links on other sites
-    /// send it too (Lax). A Strict cookie would be missing there; the server would take the browser
-    /// for a new one, and forget the one whose pages are open. The cookie gives no access.
+    /// send it too (Lax). A Strict cookie would be missing there; the server would see a new
+    /// browser, which would replace the one whose pages are open. The cookie gives no access.
     func setCookie(_ name: String, isSecure: Bool = false) -> String {
         let suffix = mark.map { "-\($0.hints)" } ?? ""
         var value = "\(browser)\(suffix).\(version)"

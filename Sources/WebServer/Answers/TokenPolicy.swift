@@ -78,7 +78,7 @@ package enum CookieText {
         return result
     }
 
-    /// Whether a byte may stand in a name or value without quotes: letters, digits and `- . _ ~ + @`.
+    /// Whether a byte may occur in a name or value without quotes: letters, digits and `- . _ ~ + @`.
     package static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case 48...57, 65...90, 97...122, 43, 45, 46, 64, 95, 126: true

@@ -159,7 +159,7 @@ struct UpstreamRequest {
         case .length(let count): bytes.append("Content-Length", count)
         case .chunked: bytes.append("Transfer-Encoding: chunked\r\n")
         case .none, .untilClose:
-            // RFC 9110, section 8.6: a method that expects a body says so when there is none.
+            // RFC 9110, section 8.6: without a body, a method that expects one says so.
             switch head.method {
             case .post, .put, .patch: bytes.append("Content-Length: 0\r\n")
             default:

@@ -101,7 +101,7 @@ package struct ConnectionOptions: Sendable {
     package var verifyingDeadline: Int64 = 600_000
     /// The largest unwanted body, in bytes, that is still read to keep the connection.
     package var droppedBodyLimit = 64 << 10
-    /// Bytes in memory that may wait for a client before making more has to pause.
+    /// Bytes in memory that may wait for a client; above it, no more are made.
     package var outputLimit = 256 << 10
     package var parser = RequestParser.Limits()
 

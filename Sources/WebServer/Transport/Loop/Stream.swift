@@ -46,7 +46,7 @@ package final class Stream {
 
     package let loop: EventLoop
     package let token: Token
-    /// Who is told; may be replaced at any time (an upgrade).
+    /// Who gets the calls; may be replaced at any time (an upgrade).
     // Here and below: of the loop's thread alone, never accessed while an access is open.
     @exclusivity(unchecked) package var handler: (any StreamHandler)?
     /// Called when the stream is gone, after its handler: for whoever had the stream before an upgrade.
