@@ -2,20 +2,20 @@ public import CASStore
 internal import CCurl
 public import HotPush
 
-/// Which libcurl carries the requests, for bug reports.
+/// The version of libcurl that carries the requests, for bug reports.
 public func curlVersion() -> String { String(cString: curl_version()) }
 
 /// Carries requests with libcurl, many at once on one thread.
 ///
 /// One object is for one thread at a time. It keeps its connections, so a second ``run(_:)`` of the
-/// same object finds them open. Nothing is global but libcurl's own start-up. The proxies are what
-/// the environment says (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`), or
+/// same object finds them open. Nothing is global except libcurl's own start-up. The proxies come
+/// from the environment (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`), or from
 /// ``HotPush/TransportOptions/proxy``.
 public final class CurlTransport: Transport {
-    /// libcurl waits for the network no longer than this before the client is asked again.
+    /// The longest that libcurl waits for the network before the client is asked again.
     private static let tickMilliseconds: Int64 = 100
-    /// What a read takes at most: large enough that a fast connection needs few system calls a
-    /// megabyte, small enough that 16 of them are nothing (measured at 500 MB and at 10,000 files).
+    /// The most that one read takes: large enough that a fast connection needs few system calls per
+    /// megabyte, small enough that 16 of them do not matter (measured at 500 MB and at 10,000 files).
     private static let chunkByteCountMax = 262_144
 
     private let options: TransportOptions
@@ -23,23 +23,23 @@ public final class CurlTransport: Transport {
     private let redirects: RedirectPolicy
     private let multi: UnsafeMutableRawPointer
     private let state: RunState
-    /// The lines of a request without fields of its own.
+    /// The lines of a request that has no fields of its own.
     private let plain: LineList
     private var exchanges: [Exchange] = []
     private var free: [Exchange] = []
-    /// What the client said last, until another transfer ends: nothing to do.
+    /// The client last said that it has nothing to do; this holds until another transfer ends.
     private var hasNothing = false
-    /// What the client said last, until another transfer ends: ask again then.
+    /// The client last said when to ask again; this holds until another transfer ends.
     private var waitsUntil: Int64 = 0
     private var isRunning = false
 
-    /// Starts libcurl, if it is not yet started in this process.
+    /// Starts libcurl unless this process has already started it.
     private static let isStarted = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
     /// Makes a transport without connections.
     ///
-    /// - Throws: `StoreError` with code `transport` if libcurl cannot start or an option is not one,
-    ///   `outOfMemory`.
+    /// - Throws: `StoreError` with code `transport` if libcurl cannot start or an option is
+    ///   invalid, `outOfMemory`.
     public init(_ options: TransportOptions = TransportOptions()) throws(StoreError) {
         guard Self.isStarted else {
             throw StoreError(.transport, "unable to start libcurl (\(curlVersion()))")
@@ -48,7 +48,7 @@ public final class CurlTransport: Transport {
             throw StoreError(.transport, "unable to download \(options.parallelCount) at once")
         }
         guard RequestFields.isFieldValue(options.userAgent) else {
-            throw StoreError(.transport, "unable to use a user agent that holds a line end")
+            throw StoreError(.transport, "unable to use a user agent that contains a line end")
         }
         guard let multi = curl_multi_init() else { throw EasyHandle.noMemory }
         guard let plain = LineList(RequestFields.lines(of: TransferRequest(id: 0, url: "")) ?? [])
@@ -62,28 +62,28 @@ public final class CurlTransport: Transport {
         limits = TimeLimits(options)
         redirects = RedirectPolicy(countMax: options.redirectCountMax)
         state = RunState(rate: RateLimit(byteRate: options.byteRateMax))
-        // One connection for each transfer stays open between two requests.
+        // One connection per transfer stays open between two requests.
         castree_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.parallelCount)
         castree_curl_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
     }
 
     deinit {
-        // Handles before the multi handle: libcurl's order.
+        // Handles before the multi handle: libcurl requires this order.
         for exchange in exchanges { curl_multi_remove_handle(multi, exchange.easy.raw) }
         exchanges = []
         free = []
         curl_multi_cleanup(multi)
     }
 
-    /// The rate of its options.
+    /// The rate in its options.
     public var byteRateMax: Int64? { options.byteRateMax }
-    /// As many as its options say.
+    /// The number in its options.
     public var parallelCount: Int { options.parallelCount }
 
-    /// Carries what the client asks for; see ``Transport/run(_:)``.
+    /// Carries the client's requests; see ``Transport/run(_:)``.
     ///
-    /// - Throws: `StoreError` with code `outOfMemory` or `transport`. Every transfer that had begun
-    ///   has ended as `cancelled` then.
+    /// - Throws: `StoreError` with code `outOfMemory` or `transport`. By then every transfer that
+    ///   had begun has ended as `cancelled`.
     public func run(_ client: some TransferClient) throws(StoreError) {
         precondition(!isRunning, "a client must not run the transport that calls it")
         isRunning = true
@@ -115,15 +115,15 @@ public final class CurlTransport: Transport {
             let now = castree_milliseconds()
             if now - lastTick >= Self.tickMilliseconds {
                 lastTick = now
-                // Judged by the time before the turn: what a client took its time over, with other
-                // transfers' bytes waiting, is no stall of theirs.
+                // Judged by the time before this turn: if the client was slow while other
+                // transfers' bytes waited, those transfers did not stall.
                 endOverdue(client)
                 guard client.tick() else {
                     cancelAll(client)
                     return
                 }
             }
-            // Places are free: the client is asked before anything waits.
+            // Places are free: ask the client before waiting for anything.
             if hasEnded { continue }
             try check(curl_multi_poll(multi, nil, 0, pollMilliseconds(), nil))
         }
@@ -169,14 +169,14 @@ public final class CurlTransport: Transport {
         return exchange
     }
 
-    /// Lets those that wait for the rate limit go on, each in its turn.
+    /// Lets transfers that wait for the rate limit continue, each in its turn.
     private func resumePaused() {
         guard !state.rate.isEmpty else { return }
         for exchange in exchanges where exchange.isPaused {
             exchange.resume()
             if state.rate.isEmpty { break }
         }
-        // The next time another is first.
+        // Next time, another one is first.
         if options.byteRateMax != nil, exchanges.count > 1 {
             exchanges.append(exchanges.removeFirst())
         }
@@ -184,7 +184,7 @@ public final class CurlTransport: Transport {
 
     // MARK: Ending
 
-    /// Hands out what libcurl is through with; whether there was anything.
+    /// Hands out the transfers that libcurl has finished; returns whether there were any.
     private func finishDone(_ client: some TransferClient) throws(StoreError) -> Bool {
         var hasEnded = false
         var left: Int32 = 0
@@ -196,9 +196,9 @@ public final class CurlTransport: Transport {
             castree_curl_get_pointer(easy, CURLINFO_PRIVATE, &context)
             guard let context else { continue }
             let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
-            // The message does not outlive this call.
+            // The message is invalid after this call.
             curl_multi_remove_handle(multi, easy)
-            // With an answer under way it is a field that libcurl has no room for, 100 KiB.
+            // During an answer, this code means a field too large for libcurl, over 100 KiB.
             if code == CURLE_OUT_OF_MEMORY, !exchange.hasSent {
                 end(exchange, .cancelled, client)
                 throw EasyHandle.noMemory
@@ -241,7 +241,7 @@ public final class CurlTransport: Transport {
             if case .idle = exchange.phase { continue }
             guard let failure = exchange.overdue(limits) else { continue }
             curl_multi_remove_handle(multi, exchange.easy.raw)
-            // The head was all that was wanted of a discarded body.
+            // Only the head was wanted: the body is discarded.
             if case .discarding = exchange.phase {
                 end(exchange, .finished, client)
             } else {
@@ -263,6 +263,6 @@ public final class CurlTransport: Transport {
         if code == CURLM_OUT_OF_MEMORY { throw EasyHandle.noMemory }
         throw StoreError(
             .transport,
-            "unable to go on downloading: " + String(cString: curl_multi_strerror(code)))
+            "unable to continue downloading: " + String(cString: curl_multi_strerror(code)))
     }
 }

@@ -2,11 +2,11 @@ internal import CASStore
 internal import CCurl
 internal import HotPush
 
-/// One of libcurl's easy handles, set up once for all the requests that it will carry.
+/// One of libcurl's easy handles, set up once for all the requests it will carry.
 final class EasyHandle {
     /// The handle itself.
     let raw: UnsafeMutableRawPointer
-    /// Where libcurl writes what went wrong.
+    /// Where libcurl writes its error messages.
     private let errorText: UnsafeMutablePointer<CChar>
 
     init() throws(StoreError) {
@@ -21,7 +21,7 @@ final class EasyHandle {
         errorText.deallocate()
     }
 
-    /// The error when libcurl has no memory for a handle.
+    /// The error if libcurl has no memory for a handle.
     static var noMemory: StoreError {
         StoreError(.outOfMemory, "unable to download: libcurl has no memory for another transfer")
     }
@@ -42,9 +42,9 @@ final class EasyHandle {
         try check(castree_curl_set_sink(raw, option, function), option)
     }
 
-    /// Sets what is the same for every request.
+    /// Sets the options that are the same for every request.
     ///
-    /// - Parameter context: handed to both functions.
+    /// - Parameter context: passed to both functions.
     func setUp(
         _ options: TransportOptions, chunkByteCount: Int, context: UnsafeMutableRawPointer,
         onHeader: castree_curl_sink, onBody: castree_curl_sink
@@ -55,10 +55,10 @@ final class EasyHandle {
         try set(CURLOPT_HEADERFUNCTION, onHeader)
         try set(CURLOPT_WRITEFUNCTION, onBody)
         try set(CURLOPT_ERRORBUFFER, UnsafeMutableRawPointer(errorText))
-        // Time-outs of name look-ups must not use SIGALRM: the program's signals are its own.
+        // Time-outs of name look-ups must not use SIGALRM: the program's signals belong to the program.
         try set(CURLOPT_NOSIGNAL, 1)
         try check(castree_curl_set_http_only(raw), CURLOPT_PROTOCOLS)
-        // Redirects are followed by RedirectPolicy.
+        // RedirectPolicy follows redirects.
         try set(CURLOPT_FOLLOWLOCATION, 0)
         try set(CURLOPT_HTTP09_ALLOWED, 0)
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
@@ -73,7 +73,7 @@ final class EasyHandle {
         try set(CURLOPT_USERAGENT, options.userAgent)
         if let proxy = options.proxy { try set(CURLOPT_PROXY, proxy) }
         if let file = options.certificatesFile {
-            // Instead of the system's: its directory is not looked into either.
+            // Replaces the system's: libcurl does not search the system's directory either.
             try set(CURLOPT_CAINFO, file)
             try set(CURLOPT_CAPATH, nil as String?)
             try set(CURLOPT_PROXY_CAINFO, file)
@@ -81,7 +81,7 @@ final class EasyHandle {
         }
     }
 
-    /// Forgets the last transfer's error.
+    /// Clears the last transfer's error.
     func clearError() { errorText[0] = 0 }
 
     /// What libcurl says about the last transfer's error; may be empty.

@@ -6,51 +6,51 @@ internal import HotPush
 final class RunState {
     var client: (any TransferClient)?
     var rate: RateLimit
-    /// Milliseconds; as fresh as the last turn of the loop.
+    /// Milliseconds, read once in each turn of the loop.
     var now: Int64 = 0
 
     init(rate: RateLimit) { self.rate = rate }
 }
 
-/// A place for one transfer at a time, and the transfer that has it.
+/// A place for one transfer at a time, and the transfer that occupies it.
 ///
 /// A transfer is one request or, with redirects, several in a row. libcurl calls in while the loop
-/// performs; what the transfer came to is asked for when libcurl is through with it.
+/// performs; the transfer's result is read when libcurl has finished.
 final class Exchange {
     /// How far a transfer has come.
     enum Phase {
         case idle
         /// The final head has not come.
         case asking
-        /// The head leads elsewhere; its body is read for the connection's sake.
+        /// The head redirects; its body is read so that the connection can be reused.
         case redirecting(to: String)
-        /// The client does not want the body; it is read for the connection's sake.
+        /// The client does not want the body; it is read so that the connection can be reused.
         case discarding
         /// The body goes to the client.
         case taking
     }
 
-    /// More than this is not read for a connection's sake: opening another is cheaper.
+    /// No more than this is read to keep a connection: opening another is cheaper.
     static let discardByteCountMax = 65_536
 
     let easy: EasyHandle
     private let state: RunState
     private(set) var phase = Phase.idle
     private(set) var request = TransferRequest(id: 0, url: "")
-    /// The URLs so far; the last one is being asked.
+    /// The URLs so far; the last one is the current request's.
     private(set) var visited: [String] = []
     private var reader = HeadReader()
     private var bodyByteCount: Int64 = 0
     private(set) var isPaused = false
-    /// What this side decided, before libcurl reports an error for it.
+    /// This side's decision, made before libcurl reports an error for it.
     private var verdict: TransferOutcome?
     private var lines: LineList?
 
     /// When the transfer began, redirects included.
     private var begunAt: Int64 = 0
-    /// When the request of now was handed to libcurl.
+    /// When the current request was handed to libcurl.
     private var askedAt: Int64 = 0
-    /// When something came that was asked for: the whole final head, bytes for the client.
+    /// When something wanted last came: the whole final head, or bytes for the client.
     private var lastActivity: Int64 = 0
 
     init(_ options: TransportOptions, chunkByteCount: Int, state: RunState) throws(StoreError) {
@@ -76,8 +76,8 @@ final class Exchange {
 
     /// Prepares the handle for a request.
     ///
-    /// - Parameter plain: the lines of a request without fields of its own, shared by all.
-    /// - Returns: why it cannot be made; nil if it can.
+    /// - Parameter plain: the shared lines of a request that has no fields of its own.
+    /// - Returns: why the request cannot be made; nil if it can.
     func begin(
         _ request: TransferRequest, plain: borrowing LineList
     ) throws(StoreError) -> TransferFailure? {
@@ -111,9 +111,9 @@ final class Exchange {
                 .request, FailureKinds.sentence("the URL holds control characters", url: url))
         }
         try easy.set(CURLOPT_URL, url)
-        // With TLS a second transfer waits to see whether it can share the first one's connection.
+        // With TLS, a second transfer waits to see whether it can share the first one's connection.
         try easy.set(CURLOPT_PIPEWAIT, url.hasPrefix("https:") ? 1 : 0)
-        // Empty: all encodings that the library knows; none: the bytes as they are.
+        // Empty: all encodings that the library knows; nil: the bytes as they are.
         try easy.set(CURLOPT_ACCEPT_ENCODING, request.acceptsEncodings ? "" : nil as String?)
         if RequestFields.isPlain(request) {
             try easy.set(CURLOPT_HTTPHEADER, UnsafeMutableRawPointer(plain.first))
@@ -123,10 +123,10 @@ final class Exchange {
         guard let texts = RequestFields.lines(of: request, isForeign: isForeign) else {
             return TransferFailure(
                 .request,
-                FailureKinds.sentence("a header field of the request is not one", url: url))
+                FailureKinds.sentence("a header field of the request is invalid", url: url))
         }
         guard let list = LineList(texts) else { throw EasyHandle.noMemory }
-        // The old list must live until the handle knows the new one.
+        // The old list must live until the handle has the new one.
         try easy.set(CURLOPT_HTTPHEADER, UnsafeMutableRawPointer(list.first))
         lines = consume list
         return nil
@@ -135,7 +135,7 @@ final class Exchange {
     // MARK: Called by libcurl
 
     private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        // Fields behind a chunked body (RFC 9112, section 7.1.2). They are no progress.
+        // Fields after a chunked body (RFC 9112, section 7.1.2). They are not progress.
         guard case .asking = phase else { return true }
         switch reader.read(line) {
         case .more:
@@ -143,7 +143,7 @@ final class Exchange {
         case .malformed(let text):
             return end(.failed(failure(.malformed, text)))
         case .whole(let status, let fields):
-            // Only now: neither interim responses nor a head line by line keep a transfer alive.
+            // Only now: interim responses, or a head line by line, do not keep a transfer alive.
             lastActivity = state.now
             return takeHead(TransferHead(status: status, fields: fields, url: visited.last ?? ""))
         }
@@ -187,7 +187,7 @@ final class Exchange {
             failure(
                 .malformed,
                 "the server, or a proxy before it, sent the content encoded as "
-                    + "\"\(printable(coding))\" though it was asked not to encode it"))
+                    + "\"\(printable(coding))\" although it was asked not to encode it"))
     }
 
     private func takeBytes(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -195,7 +195,7 @@ final class Exchange {
         case .idle, .asking:
             return stop(.failed(failure(.malformed, "a body came before its head")))
         case .redirecting, .discarding:
-            // Nobody wants these bytes: they are no progress either.
+            // Nobody wants these bytes, so they are not progress either.
             bodyByteCount += Int64(bytes.count)
             state.rate.take(bytes.count)
             return bodyByteCount <= Self.discardByteCountMax ? bytes.count : Self.stopCode
@@ -215,23 +215,23 @@ final class Exchange {
         }
     }
 
-    /// Lets paused bytes come again; libcurl calls ``takeBytes(_:)`` from inside.
+    /// Unpauses the transfer; libcurl calls ``takeBytes(_:)`` from within.
     func resume() {
         isPaused = false
         lastActivity = state.now
         curl_easy_pause(easy.raw, CURLPAUSE_CONT)
     }
 
-    /// Notes the outcome; `false`, as the answer that makes libcurl stop.
+    /// Records the outcome and returns `false`, which makes libcurl stop.
     private func end(_ outcome: TransferOutcome) -> Bool {
         verdict = outcome
         return false
     }
 
-    /// Any count but that of the bytes makes libcurl stop; the largest is never theirs.
+    /// libcurl stops on any count other than that of the bytes; the largest is never theirs.
     private static let stopCode = -1
 
-    /// Notes the outcome; the answer to bytes that makes libcurl stop.
+    /// Records the outcome and returns the count that makes libcurl stop.
     private func stop(_ outcome: TransferOutcome) -> Int {
         verdict = outcome
         return Self.stopCode
@@ -245,13 +245,13 @@ final class Exchange {
             return failure(.timeout, "the transfer took longer than \(limits.seconds(total)) s")
         }
         guard !isPaused, state.now - lastActivity > limits.stall else { return nil }
-        // Connecting has a limit of its own, which libcurl keeps.
+        // Connecting has its own limit, which libcurl enforces.
         let connected = easy.connectedAfter
         guard connected > 0, state.now - (askedAt + connected) > limits.stall else { return nil }
         return failure(.timeout, "nothing came for \(limits.seconds(limits.stall)) s")
     }
 
-    /// What comes after libcurl is through with the handle.
+    /// What to do after libcurl has finished with the handle.
     enum Next {
         case end(TransferOutcome)
         case follow(String)
@@ -262,7 +262,7 @@ final class Exchange {
         if let verdict { return .end(verdict) }
         switch phase {
         case .redirecting(let location): return .follow(location)
-        // What was wanted, the head, has come.
+        // The head, which was all that was wanted, has come.
         case .discarding: return .end(.finished)
         case .idle, .asking, .taking: break
         }
@@ -280,7 +280,7 @@ final class Exchange {
     /// Whether the request was on its way.
     var hasSent: Bool { easy.connectedAfter > 0 }
 
-    /// Makes the place free.
+    /// Frees the place.
     func clear() {
         phase = .idle
         isPaused = false

@@ -1,17 +1,17 @@
 internal import CCurl
 internal import HotPush
 
-/// What libcurl's result codes mean for whoever decides about another attempt.
+/// What libcurl's result codes mean for a decision about another attempt.
 ///
 /// The codes: libcurl-errors(3). Those of protocols that this transport never speaks are `request`:
-/// they cannot happen, and if they do, trying again does not help.
+/// they cannot happen, and if they did, trying again would not help.
 enum FailureKinds {
     /// The kind of a failure.
     ///
     /// - Parameters:
-    ///   - hasSent: whether the request was on its way: some codes mean one thing before and another
-    ///     after.
-    ///   - message: libcurl's words; they tell a handshake that was cut from one that was refused.
+    ///   - hasSent: whether the request was on its way: some codes mean one thing before and
+    ///     another after.
+    ///   - message: libcurl's words, which distinguish a cut handshake from a refused one.
     static func kind(
         of code: CURLcode, hasSent: Bool, message: String
     ) -> TransferFailure.Kind {
@@ -41,12 +41,12 @@ enum FailureKinds {
             CURLE_RANGE_ERROR, CURLE_BAD_DOWNLOAD_RESUME, CURLE_HTTP_RETURNED_ERROR:
             .malformed
         case CURLE_UNSUPPORTED_PROTOCOL:
-            // An answer without a head (HTTP/0.9) has the same code as a scheme that is not spoken.
+            // An answer without a head (HTTP/0.9) has the same code as an unsupported scheme.
             hasSent ? .malformed : .request
-        // A field of an answer that is longer than 100 KiB (lib/http.h, CURL_MAX_HTTP_HEADER).
+        // A field of an answer is longer than 100 KiB (lib/http.h, CURL_MAX_HTTP_HEADER).
         case CURLE_OUT_OF_MEMORY:
             hasSent ? .malformed : .request
-        // "A value or data field grew larger than allowed": the name is younger than the library here.
+        // "A value or data field grew larger than allowed": the name is newer than the library here.
         case CURLcode(100):
             hasSent ? .malformed : .request
         default:
@@ -56,15 +56,15 @@ enum FailureKinds {
 
     /// Whether the network, not the peer's TLS, ended the handshake.
     ///
-    /// The library has one code for both. A peer that refuses says so with an alert or a version,
-    /// which OpenSSL reports as an `error:` with a reason; a connection that ends has no reason.
+    /// The library has one code for both. A peer that refuses sends an alert or a version, which
+    /// OpenSSL reports as an `error:` with a reason; a connection that ends gives no reason.
     private static func isCutHandshake(_ message: String) -> Bool {
         if message.contains("unexpected eof") { return true }
         return message.contains("SSL_ERROR_SYSCALL") || message.contains("onnection reset")
             || message.contains("Broken pipe") || message.contains("onnection timed out")
     }
 
-    /// The failure with a sentence that says where it happened.
+    /// The failure, with a sentence that says where it happened.
     static func failure(
         of code: CURLcode, hasSent: Bool, message: String, url: String
     ) -> TransferFailure {
@@ -78,7 +78,7 @@ enum FailureKinds {
             kind(of: code, hasSent: hasSent, message: text), sentence(text, url: url))
     }
 
-    /// `text` with the URL behind it, both safe to print.
+    /// `text` followed by the URL, both safe to print.
     static func sentence(_ text: String, url: String) -> String {
         "\(text): \(URLParts.shown(url))"
     }

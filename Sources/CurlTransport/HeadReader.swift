@@ -2,35 +2,35 @@ internal import HotPush
 
 /// Reads response heads line by line and keeps the final one.
 ///
-/// Interim responses (1xx) are forgotten (RFC 9110, section 15.2). What has come so far is bounded,
-/// all interim responses together as well: a server can neither fill the memory with fields nor go on
-/// for ever with what is no answer.
+/// It drops interim responses (1xx; RFC 9110, section 15.2). What it has read is bounded, and so
+/// are all interim responses together: a server can neither fill the memory with fields nor send
+/// responses that are no answer for ever.
 struct HeadReader {
-    /// What a line led to.
+    /// The result of a line.
     enum Progress {
         /// More lines follow.
         case more
-        /// The final head is whole.
+        /// The final head is complete.
         case whole(status: Int, fields: [(name: String, value: String)])
-        /// The head is over ``byteCountMax``, or not one.
+        /// The head is over ``byteCountMax``, or is malformed.
         case malformed(String)
     }
 
-    /// A head may have so many bytes, as with most servers and clients; so may the interim responses
-    /// before it, together.
+    /// The largest head, in bytes, as in most servers and clients; the same limit applies to all
+    /// interim responses before it together.
     static let byteCountMax = 65_536
 
     private var bytes: [UInt8] = []
-    /// The bytes of the interim responses that were forgotten.
+    /// The bytes of the interim responses that were dropped.
     private var interimByteCount = 0
 
-    /// Forgets what has come.
+    /// Forgets what has been read.
     mutating func reset() {
         bytes.removeAll(keepingCapacity: true)
         interimByteCount = 0
     }
 
-    /// Takes a line with its end, as libcurl hands it out.
+    /// Takes a line with its line end, as libcurl passes it.
     mutating func read(_ line: UnsafeRawBufferPointer) -> Progress {
         guard bytes.count + line.count <= Self.byteCountMax else {
             return .malformed("the response's head is larger than \(Self.byteCountMax) bytes")
@@ -55,7 +55,7 @@ struct HeadReader {
         line.count == 1 && line[0] == 10 || line.count == 2 && line[0] == 13 && line[1] == 10
     }
 
-    /// The three digits behind the first blank: `HTTP/1.1 200 OK`, `HTTP/2 200`.
+    /// The three digits after the first blank: `HTTP/1.1 200 OK`, `HTTP/2 200`.
     private func status() -> Int? {
         guard let blank = bytes.firstIndex(of: 32), blank + 3 < bytes.count else { return nil }
         var status = 0
@@ -67,7 +67,7 @@ struct HeadReader {
     }
 
     /// The fields, names in lower case; a folded line belongs to the field before it (RFC 9112,
-    /// section 5.2), and one without a name is none.
+    /// section 5.2), and a line without a name is no field.
     private func fields() -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         fields.reserveCapacity(16)
@@ -101,7 +101,7 @@ struct HeadReader {
         }
     }
 
-    /// Without blanks, tabs and line ends on either side.
+    /// The line without blanks, tabs and line ends on either side.
     private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var line = line
         while let last = line.last, last == 32 || last == 9 || last == 13 { line.removeLast() }

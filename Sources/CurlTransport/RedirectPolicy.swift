@@ -1,13 +1,13 @@
 internal import HotPush
 
-/// Decides which redirects are followed (RFC 9110, section 15.4).
+/// Decides which redirects to follow (RFC 9110, section 15.4).
 struct RedirectPolicy {
-    /// How many in a row.
+    /// The most redirects in a row.
     let countMax: Int
 
-    /// Whether a response with that status leads elsewhere, if it has a `Location`.
+    /// Whether a response with that status redirects if it has a `Location`.
     ///
-    /// 300 offers a choice and 304 answers a condition; both are the client's.
+    /// 300 offers a choice and 304 answers a condition; both are for the client to handle.
     static func isRedirect(_ status: Int) -> Bool {
         switch status {
         case 301, 302, 303, 307, 308: true
@@ -17,7 +17,7 @@ struct RedirectPolicy {
 
     /// Where to go from the last of `visited`.
     ///
-    /// - Parameter visited: the URLs of this transfer so far, the one that answered last.
+    /// - Parameter visited: the URLs of this transfer so far, ending with the one that answered last.
     /// - Returns: the next URL, or why the redirect is not followed.
     func next(
         _ location: String, after visited: [String]
@@ -28,7 +28,7 @@ struct RedirectPolicy {
         }
         guard target.scheme == "https" || target.scheme == "http" else {
             return refusal(
-                "the server redirects to another scheme than http or https", from, location)
+                "the server redirects to a scheme other than http or https", from, location)
         }
         if source.scheme == "https", target.scheme == "http" {
             return refusal("the server redirects from https to http", from, location)

@@ -1,21 +1,21 @@
 internal import CCurl
 internal import HotPush
 
-/// Builds the header fields of a request as libcurl wants them.
+/// Builds a request's header fields in the form that libcurl takes.
 enum RequestFields {
-    /// Fields that say who asks: they are not carried to another origin.
+    /// Fields that identify the client: they are not sent to another origin.
     private static let credentials: Set<String> = [
         "authorization", "cookie", "proxy-authorization",
     ]
 
     /// The lines of a request: `Name: value`.
     ///
-    /// - Parameter isForeign: whether a redirect led to another origin than the request's own.
-    /// - Returns: nil if a field is not one (RFC 9110, section 5): a line end in a value would smuggle
-    ///   in further fields.
+    /// - Parameter isForeign: whether a redirect led to an origin other than the request's own.
+    /// - Returns: nil if a field is invalid (RFC 9110, section 5): a line end in a value would
+    ///   smuggle in further fields.
     static func lines(of request: TransferRequest, isForeign: Bool = false) -> [String]? {
         var lines: [String] = []
-        // Said aloud, so that no proxy between encodes on its own.
+        // Sent explicitly, so that no proxy in between encodes on its own.
         if !request.acceptsEncodings { lines.append("Accept-Encoding: identity") }
         if request.offset > 0 { lines.append("Range: bytes=\(request.offset)-") }
         var fields = request.fields
@@ -25,13 +25,13 @@ enum RequestFields {
         for (name, value) in fields {
             guard isToken(name), isFieldValue(value) else { return nil }
             if isForeign, credentials.contains(name.lowercased()) { continue }
-            // A name with a semicolon is libcurl's way to say: empty, but sent.
+            // A name with a semicolon tells libcurl to send the field with an empty value.
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
         return lines
     }
 
-    /// Whether a line of `lines(of:)` for a request without any fields suffices.
+    /// Whether the lines of a request without fields are enough.
     static func isPlain(_ request: TransferRequest) -> Bool {
         request.offset <= 0 && request.ifNoneMatch == nil && request.fields.isEmpty
             && request.confinedFields.isEmpty && !request.acceptsEncodings
@@ -49,7 +49,7 @@ enum RequestFields {
         return !name.isEmpty
     }
 
-    /// Whether a value holds no line end and no NUL (RFC 9110, section 5.5).
+    /// Whether a value contains no line end and no NUL (RFC 9110, section 5.5).
     static func isFieldValue(_ value: String) -> Bool {
         for byte in value.utf8 where byte == 10 || byte == 13 || byte == 0 { return false }
         return true
@@ -60,7 +60,7 @@ enum RequestFields {
 struct LineList: ~Copyable {
     private(set) var first: UnsafeMutablePointer<curl_slist>?
 
-    /// Makes a list; nil without memory.
+    /// Makes a list; nil if there is no memory.
     init?(_ lines: [String]) {
         var list: UnsafeMutablePointer<curl_slist>?
         for line in lines {

@@ -1,18 +1,18 @@
 internal import CASStore
 internal import CCurl
 
-/// A URL taken apart by the library that will fetch it, so that nothing is read in two ways.
+/// A URL, parsed by the library that will fetch it, so that nothing is read in two ways.
 struct URLParts: Equatable {
     /// In lower case.
     var scheme: String
     /// In lower case.
     var host: String
-    /// As written, or the scheme's own.
+    /// As written, or the scheme's default.
     var port: String
-    /// The whole, normalized.
+    /// The whole URL, normalized.
     var text: String
 
-    /// Takes `url` apart; with `base` it may be relative (RFC 3986, section 5).
+    /// Parses `url`; with `base` it may be relative (RFC 3986, section 5).
     ///
     /// - Returns: nil if it is not a URL.
     init?(_ url: String, relativeTo base: String? = nil) {
@@ -21,7 +21,7 @@ struct URLParts: Equatable {
         let flags = UInt32(CURLU_NON_SUPPORT_SCHEME)
         if let base {
             guard curl_url_set(handle, CURLUPART_URL, base, flags) == CURLUE_OK else { return nil }
-            // A base's fragment is not the target's.
+            // The base's fragment does not pass to the target.
             curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0)
         }
         // Servers send unencoded blanks in Location; browsers and curl encode them.
@@ -45,12 +45,12 @@ struct URLParts: Equatable {
         return String(cString: text)
     }
 
-    /// Whether both are of one origin: scheme, host and port (RFC 6454, section 5).
+    /// Whether both have the same origin: scheme, host and port (RFC 6454, section 5).
     func hasOrigin(of other: URLParts) -> Bool {
         scheme == other.scheme && host == other.host && port == other.port
     }
 
-    /// A URL as messages show it: without user and password, without control characters.
+    /// A URL as messages show it: without user and password, or control characters.
     static func shown(_ url: String) -> String {
         guard let slashes = url.firstRange(of: "//") else { return printable(url) }
         let rest = url[slashes.upperBound...]

@@ -1,2 +1,2 @@
-// Whoever serves an app names its routes and its certificate, too.
+// Whoever serves an app also names its routes and its certificate.
 @_exported public import WebServer

@@ -36,7 +36,7 @@ import Testing
         #expect(try served.get().body == Release.second["index.html"])
         let errors = try served.end().errors
         #expect(errors.contains("the store that is served is gone"))
-        #expect(errors.contains("another store stands at"))
+        #expect(errors.contains("another store is now at"))
         // The port is the app's in the new store, too.
         let again = try Served(place, ["--app-id", app])
         #expect(again.port == served.port)

@@ -1,6 +1,6 @@
-// What a transport does with a bridge, whatever it is: greet, give frames, take frames.
+// What any transport does with a bridge: greet, give frames, take frames.
 extension Bridge {
-    /// What a frame from a page led to.
+    /// The result of a page's frame.
     enum Acceptance: Sendable {
         case taken
         /// The page has ended its session.
@@ -9,9 +9,9 @@ extension Bridge {
         case unknown
     }
 
-    /// What there is for a page.
+    /// What there is to send to a page.
     enum Outgoing: Sendable {
-        /// In order; and when to look again although nobody calls.
+        /// In order, and when to look again even if `wake` is not called.
         case frames([BridgeFrame], lookAgain: Duration?)
         /// A newer link has taken over.
         case replaced
@@ -57,7 +57,7 @@ extension Bridge {
                 if state.sessions[id]?.queue.canSend == true { state.wake(id, &after) }
                 guard let new else { break }
                 guard keepsMessages else {
-                    // Nobody will take it: it is as good as taken.
+                    // Nobody will take it, so it counts as taken.
                     let isDue = state.sessions[id]?.queue.take(byteCount: new.payload.count)
                     if isDue == true { state.wake(id, &after) }
                     break
@@ -73,7 +73,7 @@ extension Bridge {
         }
     }
 
-    /// Takes what may be sent to a page on the link of that ticket, about `room` bytes at most.
+    /// Takes what may be sent to a page on the link with this ticket, about `room` bytes at most.
     func takeFrames(
         for id: BridgeSessionID, ticket: UInt64, room: Int, now: Duration
     ) -> Outgoing {
@@ -108,10 +108,10 @@ extension Bridge {
 }
 
 extension BridgeMessage {
-    /// `nil` for an event, which only a server sends.
+    /// `nil` for an event: only a server sends those.
     init?(_ session: BridgeSessionID, _ content: BridgeContent, _ mayRepeat: Bool) {
         switch content {
-        // Copies: a slice would keep all that came with it, a batch of megabytes perhaps.
+        // Copies: a slice would keep everything it came with, perhaps a batch of megabytes.
         case .text(let payload): self.content = .text(Array(payload)[...])
         case .binary(let payload): self.content = .binary(Array(payload)[...])
         case .event: return nil

@@ -1,28 +1,28 @@
 import CASStore
 package import WebServer
 
-/// A GET of the bridge that waits for something to send.
+/// A GET of the bridge that is waiting for something to send.
 package struct BridgePoll: Sendable, Hashable {
     package let session: BridgeSessionID
     let ticket: UInt64
-    /// When it is answered with nothing.
+    /// When it gets an empty answer.
     package let deadline: Duration
 }
 
-/// What becomes of a request of the bridge.
+/// What to do with a request of the bridge.
 package enum BridgeAnswer: Sendable {
     case response(Response)
-    /// Keep it until it is woken or due, then ask `answer(to:now:)`.
+    /// Keep it until it is woken or due, then call `answer(to:now:)`.
     case hold(BridgePoll)
 }
 
-// The bridge over requests (docs/bridge-protocol.md, "Over requests"). Whether the request's origin
-// is allowed is decided before.
+// The bridge over requests (docs/bridge-protocol.md, "Over requests"). The caller has already
+// decided whether the request's origin is allowed.
 extension Bridge {
-    /// Answers GET and POST of the bridge's address, except those that ask for a WebSocket.
+    /// Answers GET and POST at the bridge's address, except requests for a WebSocket.
     ///
-    /// `body` is the whole body of a POST; `wake` is called from any thread when a held GET should be
-    /// looked at.
+    /// `body` is the whole body of a POST; any thread calls `wake` when a held GET should be
+    /// checked.
     package func answer(
         to head: RequestHead, body: [UInt8], now: Duration, wake: @escaping @Sendable () -> Void
     ) -> BridgeAnswer {
@@ -52,7 +52,7 @@ extension Bridge {
         }
     }
 
-    /// When a held GET is to be looked at although nobody calls.
+    /// When to check a held GET even if `wake` is not called.
     package func nextDeadline(of poll: BridgePoll) -> Duration {
         locked { state, _ in
             guard let due = state.sessions[poll.session]?.queue.acknowledgementDue else {
@@ -62,7 +62,7 @@ extension Bridge {
         }
     }
 
-    /// Whether a request names a session that lives: the secret of a client without an Origin.
+    /// Whether a request names a living session: the secret of a client without an Origin.
     package func knowsSession(of head: RequestHead) -> Bool {
         guard let session = BridgeQuery(head).session else { return false }
         return locked { state, _ in state.sessions[session] != nil }
@@ -76,7 +76,7 @@ extension Bridge {
         }
         let ticket = try locked { (state, after) throws(BridgeViolation) -> UInt64 in
             guard var entry = state.sessions[session] else { throw BridgeViolation.noSession }
-            // An older GET that was sent again by the browser takes nothing back.
+            // An older GET that the browser repeats takes nothing back.
             let from = max(received, entry.queue.acknowledged)
             try entry.queue.rewind(to: from)
             try entry.queue.acknowledge(from)
@@ -143,7 +143,7 @@ extension Bridge {
 extension BridgeViolation {
     fileprivate static let noSession = BridgeViolation(.noSession, "there is no such session")
 
-    /// What a request gets instead of an answer.
+    /// The answer to the request that broke the protocol.
     fileprivate var response: Response {
         let status =
             switch code {
@@ -160,7 +160,7 @@ extension BridgeViolation {
 extension CloseCode {
     /// The server has failed (RFC 6455, section 7.4.1; registered with IANA).
     static let serverFailure = Self(1011)
-    /// Over requests only: 410.
+    /// Only over requests: 410.
     fileprivate static let noSession = Self(4410)
 }
 
@@ -177,7 +177,7 @@ struct BridgeQuery: Sendable {
             let text = String(decoding: part, as: UTF8.self)
             if text.hasPrefix("session=") { session = BridgeSessionID(String(text.dropFirst(8))) }
             if text.hasPrefix("ack=") {
-                // A number that is none counts as absent.
+                // An invalid number counts as absent.
                 acknowledged = try? BridgeFrame.number(part.dropFirst(4))
             }
         }

@@ -3,40 +3,40 @@ import Synchronization
 
 /// The app's end of the conversation with its pages.
 ///
-/// Every message has a number, is acknowledged and is sent again after a broken connection: none is
-/// lost, none comes twice, their order is kept (docs/bridge-protocol.md). Safe to use from any thread;
-/// no call waits for a page.
+/// Every message has a number, is acknowledged, and is sent again after a broken connection: none
+/// is lost, none comes twice, and their order is kept (docs/bridge-protocol.md). Safe to use from
+/// any thread; no call waits for a page.
 public final class Bridge: Sendable {
     struct State: Sendable {
         var sessions: BridgeSessions
         var inbox: [BridgeMessage] = []
         var inboxStart = 0
         var inboxBytes = 0
-        /// Readers that wait for a message, by number.
+        /// Readers waiting for a message, by number.
         var readers: [UInt64: CheckedContinuation<Void, Never>] = [:]
         var cancelledReaders: Set<UInt64> = []
         var lastReader: UInt64 = 0
         var isFinished = false
     }
 
-    /// What is to be called once the lock is free.
+    /// What to call once the lock is released.
     struct Aftermath: Sendable {
         var wakes: [@Sendable () -> Void] = []
         var changes: [BridgeSessionChange] = []
         var readers: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// The bounds this bridge keeps.
+    /// The limits of this bridge.
     public let limits: BridgeLimits
-    /// Whether messages of pages are kept for a reader.
+    /// Whether the messages of pages are kept for a reader.
     let keepsMessages: Bool
     private let onSessionChange: @Sendable (BridgeSessionChange) -> Void
     private let state: Mutex<State>
 
     /// Makes a bridge without pages.
     ///
-    /// `onSessionChange` is called on the thread that noticed the change, and must return soon. Where
-    /// nobody reads ``messages``, `keepsMessages` is false: what pages send is acknowledged and dropped.
+    /// The thread that noticed a change calls `onSessionChange`, which must return soon. If nobody
+    /// reads ``messages``, set `keepsMessages` to false: what pages send is acknowledged and dropped.
     public init(
         limits: BridgeLimits = BridgeLimits(), keepsMessages: Bool = true,
         onSessionChange: @escaping @Sendable (BridgeSessionChange) -> Void = { _ in }
@@ -50,10 +50,10 @@ public final class Bridge: Sendable {
     /// The pages that have a session, connected or not.
     public var sessions: [BridgeSessionID] { state.withLock { Array($0.sessions.all.keys) } }
 
-    /// The messages of all pages, each page's in its order.
+    /// The messages of all pages, each page's in order.
     ///
-    /// A message is acknowledged when it is taken from here. Each goes to one reader only, should
-    /// there be several. It ends when `finish` is called or the reading task is cancelled.
+    /// A message is acknowledged when it is taken from here. If there are several readers, only one
+    /// gets it. The sequence ends when `finish` is called or the reading task is cancelled.
     public var messages: some AsyncSequence<BridgeMessage, Never> & Sendable {
         BridgeMessages(bridge: self)
     }
@@ -61,9 +61,9 @@ public final class Bridge: Sendable {
     // MARK: Sending
 
     /// Sends text to every page, or to one.
-    /// - Returns: to how many pages it goes; 0 when there is none.
-    /// - Throws: `.tooLarge` over the limit; `.queueFull` when a page does not take its messages;
-    ///   then it goes to nobody. `.notFound` when the session has ended.
+    /// - Returns: the number of pages it goes to; 0 if there are none.
+    /// - Throws: `.tooLarge` over the limit; `.queueFull` if a page does not take its messages;
+    ///   then nobody gets it. `.notFound` if the session has ended.
     @discardableResult
     public func send(
         _ text: String, to session: BridgeSessionID? = nil
@@ -71,7 +71,7 @@ public final class Bridge: Sendable {
         try send(.text(Array(text.utf8)[...]), to: session)
     }
 
-    /// Sends bytes to every page, or to one, like text.
+    /// Sends bytes to every page, or to one; otherwise like text.
     @discardableResult
     public func send(
         _ bytes: [UInt8], to session: BridgeSessionID? = nil
@@ -97,9 +97,9 @@ public final class Bridge: Sendable {
         }
     }
 
-    /// Tells an event to every page, or to one.
+    /// Sends an event to every page, or to one.
     ///
-    /// Events do not fail: progress that finds no room is dropped, the others are few.
+    /// This never fails: progress that finds no room is dropped, and other events are few.
     public func publish(_ event: BridgeEvent, to session: BridgeSessionID? = nil) {
         let payload = event.payload
         locked { state, after in
@@ -113,12 +113,12 @@ public final class Bridge: Sendable {
 
     // MARK: Receiving
 
-    /// The next message, if one is here; for callers that do not wait.
+    /// The next message, if there is one; for callers that do not wait.
     public func takeMessage() -> BridgeMessage? {
         locked { state, after in state.takeMessage(&after) }
     }
 
-    /// Ends `messages` once what is here has been taken.
+    /// Ends `messages` once the messages already here have been taken.
     public func finish() {
         locked { state, after in
             state.isFinished = true
@@ -126,7 +126,7 @@ public final class Bridge: Sendable {
         }
     }
 
-    /// Calls every link, so that it looks whether it has to end.
+    /// Calls every link, so that it checks whether it has to end.
     func wakeAll() {
         locked { state, after in
             for id in Array(state.sessions.all.keys) { state.wake(id, &after) }
@@ -135,7 +135,7 @@ public final class Bridge: Sendable {
 
     // MARK: Beneath
 
-    /// Calls `body` with the state alone, then what it left to do.
+    /// Calls `body` with exclusive access to the state, then calls what `body` left to call.
     func locked<R: Sendable, E: Error>(
         _ body: (inout State, inout Aftermath) throws(E) -> R
     ) throws(E) -> R {
@@ -163,7 +163,7 @@ extension Bridge.State {
 
     /// Checks that a message for all pages fits every queue.
     ///
-    /// A page that is away and whose queue is full is given up, so that it does not stop the others.
+    /// A page that is away with a full queue is given up, so that it does not block the others.
     mutating func makeRoom(
         for byteCount: Int, _ after: inout Bridge.Aftermath
     ) throws(StoreError) {
@@ -175,7 +175,7 @@ extension Bridge.State {
         }
     }
 
-    /// Calls a session's link, once until it has looked.
+    /// Calls a session's link; only once until the link has looked.
     mutating func wake(_ id: BridgeSessionID, _ after: inout Bridge.Aftermath) {
         guard let session = sessions[id], let wake = session.wake, !session.isWoken else { return }
         sessions[id]?.isWoken = true

@@ -1,15 +1,15 @@
 import StrictJSON
 
-/// Something that happened to the app's versions, told to its pages.
+/// Something that happened to the app's versions; its pages are told.
 public enum BridgeEvent: Sendable, Hashable {
-    /// The version is served from the next navigation on; it is not the one of the page.
+    /// The next navigation gets this version, which is not the page's.
     case versionReady(version: String)
-    /// So many of `total` bytes of a new version are here.
+    /// `done` of the `total` bytes of a new version are here.
     case progress(done: Int64, total: Int64)
-    /// The version did not start well and is not served any more.
+    /// The version did not start well and is no longer served.
     ///
-    /// `own`: it is the version of the page that is told, which therefore loads itself again. `at`: when that
-    /// was, in seconds since 1970; it tells one rollback from the next.
+    /// `own`: it is the version of the page that gets this event, which therefore reloads itself.
+    /// `at`: the time, in seconds since 1970; it distinguishes one rollback from the next.
     case rolledBack(version: String, reason: String, own: Bool = false, at: Int64? = nil)
 
     /// The event's name in the page.
@@ -21,7 +21,7 @@ public enum BridgeEvent: Sendable, Hashable {
         }
     }
 
-    /// Whether a newer one makes one that waits useless.
+    /// Whether a newer event of this kind makes one that waits useless.
     var replaces: Bool { if case .progress = self { true } else { false } }
 
     /// The event's detail as JSON.

@@ -1,6 +1,6 @@
 // Reading frames and batches of frames (docs/bridge-protocol.md).
 extension BridgeFrame {
-    /// The longest header line: W with its session and a number, and room.
+    /// The longest header line: W with its session and a number, and some room.
     private static let headByteCountMax = 128
 
     /// Reads one frame.
@@ -98,7 +98,7 @@ extension BridgeFrame {
     }
 }
 
-/// Frames as the body of a request or an answer: each after its length in bytes and a line feed.
+/// Frames as the body of a request or an answer: before each, its length in bytes and a line feed.
 package enum BridgeBatch {
     package static func bytes(_ frames: [BridgeFrame]) -> [UInt8] {
         var body: [UInt8] = []
@@ -113,7 +113,7 @@ package enum BridgeBatch {
 
     /// Reads a whole batch.
     ///
-    /// Texts are checked here for being UTF-8, which a WebSocket does by itself.
+    /// Checks that texts are UTF-8, which a WebSocket does itself.
     package static func frames(
         _ body: ArraySlice<UInt8>
     ) throws(BridgeViolation) -> [BridgeFrame] {

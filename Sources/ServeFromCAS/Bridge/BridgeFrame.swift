@@ -2,12 +2,12 @@ package import WebServer
 
 /// What a numbered frame of the bridge carries.
 ///
-/// A slice, so that a payload stays where the WebSocket's message has it.
+/// A slice, so that a payload stays in the WebSocket's message.
 package enum BridgeContent: Sendable, Hashable {
     /// Well-formed UTF-8.
     case text(ArraySlice<UInt8>)
     case binary(ArraySlice<UInt8>)
-    /// Of the server, for the page; the payload is JSON.
+    /// From the server to the page; the payload is JSON.
     case event(name: String, ArraySlice<UInt8>)
 
     package var payload: ArraySlice<UInt8> {
@@ -24,7 +24,7 @@ package enum BridgeContent: Sendable, Hashable {
 package enum BridgeFrame: Sendable, Hashable {
     case hello(session: BridgeSessionID?, received: UInt64)
     case welcome(session: BridgeSessionID, received: UInt64)
-    /// `mayRepeat`: it was sent in an earlier session too.
+    /// `mayRepeat`: an earlier session sent it too.
     case numbered(
         UInt64, acknowledged: UInt64, BridgeContent, mayRepeat: Bool = false)
     case acknowledgement(UInt64)
@@ -34,7 +34,7 @@ package enum BridgeFrame: Sendable, Hashable {
     /// The protocol's version.
     static let version = 1
 
-    /// The largest number a script counts exactly.
+    /// The largest number up to which a script counts exactly.
     static let numberMax: UInt64 = 1 << 53 - 1
 
     /// Whether the frame goes into a binary message of a WebSocket.
@@ -42,7 +42,7 @@ package enum BridgeFrame: Sendable, Hashable {
         if case .numbered(_, _, let content, _) = self { content.isBinary } else { false }
     }
 
-    /// The header line, with its line feed if a payload follows.
+    /// The header line, with its line feed if there is a payload.
     package var head: [UInt8] {
         switch self {
         case .hello(let session?, let received): Array("H 1 \(session) \(received)".utf8)
@@ -60,7 +60,7 @@ package enum BridgeFrame: Sendable, Hashable {
         }
     }
 
-    /// The payload, empty for most frames.
+    /// The payload; empty for most frames.
     package var payload: ArraySlice<UInt8> {
         if case .numbered(_, _, let content, _) = self { content.payload } else { [] }
     }
@@ -69,9 +69,9 @@ package enum BridgeFrame: Sendable, Hashable {
     package var bytes: [UInt8] { head + payload }
 }
 
-/// Received bytes that break the bridge protocol, or that nobody is there to take.
+/// Received bytes that break the bridge protocol, or that nobody can take.
 package struct BridgeViolation: Error, Sendable, Hashable {
-    /// What a WebSocket is closed with; requests get a status.
+    /// The code to close a WebSocket with; requests get a status.
     package var code: CloseCode
     package var message: String
 

@@ -1,16 +1,16 @@
-/// The bounds of a bridge's memory and patience.
+/// The limits of a bridge's memory and patience.
 public struct BridgeLimits: Sendable, Hashable {
     /// The most bytes in the payload of one message.
     public var messageByteCount = 1 << 20
-    /// The most messages that wait for one page, sent or not, until it acknowledges them.
+    /// The most messages queued for one page, sent or not, until it acknowledges them.
     public var queueCount = 1024
-    /// The most bytes that wait for one page.
+    /// The most bytes queued for one page.
     public var queueByteCount = 8 << 20
     /// The most pages, connected or not.
     public var sessionCount = 256
     /// How long a session lives without a connection.
     public var sessionExpiry = Duration.seconds(300)
-    /// The most bytes received from all pages that the app has not taken; each message counts 160 more.
+    /// The most bytes, from all pages, that the app has not taken; each message counts 160 more.
     public var inboxByteCount = 64 << 20
 
     /// The limits of docs/bridge-protocol.md.
@@ -18,13 +18,13 @@ public struct BridgeLimits: Sendable, Hashable {
 
     /// Messages in flight in one direction (docs/bridge-protocol.md, Limits).
     static let windowCount = 256
-    /// What a message costs beside its bytes while it waits for the app.
+    /// What a message costs besides its bytes while it waits for the app.
     static let messageOverhead = 160
     /// Bytes in flight in one direction.
     static let windowByteCount = 4 << 20
-    /// Messages after which an acknowledgement leaves at once.
+    /// The number of messages after which an acknowledgement is sent at once.
     static let acknowledgementCount: UInt64 = 32
-    /// How long an acknowledgement waits for a message to ride on.
+    /// How long an acknowledgement waits for a message to carry it.
     static let acknowledgementDelay = Duration.milliseconds(20)
     /// How long a GET is held.
     static let pollHold = Duration.seconds(25)

@@ -3,9 +3,9 @@ package import WebServer
 
 /// A page's WebSocket, from the bytes of the stream to the bridge and back.
 ///
-/// The owner is the connection's event loop: it gives bytes and time, and sends what `withOutput`
-/// gives. Not for use by two threads at once. When `wake` is called, from any thread, the owner calls
-/// `pump` soon.
+/// The owner is the connection's event loop: it passes in bytes and times, and sends what
+/// `withOutput` passes out. Not for use by two threads at once. Any thread may call `wake`; the
+/// owner then soon calls `pump`.
 package struct BridgeLink: Sendable {
     private enum Phase: Sendable {
         case greeting
@@ -22,7 +22,7 @@ package struct BridgeLink: Sendable {
     private var phase = Phase.greeting
     private var greetingDeadline: Duration
     private var lookAgain: Duration?
-    /// Output beyond which frames stay in the session's queue.
+    /// The output size above which frames stay in the session's queue.
     private let outputCount = 256 << 10
 
     /// A link whose opening handshake has been sent.
@@ -39,15 +39,15 @@ package struct BridgeLink: Sendable {
         greetingDeadline = now + options.answerTimeout
     }
 
-    /// The page, once it has said so.
+    /// The page, once it has named itself.
     package var session: BridgeSessionID? {
         if case .linked(let session, _) = phase { session } else { nil }
     }
 
-    /// Whether the stream is to be closed now.
+    /// Whether to close the stream now.
     package var isFinished: Bool { socket.isFinished }
 
-    /// The bytes that wait to be sent.
+    /// How many bytes are waiting to be sent.
     package var outputByteCount: Int { socket.outputCount }
 
     /// Takes the next bytes of the stream.
@@ -59,19 +59,19 @@ package struct BridgeLink: Sendable {
     /// The stream has ended or broken.
     package mutating func receiveEnd(now: Duration) { handle(socket.receiveEnd(), now) }
 
-    /// Closes the link; the session goes on with the next.
+    /// Closes the link; the session continues with the next one.
     package mutating func close(_ code: CloseCode, _ text: String, now: Duration) {
         socket.close(code, text, now: now)
         unlink(now)
     }
 
-    /// Gives the bytes to send to `body`, drops as many as it returns, and fills up from the queue.
+    /// Passes the bytes to send to `body`, drops as many as it returns, and refills from the queue.
     package mutating func withOutput(now: Duration, _ body: (UnsafeRawBufferPointer) -> Int) {
         socket.withOutput(body)
         if socket.outputCount < outputCount / 2 { pump(now: now) }
     }
 
-    /// Takes what there is for the page, as far as the output has room.
+    /// Takes what there is for the page, as far as there is room for output.
     package mutating func pump(now: Duration) {
         guard case .linked(let session, let ticket) = phase else { return }
         let room = outputCount - socket.outputCount

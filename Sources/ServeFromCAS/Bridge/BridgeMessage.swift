@@ -1,8 +1,8 @@
 /// A message from a page.
 public struct BridgeMessage: Sendable, Hashable {
-    /// What a message holds.
+    /// The content of a message.
     public enum Content: Sendable, Hashable {
-        /// Text, as well-formed UTF-8.
+        /// Text in well-formed UTF-8.
         case text(ArraySlice<UInt8>)
         /// Bytes (an ArrayBuffer in the page).
         case binary(ArraySlice<UInt8>)
@@ -10,9 +10,9 @@ public struct BridgeMessage: Sendable, Hashable {
 
     /// The page that sent it.
     public let session: BridgeSessionID
-    /// What it holds.
+    /// Its content.
     public let content: Content
-    /// Whether it may have been delivered before: by a session that expired or by an earlier process.
+    /// Whether an expired session or an earlier process may have delivered it before.
     public let mayRepeat: Bool
 
     /// The text; `nil` for a binary message.
@@ -28,10 +28,10 @@ public struct BridgeMessage: Sendable, Hashable {
     }
 }
 
-/// The beginning or the end of a page's session.
+/// The start or the end of a page's session.
 public enum BridgeSessionChange: Sendable, Hashable {
     /// A page has connected for the first time.
     case opened(BridgeSessionID)
-    /// A page is gone; so many messages for it were not acknowledged.
+    /// A page is gone; it has not acknowledged this many messages.
     case closed(BridgeSessionID, undelivered: Int)
 }

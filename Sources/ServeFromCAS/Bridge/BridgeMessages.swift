@@ -1,4 +1,4 @@
-/// The messages that pages send, as they come.
+/// The messages that pages send, in the order of their arrival.
 struct BridgeMessages: AsyncSequence, Sendable {
     typealias Element = BridgeMessage
     typealias Failure = Never
@@ -19,7 +19,7 @@ struct BridgeMessages: AsyncSequence, Sendable {
 }
 
 extension Bridge {
-    /// The next message, waited for; `nil` after `finish` or when the task is cancelled.
+    /// Waits for the next message; `nil` after `finish` or when the task is cancelled.
     func nextMessage() async -> BridgeMessage? {
         while !Task.isCancelled {
             if let message = takeMessage() { return message }

@@ -1,6 +1,6 @@
 import WebServer
 
-/// What a request says about where it comes from: a page of this server, or anybody else in the same
+/// What a request says about its origin: a page of this server, or anything else in the same
 /// browser.
 ///
 /// The rules are docs/bridge-protocol.md, "Who may connect".
@@ -8,20 +8,20 @@ struct BridgeOrigin: Sendable, Hashable {
     /// The names by which a server on the loopback interface is known.
     static let loopbackNames = ["localhost", "127.0.0.1", "[::1]"]
 
-    /// The authority the request is for: an absolute target's, else the Host field's.
+    /// The authority that the request names: an absolute target's, else the Host field's.
     var host: String?
     var origin: String?
     /// The Sec-Fetch-Site field (Fetch Metadata Request Headers, section 2.4).
     var fetchSite: String?
-    /// Whether it shows the server's token or the id of a living session.
+    /// Whether it carries the server's token or the id of a living session.
     var hasSecret = false
 
     /// Whether such a request may use the bridge.
     ///
-    /// - Parameter hosts: names without a port, an IPv6 address in brackets.
+    /// - Parameter hosts: names without a port; an IPv6 address in brackets.
     func isAllowed(hosts: [String] = loopbackNames) -> Bool {
         guard let host = host?.lowercased(), let name = Self.name(of: host) else { return false }
-        // A name is good at any port, `name:port` at that one.
+        // A name matches at any port, `name:port` only at that one.
         let isKnown = hosts.contains { allowed in
             let allowed = allowed.lowercased()
             return allowed.utf8.elementsEqual(name.utf8) || allowed.utf8.elementsEqual(host.utf8)
@@ -50,7 +50,7 @@ struct BridgeOrigin: Sendable, Hashable {
         return host[..<end]
     }
 
-    /// Whether an origin is this authority under a scheme, the scheme's own port written or not.
+    /// Whether an origin is this authority with a scheme, with or without the scheme's default port.
     private static func isSame(
         _ origin: String, _ host: String, scheme: String, port: String
     ) -> Bool {
@@ -58,7 +58,7 @@ struct BridgeOrigin: Sendable, Hashable {
         func plain(_ authority: Substring) -> Substring {
             guard authority.hasSuffix(port) else { return authority }
             let name = authority.dropLast(port.count)
-            // `[::80]` ends in a bracket, so that what was cut is a port.
+            // `[::80]` ends in a bracket, so the part cut off was a port.
             return name.isEmpty ? authority : name
         }
         let authority = plain(origin.dropFirst(scheme.count + 3))
@@ -67,7 +67,7 @@ struct BridgeOrigin: Sendable, Hashable {
 }
 
 extension BridgeOrigin {
-    /// Reads a request; two fields of one name count as none that is allowed.
+    /// Reads a request; two fields of the same name count as one that is not allowed.
     init(_ head: RequestHead, hasSecret: Bool) {
         func only(_ name: StaticString) -> String? {
             let values = head.values(of: name)

@@ -1,6 +1,6 @@
 public import CASStore
 
-/// One end of a session: what is queued for the other side, and what has come from it.
+/// One end of a session: what is queued for the other side, and what the other side has sent.
 ///
 /// Both ends are alike. A value without I/O; the rules are docs/bridge-protocol.md.
 struct BridgeQueue: Sendable {
@@ -8,16 +8,16 @@ struct BridgeQueue: Sendable {
 
     /// The last number received in order.
     private(set) var received: UInt64 = 0
-    /// The last number that the application has taken; what acknowledgements say.
+    /// The last number that the application has taken: the number in acknowledgements.
     private(set) var taken: UInt64 = 0
     private var untakenBytes = 0
-    /// The last acknowledgement told on this link.
+    /// The last acknowledgement sent on this link.
     private var told: UInt64 = 0
-    /// When to look whether an acknowledgement must leave; `nil` if none is owed.
+    /// When to check whether an acknowledgement must be sent; `nil` if none is owed.
     private(set) var acknowledgementDue: Duration?
-    /// It must leave although it says nothing new: the other side did not hear it, or asks.
+    /// It must be sent even if it says nothing new: the other side did not get it, or asks for it.
     private var mustTell = false
-    /// The application was slow: what it takes next is told at once.
+    /// The application was slow: the next message it takes is acknowledged at once.
     private var isLate = false
 
     /// The last number that the other side has taken.
@@ -25,7 +25,7 @@ struct BridgeQueue: Sendable {
     /// The messages after that one, in order.
     private(set) var unacknowledged: [BridgeContent] = []
     private var queuedBytes = 0
-    /// The last number sent on this link, and its like over all links.
+    /// The last number sent on this link; `everSent` is that of all links.
     private var sent: UInt64 = 0
     private(set) var everSent: UInt64 = 0
     private var flyingBytes = 0
@@ -61,9 +61,9 @@ struct BridgeQueue: Sendable {
         }
     }
 
-    /// Queues an event whatever the queue's bounds: events are few.
+    /// Queues an event even if the queue is full: events are few.
     ///
-    /// One that waits and has the same name is replaced if `replaces`.
+    /// If `replaces`, it takes the place of a waiting event of the same name.
     mutating func enqueueEvent(_ name: String, _ payload: [UInt8], replaces: Bool) {
         let content = BridgeContent.event(name: name, payload[...])
         if replaces {
@@ -92,7 +92,7 @@ struct BridgeQueue: Sendable {
         return flying == 0 || flyingBytes + count <= BridgeLimits.windowByteCount
     }
 
-    /// The next message to send on this link, or the acknowledgement that is due; `nil` if neither.
+    /// The next message to send on this link, or the acknowledgement due; `nil` if there is neither.
     mutating func nextFrame(now: Duration) -> BridgeFrame? {
         if canSend {
             let next = unacknowledged[Int(sent - acknowledged)]
@@ -118,7 +118,7 @@ struct BridgeQueue: Sendable {
         isLate = false
     }
 
-    /// The acknowledgement, for an answer that always carries it.
+    /// The acknowledgement, for an answer that always contains one.
     mutating func acknowledgement() -> BridgeFrame {
         tell()
         return .acknowledgement(taken)
@@ -126,7 +126,7 @@ struct BridgeQueue: Sendable {
 
     // MARK: In
 
-    /// Takes a numbered frame; `nil` if it was had before.
+    /// Takes a numbered frame; returns `nil` if it came before.
     mutating func accept(
         _ sequence: UInt64, acknowledged: UInt64, _ content: BridgeContent, now: Duration
     ) throws(BridgeViolation) -> BridgeContent? {
@@ -172,8 +172,8 @@ struct BridgeQueue: Sendable {
         sent = max(sent, number)
     }
 
-    /// The application has taken the oldest message it had not, of this size.
-    /// - Returns: whether an acknowledgement should leave now.
+    /// Notes that the application has taken its oldest waiting message, of this size.
+    /// - Returns: whether to send an acknowledgement now.
     mutating func take(byteCount: Int) -> Bool {
         precondition(taken < received, "more messages were taken than received")
         taken += 1
@@ -183,7 +183,7 @@ struct BridgeQueue: Sendable {
         return true
     }
 
-    /// Makes the acknowledgement leave at once: the other side asks for it.
+    /// Makes an acknowledgement due at once: the other side asks for it.
     mutating func probe(now: Duration) {
         acknowledgementDue = now
         mustTell = true
@@ -191,15 +191,15 @@ struct BridgeQueue: Sendable {
 
     // MARK: Links
 
-    /// Goes on over a new link, whose other end has received up to `number`.
+    /// Continues on a new link, whose other end has received messages up to `number`.
     ///
-    /// What was taken is told again: the other side may not have heard it.
+    /// The acknowledgement is repeated: the other side may not have got it.
     mutating func relink(received number: UInt64, now: Duration) throws(BridgeViolation) {
         try rewind(to: number)
         if taken > 0 { probe(now: now) }
     }
 
-    /// Sends what comes after `number` again.
+    /// Sends everything after `number` again.
     mutating func rewind(to number: UInt64) throws(BridgeViolation) {
         guard number >= acknowledged, number <= everSent else {
             throw BridgeViolation(
@@ -214,6 +214,6 @@ struct BridgeQueue: Sendable {
 }
 
 extension StoreError.Code {
-    /// Too much waits for a page of the bridge that does not take it.
+    /// Too many messages wait for a page of the bridge that does not take them.
     public static let queueFull = Self("queueFull")
 }

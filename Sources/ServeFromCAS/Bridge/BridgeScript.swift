@@ -2,10 +2,10 @@
 ///
 /// ES2017 without dependencies; the protocol is docs/bridge-protocol.md.
 package enum BridgeScript {
-    /// The address of the script.
+    /// The URL path of the script.
     package static let path = "/_castree/bridge.js"
 
-    /// What is served: the script without its comments, its indentation, and the spaces around
+    /// The bytes served: the script without its comments, its indentation, and spaces around
     /// punctuation.
     package static let bytes: [UInt8] = {
         var result: [UInt8] = []
@@ -18,7 +18,7 @@ package enum BridgeScript {
         return result
     }()
 
-    /// Appends a line; spaces within quotes, and beside `+`, `-` and `/`, mean something and stay.
+    /// Appends a line; spaces within quotes, and beside `+`, `-` and `/`, matter and stay.
     private static func appendTightly(_ code: [UInt8], to result: inout [UInt8]) {
         let punctuation = Array("=<>?:,;{}()[]|&*!".utf8)
         var quote: UInt8?
@@ -35,15 +35,15 @@ package enum BridgeScript {
         }
     }
 
-    /// The script as it is written.
+    /// The script as written.
     package static let text = #"""
         // castree's bridge between this page and its app.
         //   castree.bridge.send(string, ArrayBuffer or view)   throws when too much waits
         //   castree.bridge.addEventListener(type, event => event.detail)
         //     message: string or ArrayBuffer; open: {resumed, transport}; close;
-        //     version-ready, progress, rolled-back: of the app's versions; a page whose own version was left
-        //     loads itself again, unless a listener of rolled-back calls event.preventDefault()
-        //   castree.confirm()   this version has started well; a promise of true or false
+        //     version-ready, progress, rolled-back: about the app's versions; a page whose own version was left
+        //     reloads itself, unless a listener of rolled-back calls event.preventDefault()
+        //   castree.confirm()   says that this version has started well; a promise of true or false
         (() => {
           'use strict';
           if (window.castree) return;
@@ -78,7 +78,7 @@ package enum BridgeScript {
             if (link) link.flush();
           };
 
-          // What may leave now: [head, content] pairs.
+          // What may be sent now: [head, content] pairs.
           const take = () => {
             const frames = [];
             let flying = queue.slice(0, sent - acked).reduce((sum, m) => sum + m.size, 0);
@@ -116,7 +116,7 @@ package enum BridgeScript {
             emit('open', { resumed, transport: link.transport });
           };
 
-          // Takes one frame of the server's, a string or bytes.
+          // Takes one frame from the server, a string or bytes.
           const receive = frame => {
             const isText = typeof frame === 'string';
             const end = frame.indexOf(isText ? '\n' : 10);
@@ -133,9 +133,9 @@ package enum BridgeScript {
               if (!/^(version-ready|progress|rolled-back)$/.test(name)) return;
               const detail = JSON.parse(textOf(rest));
               if (name === 'version-ready') {
-                // The page of our own around a frame hears of it itself; the frame gets that page's version.
+                // Our page around a frame gets this event itself; the frame gets that page's version.
                 if (frameElement) return;
-                // Once in a tab: a page that a service worker keeps would load itself for ever.
+                // Once in a tab: a page that a service worker keeps would reload for ever.
                 try {
                   const tab = sessionStorage;
                   if (tab.castreeReady === (tab.castreeReady = detail.version)) return;
@@ -211,7 +211,7 @@ package enum BridgeScript {
             let isPosting = false;
             here.transport = 'poll';
             here.drop = () => {
-              // Nothing gets through for long, so it may not be the WebSocket's fault.
+              // Nothing has got through for long, so the WebSocket may not be at fault.
               if (failures > 3) misses = 1;
               abort.abort();
             };
@@ -244,7 +244,7 @@ package enum BridgeScript {
               while (link === here) {
                 here.flush();
                 await request(`?session=${session}&ack=${received}`);
-                // Now and then a WebSocket is tried again.
+                // From time to time, a WebSocket is tried again.
                 if (Date.now() - began > 30000) { misses = 1; failures = 0; lost(here); }
               }
             })().catch(() => lost(here));
@@ -260,7 +260,7 @@ package enum BridgeScript {
             }
           };
 
-          // The page goes: what is unacked goes with one last request.
+          // The page goes: one last request carries what is unacked.
           addEventListener('pagehide', ({ persisted }) => {
             if (!session) return;
             sent = acked;
@@ -280,7 +280,7 @@ package enum BridgeScript {
           addEventListener('pageshow', ({ persisted }) => { if (persisted) connect(); });
 
           const opened = () => new Promise(done => bridge.addEventListener('open', done, { once: true }));
-          // The session shows that a page asks, and which one.
+          // The session shows that a page asks, and which page.
           const confirm = async () => {
             if (!link || !link.isOpen) await opened();
             for (;;) {
@@ -289,7 +289,7 @@ package enum BridgeScript {
                 const answer = await fetch('/_castree/confirm?session=' + name, { method: 'POST' });
                 if (answer.status !== 410) return answer.ok;
               } catch (error) { return false; }
-              // The server was started anew, and the bridge begins another session.
+              // The server was restarted, and the bridge begins another session.
               if (session === name) await opened();
             }
           };

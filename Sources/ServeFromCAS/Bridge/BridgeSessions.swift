@@ -1,19 +1,19 @@
 import CASStore
 
-/// The pages that a bridge knows, as a value.
+/// The pages known to a bridge, as a value.
 struct BridgeSessions: Sendable {
-    /// One page's session and the link it has now.
+    /// One page's session and its present link.
     struct Session: Sendable {
         var queue: BridgeQueue
-        /// The number of the newest link, the only one that is given frames.
+        /// The number of the newest link, the only one that gets frames.
         ///
-        /// 0 before the first.
+        /// 0 before the first link.
         var ticket: UInt64 = 0
-        /// Called when there is something for the newest link; `nil` while there is none.
+        /// Called when there is something for the newest link; `nil` while there is no link.
         var wake: (@Sendable () -> Void)?
-        /// Whether `wake` was called since the link last looked.
+        /// Whether `wake` has been called since the link last looked.
         var isWoken = false
-        /// Since when there is no link.
+        /// When the last link ended, while there is none.
         var unlinkedSince: Duration?
     }
 
@@ -28,19 +28,19 @@ struct BridgeSessions: Sendable {
         _modify { yield &all[id] }
     }
 
-    /// What a greeting led to.
+    /// The result of a greeting.
     struct Greeting {
         var session: BridgeSessionID
-        /// The last number received from the page: where it goes on.
+        /// The last number received from the page, which continues there.
         var received: UInt64
         var ticket: UInt64
         var changes: [BridgeSessionChange]
-        /// The link that was taken over.
+        /// The link that was replaced.
         var replaced: (@Sendable () -> Void)?
     }
 
-    /// Links a page to its session, or to a new one if it has none that is known.
-    /// - Throws: `.tryAgainLater` when all sessions have a connection and there is no room for another.
+    /// Links a page to its session, or to a new one if it names none that is known.
+    /// - Throws: `.tryAgainLater` if all sessions have a connection and there is no room for another.
     mutating func greet(
         _ wanted: BridgeSessionID?, received: UInt64, wake: (@Sendable () -> Void)?, now: Duration
     ) throws(BridgeViolation) -> Greeting {
@@ -71,7 +71,7 @@ struct BridgeSessions: Sendable {
         return Greeting(session: id, received: 0, ticket: ticket, changes: changes)
     }
 
-    /// Gives a session a new link, and the link its ticket.
+    /// Gives a session a new link, and gives the link its ticket.
     mutating func link(
         _ session: inout Session, _ wake: (@Sendable () -> Void)?, _ now: Duration
     ) -> UInt64 {
@@ -83,7 +83,7 @@ struct BridgeSessions: Sendable {
         return lastTicket
     }
 
-    /// Takes a link away; without effect if a newer one has taken over.
+    /// Removes a link; does nothing if a newer one has replaced it.
     mutating func unlink(_ id: BridgeSessionID, ticket: UInt64, now: Duration) {
         guard all[id]?.ticket == ticket else { return }
         all[id]?.wake = nil
@@ -96,7 +96,7 @@ struct BridgeSessions: Sendable {
         return [.closed(id, undelivered: session.queue.unacknowledged.count)]
     }
 
-    /// Ends the sessions that have been without a link for too long.
+    /// Ends the sessions that have had no link for too long.
     mutating func expire(now: Duration) -> [BridgeSessionChange] {
         var changes: [BridgeSessionChange] = []
         for (id, session) in all {

@@ -8,64 +8,64 @@ public struct AppServerOptions: Sendable {
     public var port = PortChoice.app("")
     /// How versions are shown as sites.
     public var site = SiteOptions()
-    /// A version whose files are served where the current one has none: what the app that shows the
-    /// site brings along, the same for all versions (`cordova.js`).
+    /// A version whose files are served if the current one lacks them: those of the app that shows
+    /// the site, the same for all versions (`cordova.js`).
     public var shell: String?
-    /// Threads that serve; one is enough for many thousand requests a second.
+    /// The number of serving threads; one is enough for many thousand requests a second.
     public var workers = 1
-    /// Host names besides `localhost`, `127.0.0.1` and `[::1]` by which browsers may reach the server.
+    /// Host names by which browsers may reach the server, besides `localhost`, `127.0.0.1` and `[::1]`.
     ///
-    /// Others are refused, so that another site's name, made to lead here, reads nothing.
+    /// Others are refused, so that another site cannot read anything by making its own name lead here.
     public var hosts: [String] = []
     /// Whether requests must carry the token of this store; see ``AppServer/url``.
     public var requiresToken = false
-    /// How long a page of a version that is not known good has until it confirms.
+    /// How long a page has to confirm its version if that is not known good.
     ///
-    /// After that the version is rolled back; where nothing is known of the app 20 seconds are a good time.
-    /// `nil`: the server serves what is current, whoever vouches for it.
+    /// After that, the version is rolled back; if nothing is known of the app, 20 seconds are a
+    /// good choice. `nil`: the server serves the current version, whoever vouches for it.
     public var confirmation: Duration?
-    /// How many starts of one content may fail before it is banned; before that it waits, and is started
-    /// again by the next process.
+    /// How many starts of one content may fail before it is banned; until then it waits, and the
+    /// next process starts it again.
     public var strikes = Lifecycle.usualStrikes
-    /// By what starts are judged, besides ``confirmation`` and ``strikes``; only tests set it.
+    /// The rules for judging starts, besides ``confirmation`` and ``strikes``; only tests set them.
     package var startRules = StartJudge.Rules(allowed: nil)
-    /// How long a version is kept for a page after the page's last request and connection.
+    /// How long a page's version is kept after the page's last request and connection.
     public var pinGrace = Duration.seconds(60)
-    /// How much may be queued between page and app.
+    /// How much may be queued between a page and the app.
     public var bridge = BridgeLimits()
     /// Whether the app reads ``Bridge/messages``; if not, what pages send is acknowledged and dropped.
     public var readsMessages = true
-    /// Told when a page has begun its session of the bridge, and when the session has ended: with how many
-    /// messages that the page did not take, and that are dropped.
+    /// Called when a page's session of the bridge begins, and when it ends: then with the number of
+    /// messages that the page did not take, which are dropped.
     ///
-    /// Called on the thread that noticed it, often one that serves, so it must return soon. It may send.
+    /// The thread that noticed it calls, often a serving one, so it must return soon. It may send.
     public var onSessionChange: @Sendable (BridgeSessionChange) -> Void = { _ in }
-    /// Routes that are answered by other servers.
+    /// Routes that other servers answer.
     public var proxies: [ProxyRoute] = []
-    /// A file of certificates (PEM) whose holders are trusted as https upstreams, besides the
-    /// authorities of the system.
+    /// A file of certificates (PEM) to trust for https upstreams, in addition to the authorities of
+    /// the system.
     public var proxyAuthorities: String?
-    /// Serves by https with this certificate; `nil` for http, which is enough on one machine.
+    /// Serves over https with this certificate; `nil` for http, which is enough on one machine.
     public var certificate: ServerCertificate?
     /// A page about the store below `/_castree/dashboard/`; see ``AppServer/dashboardURL``.
     ///
-    /// Not beside ``hosts``: it is for this machine alone.
+    /// Not together with ``hosts``: it is for this machine alone.
     package var dashboard: Dashboard?
-    /// Opens the store that stands at a path, where the one that is served was deleted or exchanged.
+    /// Opens the store at a path after the served store was deleted or replaced.
     ///
-    /// By default it is opened with the options of the first, and nobody observes it. What else the program
-    /// has made of the first store is its own to renew.
+    /// By default, it is opened with the options of the first, and nobody observes it. The program
+    /// must itself renew what else it made from the first store.
     package var reopenStore: (@Sendable (_ path: String) throws(StoreError) -> VersionStore)?
-    /// Told of every answered request, on a serving thread; must not wait.
+    /// Called for every answered request, on a serving thread; must not wait.
     public var accessLog: (@Sendable (AccessRecord) -> Void)?
-    /// Told, in a sentence, what the app's author or operator should know: objects that could not be
+    /// Gets sentences that the app's author or operator should know: objects that could not be
     /// served, versions that were rolled back, a lifecycle that cannot be read.
     public var notice: @Sendable (String) -> Void = { _ in }
 
     /// The usual server.
     public init() {}
 
-    /// The watch over starts in a store; `nil` if nobody has to confirm.
+    /// The watch over starts in a store; `nil` if nobody needs to confirm.
     func watch(_ versions: VersionStore) -> StartWatch? {
         guard let confirmation else { return nil }
         var rules = startRules
@@ -74,12 +74,12 @@ public struct AppServerOptions: Sendable {
         return StartWatch(versions, rules)
     }
 
-    /// Refuses what could never do anything.
+    /// Refuses options that cannot work.
     func check() throws(StoreError) {
         for host in hosts where !HostPolicy.isHost(host) {
             throw StoreError(
                 .badOption,
-                "\"\(printable(host))\" is no host name: write it as in a URL, kiosk.example or "
+                "\"\(printable(host))\" is not a host name: write it as in a URL, kiosk.example or "
                     + "kiosk.example:8080, without scheme and path")
         }
         guard (1...100).contains(strikes) else {
@@ -102,6 +102,6 @@ public struct AppServerOptions: Sendable {
 }
 
 extension StoreError.Code {
-    /// An option of a server that means nothing.
+    /// An option of a server is invalid.
     public static let badOption = Self("badOption")
 }

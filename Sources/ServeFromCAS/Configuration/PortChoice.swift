@@ -5,30 +5,30 @@ import CASStore
 /// The port is part of the web origin, and the origin owns the app's local storage: it must be the same
 /// at every start.
 public enum PortChoice: Sendable, Hashable {
-    /// This one.
+    /// This port.
     case exactly(UInt16)
-    /// The one that was taken before, else one computed from the app's identifier.
+    /// The port taken before, else one computed from the app's identifier.
     case app(String)
-    /// As `app`; if another program has it, the next free one of the twenty behind it.
+    /// Like `app`; if another program has the port, the next free one of the twenty after it.
     case appOrNext(String)
 
-    /// The ports that are given out: registered ones that no system hands to clients by itself
-    /// (ephemeral ports begin at 32,768 on Linux and at 49,152 elsewhere, RFC 6335).
+    /// The ports to choose from: registered ones that no system itself gives to clients (ephemeral
+    /// ports begin at 32,768 on Linux and at 49,152 elsewhere, RFC 6335).
     static let range: ClosedRange<UInt16> = 20_000...32_767
 
-    /// The port of an app: the first bytes of the SHA-256 of its identifier, so that all ports are
-    /// equally likely and similar identifiers have nothing in common.
+    /// The port of an app, from the first bytes of the SHA-256 of its identifier: all ports are
+    /// equally likely, and similar identifiers have unrelated ports.
     static func port(of app: String) throws(StoreError) -> UInt16 {
         var digester = try Digester(.sha256)
         Array(("castree-port 1\n" + app).utf8).withUnsafeBytes { digester.update($0) }
         let word = digester.finish { bytes in
             (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[$1]) }
         }
-        // 64 bits over 12,768 ports: what is left of a preference is below one in 10^15.
+        // 64 bits over 12,768 ports: the remaining bias is below one in 10^15.
         return range.lowerBound + UInt16(word % UInt64(range.count))
     }
 
-    /// The app that the port is of; `nil` for a port that was named.
+    /// The app that the port belongs to; `nil` for a port given by number.
     var app: String? {
         switch self {
         case .exactly: nil

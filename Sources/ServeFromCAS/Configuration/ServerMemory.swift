@@ -4,8 +4,8 @@ import VersionTree
 
 /// What servers remember in their store between starts: `server.json`.
 ///
-/// `{"ports":{"com.example.kiosk":23456},"token":"…"}`, mode 0600, since the token is a secret. It is no
-/// part of what the store promises: without it ports are computed again and pages need a new token.
+/// `{"ports":{"com.example.kiosk":23456},"token":"…"}`, mode 0600, because the token is a secret. The
+/// store promises nothing about it: without it, ports are computed again and pages need a new token.
 struct ServerMemory: Sendable, Hashable {
     /// The port of an app.
     struct Taken: Sendable, Hashable {
@@ -13,19 +13,19 @@ struct ServerMemory: Sendable, Hashable {
         var port: UInt16
     }
 
-    /// The apps that were served from this store, the newest last.
+    /// The apps served from this store, the newest last.
     private(set) var ports: [Taken] = []
     /// 32 hexadecimal digits.
     var token: String?
 
-    /// More apps of one store than anybody has: who starts with an identifier made up each time must
-    /// not let the file grow.
+    /// More apps than any store has: made-up identifiers, new at each start, must not make the file
+    /// grow.
     static let appsMax = 64
     private static let byteCountMax = 1 << 20
 
     private init() {}
 
-    /// Reads the file; nothing is remembered if there is none.
+    /// Reads the file; without one, nothing is remembered.
     /// - Throws: `.badServerFile` if it is damaged; what reading throws.
     init(_ versions: VersionStore) throws(StoreError) {
         let root = versions.directories.root.raw
@@ -33,7 +33,7 @@ struct ServerMemory: Sendable, Hashable {
             self.init()
             return
         }
-        guard status.kind == .regular else { throw Self.damaged("it is no regular file") }
+        guard status.kind == .regular else { throw Self.damaged("it is not a regular file") }
         try self.init(
             parsing: versions.fileSystem.contents(
                 root, StoreLayout.server, limit: Self.byteCountMax))
@@ -48,7 +48,7 @@ struct ServerMemory: Sendable, Hashable {
         } catch {
             throw Self.damaged(error.message)
         }
-        guard value.asObject != nil else { throw Self.damaged("it is no object") }
+        guard value.asObject != nil else { throw Self.damaged("it is not an object") }
         if let ports = value["ports"] { self.ports = try Self.ports(ports) }
         if let token = value["token"] {
             guard let token = token.asString, token.utf8.count == 32,
@@ -59,34 +59,34 @@ struct ServerMemory: Sendable, Hashable {
     }
 
     private static func ports(_ value: JSONValue) throws(StoreError) -> [Taken] {
-        guard let members = value.asObject else { throw damaged("its ports are no object") }
+        guard let members = value.asObject else { throw damaged("its ports are not an object") }
         var ports: [Taken] = []
         for member in members {
-            // A port that is guessed at would be another web origin, without the app's local storage.
+            // A guessed port would be another web origin, without the app's local storage.
             guard let number = member.value.asInt64, number > 0, let port = UInt16(exactly: number)
-            else { throw damaged("one of its ports is none") }
+            else { throw damaged("one of its ports is not a port number") }
             ports.append(Taken(app: member.key, port: port))
         }
         return ports
     }
 
-    /// The port that was taken before for this choice.
+    /// The port taken before for this choice.
     func port(for choice: PortChoice) -> UInt16? {
         guard let app = choice.app else { return nil }
         return ports.last { $0.app.utf8.elementsEqual(app.utf8) }?.port
     }
 
-    /// Notes the port of an app that has none yet; one that was only lent is not noted.
+    /// Notes the port of an app that has none yet, unless the port was only lent.
     mutating func note(_ choice: PortChoice, _ taken: UInt16) {
         guard let app = choice.app, port(for: choice) == nil else { return }
         ports.append(Taken(app: app, port: taken))
         if ports.count > Self.appsMax { ports.removeFirst() }
     }
 
-    /// Changes what is remembered: alone among processes, from what the others have written, and as a
-    /// whole.
+    /// Changes what is remembered: alone among processes, based on what the others have written,
+    /// and in one piece.
     ///
-    /// - Throws: `.badServerFile`; `.readOnly`, `.permission`, `.outOfSpace` where it cannot be kept.
+    /// - Throws: `.badServerFile`; `.readOnly`, `.permission`, `.outOfSpace` if it cannot be kept.
     static func update<R>(
         _ versions: VersionStore, _ body: (inout ServerMemory) -> R
     ) throws(StoreError) -> R {
@@ -102,9 +102,9 @@ struct ServerMemory: Sendable, Hashable {
         return result
     }
 
-    /// Changes what is remembered, or tells that it cannot be.
+    /// Changes what is remembered, or reports that it cannot.
     ///
-    /// A store that cannot be written is served all the same; only its port is chosen anew each time.
+    /// A store that cannot be written is still served; but each start chooses its port again.
     @discardableResult
     static func remember<R>(
         _ versions: VersionStore, _ trouble: TroubleNotice, _ body: (inout ServerMemory) -> R
@@ -120,8 +120,8 @@ struct ServerMemory: Sendable, Hashable {
     private static func damaged(_ why: String) -> StoreError {
         StoreError(
             .badServerFile,
-            "\(StoreLayout.server) in the store cannot be read (\(why)); delete it to have ports and "
-                + "token chosen anew")
+            "\(StoreLayout.server) in the store cannot be read (\(why)); delete it to get new ports "
+                + "and a new token")
     }
 
     /// The bytes of the file.

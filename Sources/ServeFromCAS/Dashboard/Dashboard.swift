@@ -1,15 +1,15 @@
 package import Platform
 
-/// A page about the store itself, below `/_castree/dashboard/`, for whoever runs the server.
+/// A page about the store, below `/_castree/dashboard/`, for whoever runs the server.
 ///
-/// The server guards it: it answers on loopback names only, to a token of its own, and to no other
-/// site. What the page shows is made by the program, on a thread of its own, and kept for some seconds.
+/// The server guards it: it answers on loopback names only, needs its own token, and refuses other
+/// sites. The program makes the page's content on another thread and keeps it for some seconds.
 package struct Dashboard: Sendable {
     /// A page, and the policy that it needs (Content-Security-Policy).
     package struct Page: Sendable {
         /// The document, in HTML and UTF-8.
         package var bytes: [UInt8]
-        /// What it may load and run; the server adds that nothing frames it.
+        /// What the page may load and run; the server adds that nothing may frame it.
         package var policy: String
 
         /// Makes a page.
@@ -21,20 +21,19 @@ package struct Dashboard: Sendable {
 
     /// The versions that a server keeps from being retired.
     package struct Held: Sendable, Hashable {
-        /// Those that some page was loaded from.
+        /// The versions that some page was loaded from.
         package var byPages: [String]
-        /// What new pages get.
+        /// The version that new pages get.
         package var current: String?
     }
 
-    /// The token, of letters, digits and `- . _ ~ + @`, at least 16 of them; `nil` for a new one at
-    /// each start.
+    /// The token: at least 16 letters, digits and `- . _ ~ + @`; `nil` for a new one at each start.
     package var token: String?
     /// Makes the page.
     package var page: @Sendable () throws(StoreError) -> Page
-    /// Makes `status.json`, for which the page asks every few seconds: small, and quickly made.
+    /// Makes `status.json`, which the page requests every few seconds: small and quick to make.
     package var status: @Sendable (_ held: Held) throws(StoreError) -> [UInt8]
-    /// Makes `usage.json`, for which the page asks when the store has changed.
+    /// Makes `usage.json`, which the page requests when the store has changed.
     package var usage: @Sendable () throws(StoreError) -> [UInt8]
 
     /// Makes a dashboard.
@@ -49,10 +48,10 @@ package struct Dashboard: Sendable {
         self.usage = usage
     }
 
-    /// The least length of a token: 16 letters cannot be tried out.
+    /// The shortest token: nobody can try out 16 letters.
     static let tokenByteCountMin = 16
 
-    /// Refuses a token that is none.
+    /// Refuses an invalid token.
     package func check() throws(StoreError) {
         guard let token else { return }
         guard token.utf8.count >= Self.tokenByteCountMin, token.utf8.allSatisfy(CookieText.isPlain)

@@ -1,9 +1,9 @@
 import CASStore
 import Synchronization
 
-/// One document of the dashboard: made on a thread of its own, kept for a while, for all who ask.
+/// One document of the dashboard: made on another thread, and kept for a while for all requests.
 ///
-/// Whoever asks while it is made waits for the same one: a hundred windows cost what one costs.
+/// Requests that come while it is being made share the result: a hundred windows cost as much as one.
 final class DashboardDocument: Sendable {
     /// A document as it is sent.
     struct Made: Sendable {
@@ -17,7 +17,7 @@ final class DashboardDocument: Sendable {
 
     private struct State {
         var made: Made?
-        /// Until when it is shown without being made again.
+        /// Until when it is sent without being made again.
         var freshUntil = Duration.zero
         var waiting: [@Sendable (Outcome) -> Void] = []
         var isMaking = false
@@ -27,8 +27,8 @@ final class DashboardDocument: Sendable {
     private let freshFor: Duration
     private let state = Mutex(State())
 
-    /// - Parameter freshFor: how long it is kept at least; what takes long to make is kept ten times as
-    ///   long as that takes, so that it never takes more than a tenth of one processor.
+    /// - Parameter freshFor: how long it is kept at least; if making it takes long, it is kept ten
+    ///   times as long as that, so that it never takes more than a tenth of one processor.
     init(
         freshFor: Duration, _ make: @escaping @Sendable () throws(StoreError) -> Dashboard.Page
     ) {
@@ -36,7 +36,7 @@ final class DashboardDocument: Sendable {
         self.make = make
     }
 
-    /// Calls `answer` with the document: at once with one that is fresh, else from another thread.
+    /// Calls `answer` with the document: at once if it is fresh, otherwise from another thread.
     func ask(now: Duration, _ answer: @escaping @Sendable (Outcome) -> Void) {
         let (fresh, begins) = state.withLock { state -> (Made?, Bool) in
             if let made = state.made, now < state.freshUntil { return (made, false) }
@@ -53,7 +53,7 @@ final class DashboardDocument: Sendable {
         let outcome = outcome()
         let now = SystemClock.now
         let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
-            // What failed is asked for again.
+            // After a failure, the next request makes it again.
             state.made = nil
             if case .success(let made) = outcome { state.made = made }
             state.freshUntil = now + max(freshFor, (now - began) * 10)

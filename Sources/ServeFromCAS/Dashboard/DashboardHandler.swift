@@ -1,7 +1,7 @@
 import CASStore
 import VersionTree
 
-/// Answers what is asked below `/_castree/dashboard`: who may, and what.
+/// Answers requests below `/_castree/dashboard`: decides who may ask, and sends what is asked for.
 final class DashboardHandler: Sendable {
     static let path = "/_castree/dashboard"
 
@@ -11,7 +11,7 @@ final class DashboardHandler: Sendable {
     private let usage: DashboardDocument
     private let notice: TroubleNotice
 
-    /// - Parameter held: what the server keeps from being retired; called from any thread.
+    /// - Parameter held: what the server keeps from being retired; may be called from any thread.
     init(
         _ dashboard: Dashboard, token: String, port: UInt16, isSecure: Bool,
         notice: @escaping @Sendable (String) -> Void,
@@ -30,7 +30,7 @@ final class DashboardHandler: Sendable {
         self.notice = TroubleNotice(notice)
     }
 
-    /// The name of the cookie and of the parameter in the first address; cookies do not know ports.
+    /// The name of the cookie, and of the parameter in the first address; cookies ignore ports.
     static func tokenName(port: UInt16) -> String { "castree_dashboard_\(port)" }
 
     /// Whether a request is for the dashboard.
@@ -41,9 +41,9 @@ final class DashboardHandler: Sendable {
         return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
     }
 
-    /// The policy of what loads and runs nothing.
+    /// The policy of a document that loads and runs nothing.
     private static let nothing = "default-src 'none'"
-    /// Added to each policy: nothing frames it.
+    /// Added to each policy: nothing may frame it.
     private static let unframed = "; frame-ancestors 'none'"
 
     // MARK: Requests
@@ -61,13 +61,13 @@ final class DashboardHandler: Sendable {
         }
     }
 
-    /// What a request gets that is not to be answered as it stands.
+    /// The answer to a request that gets no document.
     private func refusal(of head: RequestHead) -> Response? {
-        // By a name of this machine only, also where the app has others: a proxy in front of the
-        // server must not show what is inside. A page of another site gets nothing, whatever it has.
+        // Only by a name of this machine, even if the app has others: a proxy in front of the
+        // server must not show the dashboard. A page of another site gets nothing, whatever it has.
         guard BridgeOrigin(head, hasSecret: true).isAllowed() else {
             return Self.plain(
-                403, "The dashboard is for this machine, and for no other site.", head)
+                403, "The dashboard is for this machine only, and for no other site.", head)
         }
         let cookie: String?
         switch tokenPolicy.verdict(on: head) {
@@ -76,13 +76,13 @@ final class DashboardHandler: Sendable {
         case .refused:
             return Self.plain(
                 403,
-                "The dashboard opens by the address that castree serve --dashboard has printed; a "
-                    + "server that was started again has printed another one.", head)
+                "Open the dashboard at the address that castree serve --dashboard has printed; a "
+                    + "server that was restarted has printed a new one.", head)
         }
         guard head.method == .get || head.method == .head else {
             return Self.plain(405, "The dashboard is read only.", head, [("Allow", "GET, HEAD")])
         }
-        // The token does not stay in the address, also if the browser had its cookie already.
+        // The token must not stay in the address, even if the browser already had its cookie.
         guard let cookie else { return head.query == nil ? nil : Self.redirect(head) }
         return Self.redirect(head, [("Set-Cookie", cookie)])
     }
@@ -107,7 +107,7 @@ final class DashboardHandler: Sendable {
 
     // MARK: Documents
 
-    /// How long a document may take; then the page asks again, and it may be there.
+    /// How long making a document may take; then the page asks again, and it may be ready.
     private static let makingMilliseconds: Int64 = 60_000
 
     private func answer(
@@ -133,7 +133,7 @@ final class DashboardHandler: Sendable {
             within: Self.makingMilliseconds,
             otherwise: {
                 Self.plain(
-                    503, "It takes long to look at the store; ask again.", head,
+                    503, "Reading the store takes long; ask again.", head,
                     [("Retry-After", "10")])
             }, gone: nil)
     }

@@ -7,10 +7,10 @@ extension AppHandler {
         if WebSocketHandshake.isAsked(for: head) {
             return openSocket(head, exchange, isOwn(head))
         }
-        // Browsers from before 2023 send a GET of a page's own without a field that says so; that it
-        // names a living session does.
+        // In browsers from before 2023, a GET from our own page has no field that says so; but it
+        // names a living session.
         guard isOwn(head, hasSecret: bridge.knowsSession(of: head)) else {
-            return .plain(403, "Only this server's pages use the bridge.", head.method)
+            return .plain(403, "Only this server's pages may use the bridge.", head.method)
         }
         holdPage(of: head, exchange)
         guard head.method == .post else { return answerBridge(head, [], exchange) }
@@ -19,11 +19,11 @@ extension AppHandler {
         }
     }
 
-    /// A page that talks lives, and so does its version.
+    /// A page that sends something lives, and so does its version.
     private func holdPage(of head: RequestHead, _ exchange: Exchange) {
         let session = BridgeQuery(head).session
         if let session, pins.withLock({ $0.knows(session: session.description) }) {
-            // Known without guessing.
+            // Known for certain.
         } else if PinRequest.isOfPage(head) {
             _ = version(of: head, exchange)
         }
@@ -59,21 +59,21 @@ extension AppHandler {
         }
     }
 
-    /// The time by which a held request is judged: when the server stops, all of them are due.
+    /// The time used to judge held requests: when the server stops, all of them are due.
     private func pollTime(_ poll: BridgePoll) -> Duration {
         let now = SystemClock.now
         return isStopping.load(ordering: .acquiring) ? max(now, poll.deadline) : now
     }
 
-    /// Answers all held requests, since the server stops.
+    /// Answers all held requests, because the server stops.
     func endPolls() {
         isStopping.store(true, ordering: .releasing)
         bridge.wakeAll()
     }
 
-    /// The poll that a wake is about.
+    /// The poll that a wake is for.
     ///
-    /// `@unchecked Sendable`: set and read on the loop's thread only.
+    /// `@unchecked Sendable`: only the loop's thread sets and reads it.
     private final class HeldPoll: @unchecked Sendable {
         var poll: BridgePoll?
     }
@@ -85,7 +85,7 @@ extension AppHandler {
             switch try WebSocketHandshake.answer(to: head, isAllowedOrigin: isOwn) {
             case .refused(let response): return .response(response)
             case .accepted(let response, _):
-                // The socket is a connection of the page's, and lives as long as the page.
+                // The socket is one of the page's connections, and lives as long as the page.
                 if PinRequest.isOfPage(head) { _ = version(of: head, exchange) }
                 return .upgrade(response) { stream in BridgeStream(stream, self) }
             }
@@ -97,7 +97,7 @@ extension AppHandler {
 }
 
 extension Duration {
-    /// Whole milliseconds, rounded up, so that what is due then is due.
+    /// Whole milliseconds, rounded up, so that what is due then is really due.
     var milliseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000

@@ -3,25 +3,25 @@ import Synchronization
 import VersionTree
 
 extension AppHandler {
-    /// What a handler is made of: all that is had before there is a port.
+    /// What a handler is made of: everything that exists before there is a port.
     struct Parts: Sendable {
         let options: AppServerOptions
         let store: ServedStore
         let shelf: SiteShelf
         let objects: ContentCache
         let bridge: Bridge
-        /// What was remembered when the server was made.
+        /// What was remembered when the server was created.
         let memory: ServerMemory
-        /// Of a store that remembers nothing is told once.
+        /// Reports once that a store remembers nothing.
         let memoryTrouble: TroubleNotice
-        /// What requests must carry; `nil` if nothing.
+        /// The token that requests must carry; `nil` if none.
         let token: String?
         let dashboardToken: String?
         let proxies: ProxyTable?
         let tls: TLSContext?
     }
 
-    /// Leads to the handler from what is made before it.
+    /// Refers to the handler for objects made before it.
     final class Late: Sendable {
         private let state = Mutex<AppHandler?>(nil)
         var handler: AppHandler? { state.withLock { $0 } }
@@ -62,8 +62,8 @@ extension AppHandler.Parts {
 
     /// How versions are shown.
     ///
-    /// Who needs a token to see them shows them to nobody without: the browser sends its cookie along for
-    /// pages of this machine's other ports, too, which could run a script of the app's, or look at a picture.
+    /// If a token is needed to see them, nobody may see them without one. The browser also sends its cookie
+    /// for pages of this machine's other ports, which could run one of the app's scripts or show a picture.
     private static func site(_ options: AppServerOptions) throws(StoreError) -> SiteOptions {
         var site = options.site
         let policy = SiteOptions.resourcePolicy
@@ -72,7 +72,7 @@ extension AppHandler.Parts {
         return site
     }
 
-    /// Sees to it that the shell is there at the next start, too: nothing else says that it is needed.
+    /// Makes sure that the shell exists at the next start too: nothing else says that it is needed.
     private static func protectShell(
         _ options: AppServerOptions, _ versions: VersionStore
     ) throws(StoreError) {
@@ -80,7 +80,7 @@ extension AppHandler.Parts {
         do throws(StoreError) {
             guard try versions.protect(shell) else { return }
         } catch {
-            // Nothing is retired there either.
+            // In such a store, nothing is retired either.
             guard error.code == .readOnly else { throw error }
             return
         }
@@ -89,7 +89,7 @@ extension AppHandler.Parts {
                 + "\(shell) lets it be retired")
     }
 
-    /// The token of the store: what is remembered, else a new one, the same for all its servers.
+    /// The token of the store, the same for all its servers: the remembered one, or a new one.
     private static func token(
         _ memory: ServerMemory, _ versions: VersionStore, _ trouble: TroubleNotice
     ) throws(StoreError) -> String {

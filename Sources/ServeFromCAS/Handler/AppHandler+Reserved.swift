@@ -8,14 +8,14 @@ extension AppHandler {
     private static let prefix = Array("/_castree".utf8)
 
     func isReserved(_ head: borrowing RequestHead) -> Bool {
-        // Nearly every path is known not to be by its second byte.
+        // The second byte excludes nearly every path.
         guard head.path.count > 1, head.bytes[head.path.lowerBound + 1] == 95 else { return false }
         let path = head.bytes[head.path]
         guard path.starts(with: Self.prefix) else { return false }
         return path.count == Self.prefix.count || path[path.startIndex + Self.prefix.count] == 47
     }
 
-    /// - Parameter cookies: what an answer sets that comes later; those of others are added by the caller.
+    /// - Parameter cookies: what a later answer sets; the caller adds those of other answers.
     func answerReserved(
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String]
     ) -> Answer {
@@ -37,7 +37,7 @@ extension AppHandler {
             BridgeScript.bytes, "text/javascript; charset=utf-8", caching: "no-cache", head.method)
     }
 
-    /// What the server itself shows: to its own pages, and to no other site's.
+    /// A document of the server itself, for its own pages and for no other site's.
     private static func document(
         _ bytes: [UInt8], _ type: String, caching: String, _ method: Method
     ) -> Response {
@@ -50,11 +50,11 @@ extension AppHandler {
         return Response(head: head, body: method == .head ? .none : .piece(.bytes(bytes)))
     }
 
-    /// Whether a request is a page's of this server, and no other site's.
+    /// Whether a request comes from a page of this server, and no other site's.
     ///
-    /// - Parameter hasSecret: whether it shows something that only such a page knows.
+    /// - Parameter hasSecret: whether it carries something that only such a page knows.
     func isOwn(_ head: RequestHead, hasSecret: Bool = false) -> Bool {
-        // A token policy has let only its own pass.
+        // A token policy has let only its own requests pass.
         let origin = BridgeOrigin(head, hasSecret: hasSecret || tokenPolicy != nil)
         return origin.isAllowed(hosts: BridgeOrigin.loopbackNames + options.hosts)
     }
@@ -65,17 +65,17 @@ extension AppHandler {
     ) -> Answer {
         guard head.method == .post else {
             return .plain(
-                405, "A confirmation is a POST.", head.method, fields: [("Allow", "POST")])
+                405, "A confirmation must be a POST.", head.method, fields: [("Allow", "POST")])
         }
         guard isOwn(head) else {
-            return .plain(403, "Only a page of this server confirms its version.", head.method)
+            return .plain(403, "Only a page of this server may confirm its version.", head.method)
         }
-        // Nobody but the page knows it: not another program, which can send any Origin, and not a page
-        // of another port, to which the browser gives the cookies along.
+        // Only the page knows it: not another program, which can send any Origin, and not a page of
+        // another port, for which the browser also sends the cookies.
         guard let session = BridgeQuery(head).session else {
             return .plain(
                 403,
-                "A confirmation names the session that its page has with the bridge: "
+                "A confirmation must name its page's session of the bridge: "
                     + "POST /_castree/confirm?session=SESSION.", head.method)
         }
         guard bridge.knowsSession(of: head) else {
@@ -84,7 +84,7 @@ extension AppHandler {
         }
         guard let version = page(of: session) ?? version(of: head, exchange) else {
             return .plain(
-                409, "It cannot be told which version this page is of.", head.method)
+                409, "The server cannot tell which version this page has.", head.method)
         }
         let method = head.method
         return later(head, exchange) { _ in
@@ -94,10 +94,10 @@ extension AppHandler {
         }
     }
 
-    /// Notes the confirmation; may wait for other processes.
+    /// Records the confirmation; may wait for other processes.
     private func confirmed(_ version: String, _ method: Method) -> Response {
         do throws(StoreError) {
-            // A server that watches no start has nothing to wait for: the page is as good as told.
+            // A server that watches no start waits for nothing, so the page counts as confirmed.
             let isGood = try startup?.confirm(version) ?? true
             guard isGood else {
                 return PlainAnswer.response(
@@ -113,20 +113,21 @@ extension AppHandler {
         }
     }
 
-    /// What is kept from being retired, by whom.
+    /// What is kept from being retired, and by whom.
     var held: Dashboard.Held {
         let pinned = pins.withLock { $0.pinned(now: SystemClock.now) }
         return Dashboard.Held(
             byPages: pinned.map(\.description), current: shelf.current?.site.version.description)
     }
 
-    /// Which version is served and which are pinned, as JSON; for scripts and checks of health.
+    /// Which version is served and which are pinned, as JSON; for scripts and health checks.
     private func status(_ head: RequestHead) -> Response {
         guard head.method == .get || head.method == .head else {
             return PlainAnswer.methodNotAllowed(head.method)
         }
         guard isOwn(head) || head.value(of: "origin") == nil else {
-            return PlainAnswer.response(403, "Only this server's pages ask.", method: head.method)
+            return PlainAnswer.response(
+                403, "Only this server's pages may ask.", method: head.method)
         }
         let held = held
         let status = JSONWriter.serialize(
@@ -139,7 +140,7 @@ extension AppHandler {
 }
 
 extension Answer {
-    /// A sentence that the server itself answers with.
+    /// An answer from the server itself: one sentence.
     static func plain(
         _ status: Int, _ sentence: String, _ method: Method,
         fields: [(name: String, value: String)] = []

@@ -10,22 +10,22 @@ struct Rollback: Sendable {
     var at: Int64
 }
 
-// What pages are told of rollbacks. A page whose own version was left loads itself again, and gets what
-// is shown now: so it must be told that it is its own, also if it connects later than that.
+// What pages are told about rollbacks. A page whose own version was left reloads itself, and gets
+// what is shown now: so it must learn that the version was its own, even if it connects later.
 extension AppHandler {
-    /// More than are left while one page goes on; a page of an older one hears of what is ready.
+    /// More than are left during one page's life; a page of an older one is told what is ready.
     private static let rollbackCountMax = 8
 
-    /// A start of this server's has failed.
+    /// A start of this server has failed.
     func tellRollback(_ version: String, _ reason: String) {
         notice("version \(version) was rolled back: \(reason)")
         publishRollback(version, reason)
     }
 
-    /// Looks whether a change of the lifecycle was a rollback, whoever made it.
+    /// Checks whether a change of the lifecycle was a rollback, whoever made it.
     func noteRollback(_ before: Lifecycle, _ now: Lifecycle) {
         if let current = now.current {
-            // Shown again, it may be left again, and that is news.
+            // Now that it is shown again, it may be left again, and that is news.
             rollbacks.withLock { $0.removeAll { $0.version == current } }
         }
         guard let left = before.current, let current = now.current, left != current else { return }
@@ -41,7 +41,7 @@ extension AppHandler {
 
     private func publishRollback(_ version: String, _ reason: String) {
         let new = rollbacks.withLock { rollbacks -> Rollback? in
-            // Told already: by the change of the lifecycle, or by who made it.
+            // Already told, either by the change of the lifecycle or by whoever made it.
             guard !rollbacks.contains(where: { $0.version == version }) else { return nil }
             let new = Rollback(version: version, reason: reason, at: secondsNow())
             if rollbacks.count >= Self.rollbackCountMax { rollbacks.removeFirst() }
@@ -55,7 +55,7 @@ extension AppHandler {
         }
     }
 
-    /// Tells a page that has just connected that its version was left before.
+    /// Tells a page that has just connected that its version was left earlier.
     func tellEarlierRollback(of version: String, to session: BridgeSessionID) {
         guard let left = rollbacks.withLock({ $0.first { $0.version == version } }) else { return }
         bridge.publish(event(left, own: true), to: session)

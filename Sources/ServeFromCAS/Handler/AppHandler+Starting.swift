@@ -3,23 +3,23 @@ import Synchronization
 import VersionTree
 import WebServer
 
-// What a page has to see to before it is answered.
+// What must be done for a page before it is answered.
 extension AppHandler {
-    /// What a request is to the version that the next page would show.
+    /// What a request means for the version that the next page would show.
     private enum Beginning {
-        /// Nothing is to be done.
+        /// There is nothing to do.
         case none
-        /// Its start, in these words.
+        /// It starts the version, with this request.
         case start(RequestHead)
-        /// What is current, and nobody has started, has no page for it.
+        /// The current version, which nobody has started, has no page for it.
         case unshown(String, reason: String)
     }
 
-    /// Before a page is answered: news of the lifecycle, and a version that waits for its start.
+    /// Before a page is answered: takes in the lifecycle's news, and starts a version that waits.
     ///
     /// May wait for other processes.
-    /// - Parameter end: who asks has been answered by then, so that nothing starts any more.
-    /// - Returns: the request as it is to be answered; `nil` if another process has kept the store for so long
+    /// - Parameter end: by then the request has been answered, so nothing starts any more.
+    /// - Returns: the request to answer; `nil` if another process has locked the store for so long
     ///   that nothing was started.
     func pageBegins(
         _ head: RequestHead, _ now: Duration, by end: SuspendingClock.Instant
@@ -50,7 +50,7 @@ extension AppHandler {
                 return head
             }
         } catch {
-            // A store that cannot be written would say so at each page.
+            // A store that cannot be written would report this for each page.
             startTrouble.tell("unable to start the pending version: \(error.message)")
             return error.code == .locked ? nil : head
         }
@@ -66,13 +66,13 @@ extension AppHandler {
         do throws(StoreError) {
             site = try shelf.open(VersionName(candidate)).site
         } catch {
-            // What cannot be shown is found out, and left, by starting it.
+            // Starting a version that cannot be shown finds that out, and leaves it.
             return .start(head)
         }
         if let start = StartRule.start(head, site), canSend(start, site) { return .start(start) }
         guard let reason = unfitness(of: site) else { return .none }
         guard candidate == lifecycle.current else {
-            // It waits for another page; what is current is shown.
+            // It waits for another page; the current version is shown.
             startTrouble.tell("version \(candidate) is not started: \(reason)")
             startup.holdBack(lifecycle)
             return .none
@@ -91,7 +91,7 @@ extension AppHandler {
         } catch { return "its page cannot be shown: \(error.message)" }
     }
 
-    /// Whether a request fails with a version that is on trial, and would be a page of the one before it.
+    /// Whether a request fails with a version on trial, but would get a page from the one before it.
     private func isShownBetter(_ head: RequestHead, _ site: Site, _ lifecycle: Lifecycle) -> Bool {
         let response = Responder.respond(to: head, site: site)
         guard lifecycle.isOnTrial(site.version.description),
@@ -102,12 +102,12 @@ extension AppHandler {
             let before = try shelf.open(VersionName(name)).site
             return StartRule.start(head, before).map { canSend($0, before) } ?? false
         } catch {
-            // What cannot be gone back to is no reason to leave anything.
+            // A version that cannot be shown is no reason to leave another one for it.
             return false
         }
     }
 
-    /// Whether the answer to a request can be given: verified now, so that what follows from it is right.
+    /// Whether the answer to a request can be sent: verified now, so that what follows from it is right.
     private func canSend(_ head: RequestHead, _ site: Site) -> Bool {
         let response = Responder.respond(to: head, site: site)
         guard case .piece(.object(let object, _, let size)) = response.body else { return true }

@@ -2,14 +2,14 @@ import CASStore
 import Synchronization
 import VersionTree
 
-// A store that is deleted and made again while the server runs. All that was made of the old one goes with it.
+// A store is deleted and made again while the server runs. Everything made from the old one goes with it.
 extension AppHandler {
-    /// Looks whether the store still stands; goes on with one that stands in its place.
+    /// Checks whether the store still exists; continues with one that has taken its place.
     ///
     /// May wait for the disk.
-    /// - Returns: whether there is a store to be followed.
+    /// - Returns: whether there is a store to follow.
     func lookForStore() -> Bool {
-        // One at a time: of two threads that find it gone one goes on with the other.
+        // One thread at a time: if two find it gone, one of them uses what the other has found.
         lookingForStore.withLock { _ in
             switch store.look() {
             case .same: return true
@@ -19,9 +19,9 @@ extension AppHandler {
                 storeTrouble.tell("the store that is served is gone: \(error.message)")
                 return false
             case .broken(let error):
-                // What is open and pinned goes on being served: a page is worth more than news.
+                // Serving what is open and pinned continues: a page is worth more than news.
                 storeTrouble.tell(
-                    "the store that is served is not as it was opened: \(error.message)")
+                    "the served store has changed since it was opened: \(error.message)")
                 return true
             }
         }
@@ -33,7 +33,7 @@ extension AppHandler {
         } catch {
             if isGone, !shelf.isEmptied { letGoOfStore() }
             storeTrouble.tell(
-                "unable to go on with the store that stands at \(printable(store.path)) now: "
+                "unable to continue with the store that is now at \(printable(store.path)): "
                     + error.message)
             return !shelf.isEmptied
         }
@@ -43,11 +43,11 @@ extension AppHandler {
         remember(in: versions)
         storeTrouble.end()
         notice(
-            "another store stands at \(printable(store.path)) now, and is served from here on")
+            "another store is now at \(printable(store.path)), and is served from now on")
         return true
     }
 
-    /// Nothing is served any more, nothing is pinned, nothing is kept on the disk by being open.
+    /// Now nothing is served or pinned, and no open file keeps anything on the disk.
     private func letGoOfStore() {
         shelf.empty()
         letGoOfPages()
@@ -55,14 +55,14 @@ extension AppHandler {
         replaceStartup(nil)
     }
 
-    /// What pages had is of the old store; they are treated as after a restart of the server.
+    /// The pages come from the old store; they are treated as after a restart of the server.
     private func letGoOfPages() {
         pins.withLock { $0 = PinTable(limits: $0.limits, run: Self.newRun()) }
         announced.withLock { $0 = nil }
         rollbacks.withLock { $0 = [] }
     }
 
-    /// The watch over starts, if there is one, begins anew over another store.
+    /// The watch over starts, if there is one, begins again on another store.
     private func replaceStartup(_ versions: VersionStore?) {
         let new = versions.flatMap { options.watch($0) }
         let old = starting.withLock { starting -> StartWatch? in
@@ -73,9 +73,9 @@ extension AppHandler {
         old?.letGo()
     }
 
-    /// Whether pages are seen; see `AppServer.setForeground`.
+    /// Whether pages are visible; see `AppServer.setForeground`.
     func setForeground(_ isForeground: Bool) {
-        // The judge may wait for the store: not under what each page needs.
+        // The judge may wait for the store: not under a lock that each page needs.
         let watch = starting.withLock { starting -> StartWatch? in
             starting.isForeground = isForeground
             return starting.watch

@@ -4,20 +4,20 @@ import VersionTree
 
 // Which version a request gets.
 //
-// A loop never waits for the store: another process may keep its lock for as long as it likes. What is
-// not at hand is fetched on another thread, and the request is answered then.
+// A loop never waits for the store: another process may keep its lock for as long as it likes. What
+// is not at hand is fetched on another thread, which then answers the request.
 extension AppHandler {
     /// What was fetched for a request.
     struct Fetched: Sendable {
-        /// Versions; `nil` for those that cannot be had.
+        /// Versions; `nil` for those that cannot be served.
         var entries: [VersionName: SiteShelf.Entry?] = [:]
-        /// Whether the begin of the page has been seen to.
+        /// Whether the page's beginning has been handled.
         var hasBegun = false
-        /// Whether another process has kept the store for so long that it was given up.
+        /// Whether the wait was given up because another process kept the store locked for too long.
         var isBusy = false
-        /// The request as it is to be answered, where that is not as it came.
+        /// The request to answer, if it differs from the one received.
         var head: RequestHead?
-        /// When another process must have let go of the store, whatever is fetched one after the other.
+        /// The time by which another process must release the store, however many fetches follow each other.
         var end: SuspendingClock.Instant?
     }
 
@@ -49,7 +49,7 @@ extension AppHandler {
 
     /// Answers a request of a page.
     ///
-    /// - Parameter cookies: what is set beside the pins' cookie.
+    /// - Parameter cookies: the cookies to set besides the pins' own.
     func respondPinned(
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String],
         _ fetched: Fetched = Fetched()
@@ -104,10 +104,10 @@ extension AppHandler {
             }
             var response = respond(head, entry, fetched, exchange)
             if request.load != .subresource, mark != nil || request.hints == 7 {
-                // On a 304, too: the stored response may have another.
+                // Also on a 304: the stored response may have another one.
                 response.head.add("Permissions-Policy", PageMark.policy(mark))
             }
-            // What any cache may keep and give to others holds nobody's cookie.
+            // An answer that a cache may give to others must not contain anybody's cookie.
             if let cookie, request.load != .subresource || !response.head.isPublic {
                 response.head.add("Set-Cookie", cookie.setCookie(cookieName, isSecure: isSecure))
             }
@@ -117,8 +117,8 @@ extension AppHandler {
             guard unknown.isEmpty else {
                 return fetch(unknown, head, exchange, fetched, then: then)
             }
-            // What a version had that was retired while no server held it cannot be told: it may be
-            // the page's.
+            // The content of a version that was retired while no server held it is unknown: it may
+            // be the page's.
             let entries = versions.compactMap { find($0, fetched) ?? nil }
             guard entries.count == versions.count, let first = entries.first,
                 PinTable.agree(entries.map(\.site), on: head)
@@ -132,14 +132,14 @@ extension AppHandler {
         _ head: borrowing RequestHead, _ entry: SiteShelf.Entry, _ fetched: Fetched,
         _ exchange: Exchange
     ) -> Response {
-        // Pinned by the decision: what was taken from the shelf since it was fetched belongs there.
+        // The decision has pinned it: versions that left the shelf since the fetch belong there again.
         if !fetched.entries.isEmpty { shelf.keep(entry) }
         return respond(head, entry, loops[exchange.loop.number])
     }
 
     /// The version that a request belongs to, for the page's own requests to the server.
     ///
-    /// `nil` also while it could only be told by fetching.
+    /// `nil` also if finding out would need a fetch.
     func version(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
         let request = PinRequest(
             head, cookieName: cookieName, connection: exchange.connection.raw)
@@ -153,7 +153,7 @@ extension AppHandler {
         }
     }
 
-    /// Which version a request gets; `nil` if what `contains` does not know is needed.
+    /// Which version a request gets; `nil` if that needs something that `contains` does not know.
     private func decide(
         _ request: PinRequest, _ current: SiteShelf.Entry,
         contains: (VersionName, [UInt8]) -> Bool?
@@ -167,16 +167,16 @@ extension AppHandler {
 
     // MARK: Fetching
 
-    /// Whether something is to be done before a page is answered.
+    /// Whether something must be done before a page is answered.
     private func isPageNews(_ head: borrowing RequestHead) -> Bool {
         if shelf.hasNews { return true }
         guard let startup, StartRule.mayStart(head) else { return false }
         let lifecycle = shelf.lifecycle
-        // Somebody is at it: whoever comes meanwhile has to wait for it elsewhere.
+        // Another thread is doing it: requests that come meanwhile have to wait on a thread that may.
         return startup.askIfFree { $0.isDue(lifecycle) } ?? true
     }
 
-    /// A version that is at hand, `.some(nil)` if it cannot be had; `nil` if nobody has looked.
+    /// A version that is at hand, `.some(nil)` if it cannot be served; `nil` if nobody has looked.
     private func find(_ version: VersionName, _ fetched: Fetched) -> SiteShelf.Entry?? {
         if let entry = shelf.entry(version) { return .some(entry) }
         return fetched.entries[version]
@@ -202,8 +202,8 @@ extension AppHandler {
     /// Answers when another thread has done its work.
     ///
     /// - Parameters:
-    ///   - end: when nothing is waited for any more; that of this request's earlier work, if there was any.
-    ///   - work: is told that end.
+    ///   - end: when the waiting ends; inherited from the request's earlier work, if there was any.
+    ///   - work: gets that end.
     func later<Result: Sendable>(
         _ head: RequestHead, _ exchange: Exchange, until end: SuspendingClock.Instant? = nil,
         _ work: @escaping @Sendable (_ end: SuspendingClock.Instant) -> Result,
@@ -216,17 +216,17 @@ extension AppHandler {
         }
         guard isTaken else { return .response(Self.busy(head.method)) }
         let method = head.method
-        // What has been waited for in vain says so itself.
+        // Work that has waited in vain reports that itself.
         let left = max(.zero, end - SuspendingClock.now) + .seconds(1)
         return .soon(within: left.milliseconds, otherwise: { Self.busy(method) })
     }
 
-    /// How long work for a request waits for other processes, or a look after everything.
+    /// How long work for a request, or one round of checks, waits for other processes.
     ///
     /// A browser that waits longer shows nothing.
     var waitLimit: Duration { min(.seconds(30), store.versions.store.options.waitLimit) }
 
-    /// Whether nothing is waited for any more: the server ends.
+    /// Whether to stop all waiting, because the server ends.
     var isGivenUp: @Sendable () -> Bool {
         { [weak self] in self?.isStopping.load(ordering: .acquiring) ?? true }
     }
@@ -236,17 +236,17 @@ extension AppHandler {
             return try shelf.open(version)
         } catch {
             isBusy = error.code == .locked
-            // Retired while nobody held it: its page has to be loaded again.
+            // Retired while nobody held it: its page must be loaded again.
             if error.code != .noVersion { notice(error.message) }
             return nil
         }
     }
 
-    /// Tells what pages hold from now on from what they held before.
+    /// Distinguishes what pages hold from now on from what they held before.
     static func newRun() -> String { String(newBrowser().prefix(8)) }
 
     static func newBrowser() -> String {
-        // Without random numbers a counter still tells one browser from another.
+        // Without random numbers, a counter still distinguishes browsers.
         let token = try? randomToken()
         return token ?? String(String(SystemClock.nanoseconds).reversed()) + "withoutrandomness"
     }
@@ -255,7 +255,7 @@ extension AppHandler {
 
     private static func busy(_ method: Method) -> Response {
         PlainAnswer.response(
-            503, "The store is busy: another process has kept its lock for long.", method: method,
+            503, "The store is busy: another process has held its lock for long.", method: method,
             fields: [("Retry-After", "5")])
     }
 
@@ -263,7 +263,7 @@ extension AppHandler {
         let sentence =
             shelf.isEmptied
             ? "The store is gone; castree add makes a new one, which is served then."
-            : "No version is current; castree activate VERSION makes one so."
+            : "No version is current; castree activate VERSION makes one current."
         return PlainAnswer.response(
             503, sentence, method: method, fields: [("Retry-After", "1")])
     }

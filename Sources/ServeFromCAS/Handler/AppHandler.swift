@@ -2,9 +2,9 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// Answers every request of an app's server: who may ask, which version it is about, what comes back.
+/// Answers every request to an app's server: who may ask, which version gets it, what is sent back.
 ///
-/// The path of most requests is short: host, look-up, prepared head. It takes no lock and makes no
+/// Most requests take a short path: host, look-up, prepared head. It takes no lock and makes no
 /// string.
 final class AppHandler: RequestHandler {
     private let parts: Parts
@@ -20,29 +20,29 @@ final class AppHandler: RequestHandler {
     let startTrouble: TroubleNotice
     let returnTrouble: TroubleNotice
     let storeTrouble: TroubleNotice
-    /// Held while it is looked for; by threads that may wait, so not by loops.
+    /// Held while the store is looked for; by threads that may wait, so not by loops.
     let lookingForStore = Mutex<Void>(())
     private let hostPolicy: HostPolicy
     let tokenPolicy: TokenPolicy?
     private let dashboard: DashboardHandler?
     let cookieName: String
     let loops: [LoopState]
-    /// The version that pages were told of last, or had from the beginning.
+    /// The version that pages were last told of, or had from the start.
     ///
     /// Held by threads that may wait, so not by loops.
     let announced = Mutex<String?>(nil)
-    /// What was left lately and is not shown again.
+    /// The versions left recently and not shown again.
     let rollbacks = Mutex<[Rollback]>([])
-    /// Sessions of the bridge that have not been told yet what waits for them.
+    /// Sessions of the bridge that have not yet been told what waits for them.
     let newcomers = Mutex<Set<BridgeSessionID>>([])
-    /// What may wait for the store, or for another process.
+    /// Work that may wait for the store, or for another process.
     let storeWork = StoreQueue()
     /// The loops that read requests, once there are any.
     let loopsToRead = Mutex<[EventLoop]>([])
-    /// Whether the server ends: nothing is held any more.
+    /// Whether the server is stopping: then it holds no request.
     let isStopping = Atomic<Bool>(false)
 
-    /// The watch over starts, which goes with its store, and what it must be told again.
+    /// The watch over starts, which belongs to its store, and what to tell a new watch.
     struct Starting {
         var watch: StartWatch?
         var isForeground = true
@@ -51,15 +51,15 @@ final class AppHandler: RequestHandler {
     /// `nil` if starts are not watched.
     var startup: StartWatch? { starting.withLock { $0.watch } }
 
-    /// What one thread keeps for itself.
+    /// What each thread keeps for itself.
     ///
-    /// `@unchecked Sendable`: a loop's requests are answered on its own thread only.
+    /// `@unchecked Sendable`: only the loop's own thread answers its requests.
     final class LoopState: @unchecked Sendable {
         var generation = -1
         @exclusivity(unchecked) var current: Responder?
-        /// Of versions that are not current.
+        /// For versions that are not current.
         var others: [VersionName: Responder] = [:]
-        /// The Host field that was allowed last; a browser sends the same with every request.
+        /// The Host field that was last allowed; a browser sends the same one with every request.
         var allowedHost: [UInt8] = []
     }
 
@@ -95,10 +95,10 @@ final class AppHandler: RequestHandler {
     /// Tells the app's author or operator.
     func notice(_ sentence: String) { parts.options.notice(sentence) }
 
-    /// Whether browsers come by https, so that cookies are for that alone.
+    /// Whether browsers connect over https, so that cookies are only for https.
     var isSecure: Bool { parts.tls != nil }
 
-    /// Notes the port and the token in another store.
+    /// Records the port and the token in another store.
     func remember(in versions: VersionStore) {
         ServerMemory.remember(versions, parts.memoryTrouble) { memory in
             memory.note(parts.options.port, port)
@@ -106,7 +106,7 @@ final class AppHandler: RequestHandler {
         }
     }
 
-    /// The name of the token's cookie and parameter; cookies do not know ports.
+    /// The name of the token's cookie and parameter; cookies ignore ports.
     static func tokenName(port: UInt16) -> String { "castree_token_\(port)" }
 
     // MARK: Requests
@@ -114,7 +114,7 @@ final class AppHandler: RequestHandler {
     func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
         let state = loops[exchange.loop.number]
         if let refusal = refuseHost(head, state) { return .response(refusal) }
-        // It has a token of its own, which the app's does not replace.
+        // It has its own token, which the app's does not replace.
         if let dashboard, isReserved(head), DashboardHandler.owns(head) {
             return dashboard.answer(head, exchange)
         }
@@ -163,17 +163,17 @@ final class AppHandler: RequestHandler {
         return nil
     }
 
-    /// Refuses what another site in the same browser would have an upstream do.
+    /// Refuses requests by which another site in the same browser would make an upstream act.
     ///
-    /// The upstream cannot see it: its Host is its own name. Reading is the browser's to forbid; but to
-    /// another port of this machine it gives the token's cookie along, and scripts and images are read
-    /// by whom they are shown to.
+    /// The upstream cannot notice: the Host it sees is its own name. The browser should forbid the
+    /// site to read the answer; but it sends the token's cookie to other ports of this machine too,
+    /// and a page can read the scripts and images that it embeds.
     private func refuseForeign(_ head: RequestHead) -> Response? {
         let isRead = [.get, .head, .options].contains(head.method)
         let isUpgrade = head.lists("upgrade", in: "connection")
         let isSecret = tokenPolicy != nil && head.load == .subresource
         guard !isRead || isUpgrade || isSecret else { return nil }
-        // What is no browser says neither, and is not led astray by a page.
+        // A client that is no browser sends neither, and no page can mislead it.
         guard head.value(of: "origin") != nil || head.value(of: "sec-fetch-site") != nil,
             !isOwn(head)
         else { return nil }
@@ -181,8 +181,8 @@ final class AppHandler: RequestHandler {
             403, "Another site may not send requests through this server.", method: head.method)
     }
 
-    /// Sends a browser that shows the token in an address to the same one without it: the cookie has
-    /// it from here on, and an upstream's answer could not set it.
+    /// Redirects a browser whose address contains the token to the same address without it: from
+    /// now on the cookie has it, and an upstream's answer could not set that.
     private func redirectWithoutToken(_ head: RequestHead, _ cookie: String) -> Response {
         var location = "/" + head.text(head.path).drop { $0 == "/" }
         let query = head.query.map { OwnSecrets.withoutParameters(head.bytes[$0]) } ?? []

@@ -6,9 +6,9 @@ final class BridgeStream: StreamHandler {
     private let handler: AppHandler
     private var link: BridgeLink
     private let connection: ConnectionID
-    /// Whether the pins know which session's connection this is.
+    /// Whether the pins know whose session this connection serves.
     private var isHolding = false
-    /// Bytes that may wait in the stream before the rest waits in the session's queue.
+    /// Bytes that may wait in the stream; the rest waits in the session's queue.
     private static let queuedMax = 256 << 10
 
     init(_ stream: Stream, _ handler: AppHandler) {
@@ -58,7 +58,7 @@ final class BridgeStream: StreamHandler {
     }
 
     func closed(_ stream: Stream, failure: Int32?) {
-        // The page may live on and connect again; that it goes it says itself.
+        // The page may live on and connect again; it says itself when it goes.
         link.receiveEnd(now: SystemClock.now)
     }
 
@@ -75,7 +75,7 @@ final class BridgeStream: StreamHandler {
                 return bytes.count
             }
         }
-        // A page that takes nothing is not listened to either.
+        // The server does not read from a page that takes nothing.
         if stream.queuedByteCount >= Self.queuedMax { stream.pauseReading() }
         if link.isFinished, link.outputByteCount == 0 {
             stream.finish()

@@ -2,48 +2,48 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// Says how far a download is that some process makes: `castree pull` in another terminal, or this one.
+/// Tells how far a download is that some process runs: `castree pull` in another terminal, or this one.
 ///
-/// It follows from what the store holds, as on the dashboard: the one who downloads need not know of it.
-/// One for all threads.
+/// It reads this from the store, like the dashboard: the process that downloads need not know. All
+/// threads share one.
 final class DownloadWatch: Sendable {
     private struct State {
-        /// How many bytes of each incomplete version were there at the last look.
+        /// How many bytes of each incomplete version the last look found.
         var seen: [String: Int64] = [:]
-        /// The version that pages were told of last, until it is whole.
+        /// The version that pages were last told of, until it is complete.
         var told: (version: String, total: Int64)?
-        /// Not before; a look costs what the incomplete versions name.
+        /// No look before this time; its cost grows with what the incomplete versions name.
         var nextAt = Duration.zero
-        /// How long the looks pause because nothing grows.
+        /// How long looks pause because nothing grows.
         var idle = Duration.zero
         var isLooking = false
     }
 
-    /// A look that takes long is made the more rarely: all of them take a tenth of one processor at most.
+    /// The longer a look takes, the rarer looks are: together they use at most a tenth of one processor.
     private static let restFactor = 10
-    /// While what is incomplete stands still the pauses double, from one to the other.
+    /// While nothing incomplete grows, the pauses double, from the first to the last.
     private static let idle = (first: Duration.milliseconds(500), last: Duration.seconds(30))
 
     private let store: @Sendable () -> VersionStore
     private var versions: VersionStore { store() }
     private let state = Mutex(State())
-    /// Looks are made apart: at many objects one takes seconds.
+    /// Looks have their own queue: with many objects, one takes seconds.
     let work = StoreQueue()
 
-    /// - Parameter store: the store that is served by then.
+    /// - Parameter store: returns the store served at that time.
     init(_ store: @escaping @Sendable () -> VersionStore) { self.store = store }
 
-    /// Forgets what was seen: nobody listens.
+    /// Forgets what it saw, because nobody listens.
     func rest() {
         state.withLock { state in
-            // One that is under way goes on being the only one.
+            // A look under way remains the only one.
             let isLooking = state.isLooking
             state = State()
             state.isLooking = isLooking
         }
     }
 
-    /// Looks on a thread of its own, if it is time, and tells what there is to tell.
+    /// Looks on another thread, if it is time, and tells what is new.
     ///
     /// Never waits.
     func look(now: Duration, tell: @escaping @Sendable (BridgeEvent) -> Void) {
@@ -58,17 +58,17 @@ final class DownloadWatch: Sendable {
             self.state.withLock { $0.isLooking = false }
             if let event { tell(event) }
         }
-        // Without a thread it is tried again.
+        // If no thread can be started, it is tried again.
         if !isTaken { state.withLock { $0.isLooking = false } }
     }
 
-    /// What there is to tell since the last look; may wait for the disk.
+    /// What is new since the last look; may wait for the disk.
     ///
-    /// That a version is incomplete is no news, only that it grows. Of several that grow it is the newest.
+    /// An incomplete version is only news when it grows. Of several that grow, the newest is reported.
     func look(now: Duration) -> BridgeEvent? {
         guard state.withLock({ now >= $0.nextAt }) else { return nil }
         let began = SystemClock.now
-        // Pages do without; who downloads is told of a store that cannot be read.
+        // Pages do without; the downloading process reports a store that cannot be read.
         guard let progress = try? versions.progress() else { return nil }
         let took = SystemClock.now - began
         let (grown, gone) = state.withLock { state -> (VersionProgress?, (String, Int64)?) in
@@ -88,7 +88,7 @@ final class DownloadWatch: Sendable {
             return (grown, gone)
         }
         if let grown { return .progress(done: grown.presentBytes, total: grown.totalBytes) }
-        // What is not incomplete any more may have been retired; if that cannot be told nothing is.
+        // A version that is no longer incomplete may have been retired; if that is unclear, say nothing.
         guard let (version, total) = gone,
             let row = try? versions.store.versionRow(version), row.isComplete
         else { return nil }
@@ -97,7 +97,7 @@ final class DownloadWatch: Sendable {
 }
 
 extension VersionProgress {
-    /// What is here, in whole objects and in parts.
+    /// The bytes that are here, in whole objects and in parts.
     fileprivate var presentBytes: Int64 {
         min(totalBytes, totalBytes - missingBytes + stagedBytes)
     }

@@ -1,20 +1,20 @@
 import VersionTree
 
-/// What counts as a start: a GET that is answered 200 with the app's HTML, and nothing else.
+/// What counts as a start: a GET answered with 200 and the app's HTML, and nothing else.
 ///
-/// Pure. HEAD, ranges, 304, 404, redirections, frames and what is fetched ahead of a visit show nobody a
-/// page.
+/// Pure. HEAD, ranges, 304, 404, redirections, frames and pages fetched ahead of a visit show
+/// nobody a page.
 enum StartRule {
     /// Whether a request may be a start, whatever its answer.
     static func mayStart(_ head: borrowing RequestHead) -> Bool {
         head.method == .get && head.load == .page
     }
 
-    /// The request that starts a version, if this one does.
+    /// The request to answer if this one starts a version; otherwise `nil`.
     ///
-    /// A browser asks on most visits whether its copy of the page is still right. Where the page of the new
-    /// version has the same bytes it would be told so, and the version would never start: it gets
-    /// the page in full.
+    /// On most visits, a browser asks whether its copy of the page is still right. If the new
+    /// version's page has the same bytes, the answer would be yes and the version would never
+    /// start: so the browser gets the page in full.
     static func start(_ head: RequestHead, _ site: Site) -> RequestHead? {
         guard mayStart(head) else { return nil }
         if isPage(Responder.respond(to: head, site: site)) { return head }

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Work on the store that a loop must not do: it may wait for the disk, or for a process that has a
-/// lock.
+/// Work on the store that a loop must not do, because it may wait for the disk or for a process
+/// that holds a lock.
 ///
-/// Done in order on a thread of its own, which ends when nothing is left. Safe to use from all
+/// Done in order, on another thread, which ends when nothing is left. Safe to use from all
 /// threads.
 final class StoreQueue: Sendable {
     private struct State: Sendable {
@@ -11,12 +11,12 @@ final class StoreQueue: Sendable {
         var isRunning = false
     }
 
-    /// Far more than there are connections that wait for it, unless they come again and again.
+    /// Far more than there are connections that can wait for it, unless they ask again and again.
     private static let countMax = 4096
     private let state = Mutex(State())
 
-    /// Does `work`, soon.
-    /// - Returns: `false` if too much waits already, or the system has no thread to give.
+    /// Does `work` soon.
+    /// - Returns: `false` if too much waits already, or the system can start no thread.
     func add(_ work: @escaping @Sendable () -> Void) -> Bool {
         let (isTaken, needsThread) = state.withLock { state in
             guard state.work.count < Self.countMax else { return (false, false) }
@@ -26,7 +26,7 @@ final class StoreQueue: Sendable {
         }
         guard needsThread else { return isTaken }
         if LoopThread.start({ self.run() }) { return true }
-        // Work that came meanwhile is lost: whoever waits for it is told when the time is over.
+        // Work added meanwhile is lost: those who wait for it learn that when their time is over.
         state.withLock { state in
             state.isRunning = false
             state.work = []
@@ -50,12 +50,12 @@ final class StoreQueue: Sendable {
 }
 
 extension AppHandler {
-    /// How often every loop goes round until a connection that waits is accepted, its request read, and
-    /// the work that it asks for stands in the queue.
+    /// How many rounds every loop makes until a waiting connection is accepted, its request is read,
+    /// and the work for it is in the queue.
     private static let rounds = 3
 
-    /// Does `work` when all requests that have come by now are read, and the work on the store that they
-    /// asked for is done.
+    /// Does `work` when all requests that have arrived by now are read, and their work on the store
+    /// is done.
     func readWhatWaits(then work: @escaping @Sendable () -> Void) {
         let loops = loopsToRead.withLock { $0 }
         goRound(Array(repeatElement(loops, count: Self.rounds).joined())[...], then: work)
@@ -64,7 +64,7 @@ extension AppHandler {
     private func goRound(_ loops: ArraySlice<EventLoop>, then work: @escaping @Sendable () -> Void)
     {
         guard let next = loops.first else {
-            // Where too much waits already nothing is judged now: it is asked again soon.
+            // If too much waits already, nothing is judged now: this is called again soon.
             _ = storeWork.add(work)
             return
         }

@@ -1,7 +1,7 @@
 extension AccessRecord {
-    /// A log that writes `***` in the place of a secret, which a page's first address has in its query.
+    /// A log that writes `***` in place of a secret, which the query of a page's first address contains.
     ///
-    /// It is masked wherever it stands: also where a person has pasted it.
+    /// It masks the secret wherever it occurs, even where a person has pasted it.
     static func masking(
         _ secret: String, in log: @escaping @Sendable (AccessRecord) -> Void
     ) -> @Sendable (AccessRecord) -> Void {
@@ -14,7 +14,7 @@ extension AccessRecord {
         }
     }
 
-    /// A log that writes `***` in the place of the bridge's sessions, which are secrets, too.
+    /// A log that writes `***` in place of the bridge's sessions, which are secrets too.
     static func maskingSessions(
         in log: @escaping @Sendable (AccessRecord) -> Void
     ) -> @Sendable (AccessRecord) -> Void {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Tells of a trouble once, however often it is met, until it is over or is another.
+/// Reports a trouble once, however often it occurs, until it ends or changes.
 ///
 /// Safe to use from all threads.
 final class TroubleNotice: Sendable {
@@ -9,7 +9,7 @@ final class TroubleNotice: Sendable {
 
     init(_ notice: @escaping @Sendable (String) -> Void) { self.notice = notice }
 
-    /// Tells it, unless it was the last to be told.
+    /// Reports it, unless it was the last one reported.
     func tell(_ trouble: String) {
         let isNew = told.withLock { told -> Bool in
             defer { told = trouble }
@@ -18,9 +18,9 @@ final class TroubleNotice: Sendable {
         if isNew { notice(trouble) }
     }
 
-    /// Whether what was told last goes on.
+    /// Whether the trouble last reported continues.
     var isTold: Bool { told.withLock { $0 != nil } }
 
-    /// What was told is over: the next is news, were it the same.
+    /// The trouble is over: the next one is news, even if it is the same.
     func end() { told.withLock { $0 = nil } }
 }

@@ -1,44 +1,44 @@
 package import CASStore
 import Synchronization
 
-/// Who knows files besides the objects that should have an object's bytes: those of trees.
+/// Knows files besides the objects that should have an object's bytes: those of trees.
 package protocol ObjectCopies: Sendable {
     /// Files that should have the bytes of `object`, the likeliest first; ``ObjectCopy/triedMax`` of them
     /// are tried.
     func copies(of object: ObjectID) -> [ObjectCopy]
-    /// Told that a copy is served, once for each object, and why: the object's own error.
+    /// Called once for each object for which a copy is served, with the reason: the object's own error.
     func replaced(_ failure: StoreError, by copy: String)
 }
 
 /// A file that should have the bytes of an object.
 package struct ObjectCopy: Sendable {
-    /// How many are tried for an object that cannot be had.
+    /// How many are tried for an object that cannot be read.
     package static let triedMax = 8
 
-    /// Where it stands, for people.
+    /// Where it is, for people.
     package let name: String
-    /// Opens it; `nil` if it is not there.
+    /// Opens it; `nil` if it does not exist.
     package let open: @Sendable () throws(StoreError) -> ObjectReader?
 }
 
-// What is served where an object is missing or is not what its address says.
+// What is served if an object is missing, or is not what its address says.
 extension ContentCache {
-    /// Of so many objects is told that a copy took their place.
+    /// The most objects for which a replacement is reported.
     private static let toldMax = 1000
 
-    /// The content of another file with an object's bytes, verified as the object's would be.
+    /// The content of another file with an object's bytes, verified as the object would be.
     ///
-    /// - Throws: `failure`, if there is none.
+    /// - Throws: `failure` if there is none.
     func copy(
         of object: ObjectID, _ size: Int64, mayEnter: Bool, insteadOf failure: StoreError
     ) throws(StoreError) -> ObjectContent {
         for copy in copies?.copies(of: object).prefix(ObjectCopy.triedMax) ?? [] {
-            // A copy that cannot be read is none: the error to report is the object's.
+            // A copy that cannot be read does not count: the error to report is the object's.
             guard let reader = try? copy.open() else { continue }
             let open = OpenObject(reader, OpenObject.Copied(name: copy.name, failure: failure))
             guard let stamp = try? open.currentStamp(), stamp.byteCount == size else { continue }
             if mayEnter {
-                // Small: as the object itself it is read whole, and kept in memory.
+                // Small: like the object itself it is read whole, and kept in memory.
                 guard let bytes = try? open.verifiedBytes() else { continue }
                 enter(object, bytes)
                 tellIfCopy(open)
@@ -55,12 +55,12 @@ extension ContentCache {
             tellIfCopy(open)
             return .file(open)
         }
-        // A disk that failed is asked again the next time; not before, or who waits would wait for ever.
+        // A failed disk is read again next time, but not earlier, or a waiting request would wait for ever.
         state.withLock { $0.forgetFailedReads(of: object) }
         throw failure
     }
 
-    /// Tells of an object whose place another file has taken, once, and of a bounded number.
+    /// Reports, once, an object whose place another file has taken; up to a limited number.
     func tellIfCopy(_ open: OpenObject) {
         guard let copied = open.copied else { return }
         let isNews = state.withLock { state in

@@ -2,22 +2,22 @@ package import CASStore
 import Synchronization
 package import WebServer
 
-/// The objects of a store, as a server sends them: a few small ones from memory, all others from files
-/// that are kept open.
+/// The objects of a store, as a server sends them: a few small ones from memory, all others from
+/// files that stay open.
 ///
-/// Bytes are verified against their address when they enter memory. A
-/// file is read and verified before it is served for the first time, and again when its size, its
-/// times or the file itself have changed since; fstat(2) says so before each use. Up to
-/// ``Limits/verifiedAtOnce`` bytes that happens in passing, larger ones are read on another thread.
-/// A file that does not match stays refused, without being read again, until it changes. Where an object
-/// cannot be had, a file that should have its bytes takes its place (``ObjectCopies``), verified likewise.
+/// Bytes are verified against their address when they enter memory. A file is read and verified
+/// before it is served for the first time, and again if its size, its times or the file itself have
+/// changed since; fstat(2) tells before each use. Up to ``Limits/verifiedAtOnce`` bytes this
+/// happens in passing; larger files are read on another thread. A file that does not match stays
+/// refused, without being read again, until it changes. If an object cannot be read, a file that
+/// should have its bytes takes its place (``ObjectCopies``), verified in the same way.
 ///
-/// **Limits.** Bytes that change without the file's times changing are not noticed once the object has
-/// been verified: a failing disk or RAM, a write to the device beneath the file system. Nor is a write
-/// within the moment between the look and the sending. `castree fsck` reads everything.
+/// **Limits.** Once the object has been verified, bytes that change without the file's times
+/// changing go unnoticed: a failing disk or RAM, a write to the device beneath the file system. So
+/// does a write in the moment between the check and the sending. `castree fsck` reads everything.
 package final class ContentCache: ObjectSource {
     package struct Limits: Sendable {
-        /// Objects up to this many bytes are kept in memory.
+        /// Objects up to this many bytes may be kept in memory.
         package var smallByteCount = 32 << 10
         /// Bytes of all objects in memory.
         package var memory: Int
@@ -25,11 +25,11 @@ package final class ContentCache: ObjectSource {
         package var openFiles: Int
         /// Objects up to this many bytes are verified on the thread that asks: about a millisecond.
         package var verifiedAtOnce = 1 << 20
-        /// Files of which is remembered how they were found.
+        /// How many files' verdicts are remembered.
         package var verdicts = 16_384
 
-        /// What suits the process: half of the files that it may have open, and where those are few
-        /// more memory instead.
+        /// Suits the process: half of the files it may have open, and if those are few, more memory
+        /// instead.
         package init() {
             openFiles = min(16_384, max(32, FileLimit.current / 2))
             memory = openFiles >= 4096 ? 512 << 10 : 16 << 20
@@ -40,30 +40,30 @@ package final class ContentCache: ObjectSource {
         var store: Store
         var small: RecentlyUsed<[UInt8]>
         var opened: RecentlyUsed<Opened>
-        /// Of files that are not open any more, or were found wrong.
+        /// For files that are no longer open, or were found wrong.
         var verdicts: RecentlyUsed<Verdicts>
         /// Counts small objects that were not in memory.
         var missed = 0
-        /// Objects of which was told that another file takes their place.
+        /// Objects for which it was reported that another file takes their place.
         var replaced: Set<ObjectID> = []
     }
 
-    /// A file that is kept open.
+    /// A file that stays open.
     struct Opened: Sendable {
         var object: OpenObject
-        /// What it was when its bytes were found to match; `nil` if nobody has looked.
+        /// Its stamp when its bytes were found to match; `nil` if nobody has checked.
         var sound: FileStamp?
     }
 
-    /// Once memory has been full, one of so many objects that are asked for and not in it gets in.
+    /// Once memory has been full, one in so many requested objects that are not in it enters it.
     ///
-    /// A site larger than the memory would else read and verify something for every request.
+    /// Otherwise a site larger than the memory would read and verify something for every request.
     private static let rarity = 256
-    /// What an entry costs beside its bytes: the array's header, the table's place for it.
+    /// What an entry costs besides its bytes: the array's header and its place in the table.
     private static let overhead = 160
 
     let limits: Limits
-    /// Who knows other files with the bytes of an object.
+    /// Knows other files with the bytes of an object.
     let copies: (any ObjectCopies)?
     let state: Mutex<State>
     private let verifying = VerifyingQueue()
@@ -94,7 +94,7 @@ package final class ContentCache: ObjectSource {
                     guard stamp.byteCount == size else { throw otherSize(object, size) }
                     return .file(opened.object)
                 }
-                // Changed, or still to be verified: what stands in its place now counts.
+                // Changed, or not verified yet: the file now in its place counts.
                 return try open(object, size)
             case .mayEnter: return .memory(try small(object, size))
             case .nothing: return try open(object, size)
@@ -104,11 +104,11 @@ package final class ContentCache: ObjectSource {
         }
     }
 
-    /// What is at hand of an object.
+    /// What is at hand for an object.
     private enum Known {
         case bytes([UInt8])
         case opened(Opened)
-        /// It is small and not in memory, and may get in.
+        /// It is small and not in memory, and may enter it.
         case mayEnter
         case nothing
 
@@ -130,7 +130,7 @@ package final class ContentCache: ObjectSource {
 
     private var store: Store { state.withLock { $0.store } }
 
-    /// Reads from another store from now on; what is in memory has the same bytes there.
+    /// Reads from another store from now on; the bytes in memory are the same there.
     func move(to store: Store) {
         state.withLock { state in
             state.store = store
@@ -140,7 +140,7 @@ package final class ContentCache: ObjectSource {
     }
 
     private func small(_ object: ObjectID, _ size: Int64) throws(StoreError) -> [UInt8] {
-        // Two threads may read the same object; both reads are right, and no lock is held.
+        // Two threads may read the same object: both reads are right, and neither holds a lock.
         guard let bytes = try store.read(object, limit: limits.smallByteCount) else {
             throw missing(object)
         }
@@ -156,10 +156,10 @@ package final class ContentCache: ObjectSource {
         }
     }
 
-    /// Opens an object's file, and verifies it if it is not known as it is now.
+    /// Opens an object's file, and verifies it unless its present state is known.
     private func open(_ object: ObjectID, _ size: Int64) throws(StoreError) -> ObjectContent {
         guard let reader = try store.open(object) else {
-            // What was collected must not keep its place on the disk by being open here.
+            // An open file must not keep a collected object's space on the disk.
             state.withLock { $0.opened.remove(object) }
             throw missing(object)
         }
@@ -172,8 +172,8 @@ package final class ContentCache: ObjectSource {
         return try content(open, inspect(open, stamp), size)
     }
 
-    /// Keeps a file open, instead of one that was opened before.
-    /// - Returns: what is known of it as it is now.
+    /// Keeps a file open, in place of the one opened before.
+    /// - Returns: what is known of it in its present state.
     func keep(_ open: OpenObject, _ stamp: FileStamp) -> Verdict? {
         state.withLock { state in
             let object = open.address
@@ -200,7 +200,7 @@ package final class ContentCache: ObjectSource {
             return .file(open)
         }
         state.withLock { state in
-            // A sound file may take the place of this one.
+            // A sound file may take its place.
             state.opened.remove(open.address)
         }
         throw failure
@@ -214,15 +214,15 @@ package final class ContentCache: ObjectSource {
         verifying.add(
             object,
             run: { open in
-                // A file without a status: `content` meets the same error, and tells it.
+                // A file without a status: `content` meets the same error, and reports it.
                 guard let stamp = try? open.currentStamp() else { return }
                 _ = self.inspect(open, stamp)
             }, then: then)
     }
 
-    /// Reads a file whose status was just taken, and notes how it was found.
+    /// Reads a file whose status was just taken, and records the verdict.
     ///
-    /// What is written meanwhile gives the file another status, which the verdict is not about.
+    /// A write during the reading gives the file another status, to which the verdict does not apply.
     func inspect(_ open: OpenObject, _ stamp: FileStamp) -> Verdict {
         var verdict = Verdict(stamp: stamp, failure: nil)
         do throws(StoreError) {
@@ -244,17 +244,17 @@ package final class ContentCache: ObjectSource {
         return noted
     }
 
-    /// Closes files: those that are gone from the store and are only kept on disk by being open, and
-    /// those that `isNeeded` does not name.
+    /// Closes files: those gone from the store, which only being open keeps on disk, and those that
+    /// `isNeeded` does not name.
     ///
-    /// What is being sent goes on. What was found of a file is remembered, should it be asked for again.
+    /// Sending continues. A file's verdict is remembered, in case the file is requested again.
     func close(unless isNeeded: (ObjectID) -> Bool = { _ in true }) {
         let opened = state.withLock { $0.opened.values }
-        // The system is asked without the lock: loops need it for every object.
+        // The system calls run without the lock, which loops need for every object.
         for each in opened where !isNeeded(each.object.address) || each.object.isRemoved {
             state.withLock { state in
                 let address = each.object.address
-                // Another file may have come in its place.
+                // Another file may have taken its place.
                 guard state.opened.peek(address)?.object === each.object else { return }
                 state.opened.remove(address)
                 guard let sound = each.sound else { return }
@@ -263,7 +263,7 @@ package final class ContentCache: ObjectSource {
         }
     }
 
-    /// Files that are kept open.
+    /// The number of files kept open.
     var openCount: Int { state.withLock { $0.opened.count } }
 
     private func missing(_ object: ObjectID) -> StoreError {

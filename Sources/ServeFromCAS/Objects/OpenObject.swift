@@ -1,12 +1,12 @@
 package import CASStore
 
-/// An object's open file, shared by all that send from it.
+/// An object's open file, shared by all responses that send from it.
 package final class OpenObject: ContentFile {
     private let reader: ObjectReader
-    /// Set if it is another file than the object's own, which stands in its place.
+    /// Set if this file is not the object's own but takes its place.
     let copied: Copied?
 
-    /// Which file stands in an object's place, and why.
+    /// Which file takes an object's place, and why.
     struct Copied: Sendable {
         var name: String
         var failure: StoreError
@@ -18,18 +18,18 @@ package final class OpenObject: ContentFile {
     }
 
     package var address: ObjectID { reader.address }
-    /// When it was opened.
+    /// The file's size when it was opened.
     package var byteCount: Int64 { reader.byteCount }
     package var raw: Int32 { reader.file.raw }
 
-    /// What the file is now; another stamp once it has been written to.
+    /// The file's present state; a write to the file changes the stamp.
     func currentStamp() throws(StoreError) -> FileStamp {
         FileStamp(try POSIXFileSystem().status(reader.file.raw))
     }
 
-    /// Whether no name leads to the file any more: it is on the disk for those who have it open.
+    /// Whether no name leads to the file any longer: only being open keeps it on disk.
     var isRemoved: Bool {
-        // A file whose status cannot be had is no use either.
+        // A file whose status cannot be read is no use either.
         guard let status = try? POSIXFileSystem().status(reader.file.raw) else { return true }
         return status.linkCount == 0
     }
@@ -39,7 +39,7 @@ package final class OpenObject: ContentFile {
         try reader.forEachPiece { _ throws(StoreError) in }
     }
 
-    /// The bytes of a small one, compared with its address.
+    /// The bytes of a small object, compared with its address.
     func verifiedBytes() throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Int(byteCount))
@@ -57,7 +57,7 @@ package final class OpenObject: ContentFile {
     }
 }
 
-/// What tells whether a file has been written to; see `FileStatus.isUnchanged(since:)`.
+/// Shows whether a file has been written to; see `FileStatus.isUnchanged(since:)`.
 struct FileStamp: Sendable, Hashable {
     let device: UInt64
     let inode: UInt64

@@ -1,10 +1,10 @@
 import Platform
 
-/// Values by address, those not used lately thrown out when their cost is over a limit.
+/// Values by address; evicts those not used lately when the cost exceeds a limit.
 ///
-/// A flat table with open addressing. A look-up writes one mark and moves nothing: what is thrown out
-/// is found by a hand that goes round, takes marks away, and stops where there is none (CLOCK, Corbató
-/// 1968). Addresses are good hashes; a random factor keeps a publisher from choosing neighbours.
+/// A flat table with open addressing. A look-up writes one mark and moves nothing: to evict, a hand
+/// goes round, removes marks, and stops at a value without one (CLOCK, Corbató 1968). Addresses are
+/// good hashes; a random factor keeps a publisher from choosing neighbours.
 struct RecentlyUsed<Value> {
     private struct Entry {
         var key: ObjectID
@@ -17,7 +17,7 @@ struct RecentlyUsed<Value> {
     private let limit: Int
     private(set) var cost = 0
     private(set) var count = 0
-    /// Whether anything had to go to make room.
+    /// Whether anything was ever evicted to make room.
     private(set) var wasFull = false
     private var entries: [Entry] = []
     private var free: [Int32] = []
@@ -31,16 +31,16 @@ struct RecentlyUsed<Value> {
         slots = Array(repeating: -1, count: 16)
     }
 
-    /// Whether a value of that cost fits beside what is here.
+    /// Whether a value of that cost fits in addition to those here.
     func hasRoom(_ cost: Int) -> Bool { self.cost + cost <= limit }
 
     @inline(__always)
     private func home(_ key: ObjectID) -> Int {
-        // The upper half of a product depends on all bits of the lower.
+        // The upper half of a product depends on all bits of the lower half.
         Int(truncatingIfNeeded: (key.w0 &* factor) >> 32) & (slots.count - 1)
     }
 
-    /// Where in `slots` a key stands; `nil` if it does not.
+    /// The position of a key in `slots`; `nil` if it is absent.
     @inline(__always)
     private func slot(of key: ObjectID) -> Int? {
         var slot = home(key)
@@ -59,7 +59,7 @@ struct RecentlyUsed<Value> {
         return entries[position].value
     }
 
-    /// A value that is here; asking is not a use of it.
+    /// A value that is here; this does not count as a use.
     func peek(_ key: ObjectID) -> Value? {
         guard let slot = slot(of: key) else { return nil }
         return entries[Int(slots[slot])].value
@@ -68,7 +68,7 @@ struct RecentlyUsed<Value> {
     /// All values that are here, in no order.
     var values: [Value] { entries.compactMap(\.value) }
 
-    /// Changes a value that is here, which is not a use of it.
+    /// Changes a value that is here; this does not count as a use.
     mutating func update(_ key: ObjectID, _ change: (inout Value) -> Void) {
         guard let slot = slot(of: key) else { return }
         let position = Int(slots[slot])
@@ -78,7 +78,7 @@ struct RecentlyUsed<Value> {
     }
 
     /// Keeps a value, unless it alone costs more than the limit.
-    /// - Returns: the value that went last to make room for it.
+    /// - Returns: the last value that was evicted to make room.
     @discardableResult
     mutating func insert(_ key: ObjectID, _ value: Value, cost: Int) -> Value? {
         remove(key)
@@ -110,7 +110,7 @@ struct RecentlyUsed<Value> {
         close(slot)
     }
 
-    /// Throws out what the hand comes to first that was not used since it came by.
+    /// Evicts the first value that the hand finds unused since its last round.
     private mutating func throwOut() -> Value? {
         wasFull = true
         while true {
@@ -126,7 +126,7 @@ struct RecentlyUsed<Value> {
         }
     }
 
-    /// Frees a slot, and moves those behind it up that would not be found past it (Knuth, 6.4 R).
+    /// Frees a slot, and moves up those after it that would otherwise not be found (Knuth, 6.4 R).
     private mutating func close(_ slot: Int) {
         let mask = slots.count - 1
         var gap = slot

@@ -1,34 +1,34 @@
 import CASStore
 
-/// What reading a file has shown.
+/// What reading a file has found.
 struct Verdict: Sendable {
-    /// What the file was before it was read.
+    /// The file's state before it was read.
     var stamp: FileStamp
     /// `nil`: the bytes match.
     var failure: StoreError?
 }
 
-/// What is known of the files that should have the bytes of one object: nearly always one.
+/// What is known of the files that should have one object's bytes: nearly always one file.
 struct Verdicts: Sendable {
-    /// More than there are files that are tried for one object.
+    /// More than the files that are tried for one object.
     private static let countMax = ObjectCopy.triedMax + 2
     private var all: [Verdict] = []
 
     var isEmpty: Bool { all.isEmpty }
 
-    /// What is known of a file that has not changed since.
+    /// The verdict about a file that has not changed since.
     subscript(stamp: FileStamp) -> Verdict? { all.first { $0.stamp == stamp } }
 
     mutating func note(_ verdict: Verdict) {
         forget(verdict.stamp)
-        // A file that has changed is another one: the oldest is the likeliest to have.
+        // A changed file counts as a new one: the oldest verdict is the likeliest to be obsolete.
         if all.count >= Self.countMax { all.removeFirst() }
         all.append(verdict)
     }
 
     mutating func forget(_ stamp: FileStamp) { all.removeAll { $0.stamp == stamp } }
 
-    /// Keeps what was read, and whether it matched.
+    /// Keeps verdicts about what could be read, whether or not it matched.
     mutating func forgetFailedReads() {
         all.removeAll { verdict in verdict.failure.map { $0.code != .damagedObject } ?? false }
     }

@@ -1,8 +1,8 @@
 import CASStore
 import Synchronization
 
-/// Reads large files on threads of its own, the smallest first; each object once, however many wait
-/// for it.
+/// Reads large files on its own threads, the smallest first; each object once, however many
+/// requests wait for it.
 ///
 /// A thread ends when nothing is left: a server whose objects are known has none.
 final class VerifyingQueue: Sendable {
@@ -10,7 +10,7 @@ final class VerifyingQueue: Sendable {
         var object: OpenObject
         var run: @Sendable (OpenObject) -> Void
         var waiting: [@Sendable () -> Void]
-        /// Whether a thread has taken it.
+        /// Whether a thread is reading it.
         var isStarted = false
     }
 
@@ -19,11 +19,11 @@ final class VerifyingQueue: Sendable {
         var threads = 0
     }
 
-    /// Two, so that one film does not hold up everything else; more would only fight for the disk.
+    /// Two, so that one film does not hold up everything else; more would only compete for the disk.
     private static let threadMax = 2
     private let state = Mutex(State())
 
-    /// Calls `run` on another thread, unless that is under way already, and `then` after it.
+    /// Calls `run` on another thread, unless this is already under way, and `then` afterwards.
     func add(
         _ object: OpenObject, run: @escaping @Sendable (OpenObject) -> Void,
         then: @escaping @Sendable () -> Void
@@ -39,7 +39,7 @@ final class VerifyingQueue: Sendable {
             return true
         }
         guard needsThread else { return }
-        // Without a thread to be had it is done here: late is better than never.
+        // If no thread can be started, this one does the work: late is better than never.
         if !LoopThread.start({ self.work() }) { work() }
     }
 

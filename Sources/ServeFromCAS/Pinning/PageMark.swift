@@ -1,14 +1,14 @@
-/// A mark that a browser puts on every request of a page, as the page's response told it to.
+/// A mark on every request of a page: the page's response tells the browser to send it.
 ///
-/// Browsers of the Chromium family send three short client hints with every request to this machine:
-/// Sec-CH-UA, Sec-CH-UA-Mobile, Sec-CH-UA-Platform (User-Agent Client Hints, section 3). A document's
-/// Permissions-Policy says which of them its requests may carry, and frames inherit it. So a page that
-/// is given a policy of its own is known by the hints that its requests lack. Six combinations say
-/// something; all hints or none is no mark: another browser, or a worker, whose requests carry none.
+/// Browsers of the Chromium family send three short client hints with every request to this
+/// machine: Sec-CH-UA, Sec-CH-UA-Mobile, Sec-CH-UA-Platform (User-Agent Client Hints, section 3). A
+/// document's Permissions-Policy says which of them its requests may carry, and frames inherit it.
+/// So a page with its own policy is known by the hints that its requests lack. Six combinations are
+/// marks; all hints or none is no mark: another browser, or a worker, whose requests carry none.
 ///
-/// What a page loses is that the servers it asks do not see a hint; scripts see no difference.
+/// The page's cost: the servers it asks do not see a hint. Scripts see no difference.
 struct PageMark: Sendable, Hashable {
-    /// Which hints are sent, a bit each: 1 to 6.
+    /// Which hints are sent, one bit each: 1 to 6.
     let hints: UInt8
 
     static let all: [PageMark] = (1...6).map { PageMark(hints: $0) }
@@ -29,7 +29,7 @@ struct PageMark: Sendable, Hashable {
 
     /// The value of Permissions-Policy that makes a page's requests carry a mark.
     ///
-    /// `nil` takes one away that a cached response may have: then all hints are sent.
+    /// `nil` removes one that a cached response may have: then all hints are sent.
     static func policy(_ mark: PageMark?) -> String {
         let sent = mark?.hints ?? 7
         func value(_ bit: UInt8) -> String { sent & bit == 0 ? "()" : "*" }
@@ -38,7 +38,7 @@ struct PageMark: Sendable, Hashable {
 }
 
 extension PinRequest {
-    /// The mark that the request carries.
+    /// The request's mark.
     var mark: PageMark? { (1...6).contains(hints) ? PageMark(hints: hints) : nil }
     /// Whether the browser can be told to mark requests.
     var canBeMarked: Bool { hints == 7 }

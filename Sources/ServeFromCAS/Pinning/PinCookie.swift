@@ -1,21 +1,21 @@
 import VersionTree
 
-/// What the pins' cookie holds: `<browser>.<version>:<run>`, with more where more pages are open.
+/// What the pins' cookie holds: `<browser>.<version>:<run>`, and more if more pages are open.
 ///
-/// In whole: `<browser>[-<mark>].<version>[:<run>[:<other>…]]`. It is all that a server knows of the
-/// pages that an earlier run of it has served.
+/// In full: `<browser>[-<mark>].<version>[:<run>[:<other>…]]`. A server knows nothing else about
+/// pages that an earlier run of it served.
 struct PinCookie: Sendable, Hashable {
-    /// Tells one browser profile from another: 16 to 64 letters and digits, random.
+    /// Distinguishes browser profiles: 16 to 64 letters and digits, random.
     var browser: String
-    /// The version of the newest page it was given.
+    /// The version of the newest page that the browser was given.
     var version: VersionName
-    /// The mark of that version's pages there.
+    /// The mark of that version's pages in the browser.
     var mark: PageMark?
-    /// Which run of the server set it: up to 16 letters and digits; `nil` for one that did not say.
+    /// Which run of the server set it: up to 16 letters and digits; `nil` if the cookie does not say.
     var run: String?
     /// The versions of the other pages that were open then, the newest page's first.
     ///
-    /// Its own version is among them if another page has that, too.
+    /// Its own version is among them if another page has that version too.
     var others: [VersionName] = []
 
     /// How many others are remembered: a cookie has 4,096 bytes at most.
@@ -40,7 +40,7 @@ extension PinCookie {
         else { return nil }
         self.browser = String(decoding: browser, as: UTF8.self)
         let rest = value[(dot + 1)...]
-        // Of nearly every request: nothing is allocated but the names.
+        // Nearly every request has it: only the names are allocated.
         var end = Self.end(of: rest, from: rest.startIndex)
         guard let version = Self.version(rest[..<end]) else { return nil }
         self.version = version
@@ -61,21 +61,21 @@ extension PinCookie {
         }
     }
 
-    /// Where the part that begins at `start` ends: at a colon, or with the value.
+    /// Where the part that begins at `start` ends: at a colon, or at the end of the value.
     private static func end(of value: ArraySlice<UInt8>, from start: Int) -> Int {
         value[start...].firstIndex(of: 58) ?? value.endIndex
     }
 
     private static func version(_ name: ArraySlice<UInt8>) -> VersionName? {
-        // A name that is none was not set by us.
+        // We did not set a name that is not valid.
         try? VersionName(String(decoding: name, as: UTF8.self))
     }
 
     /// The value of Set-Cookie.
     ///
-    /// It lasts as long as the browser runs: after that there are no pages. It is sent with links of
-    /// other sites, too (Lax): a Strict one would be missing there, and the new browser that the server
-    /// would see would take the place of the one whose pages are open. It opens nothing.
+    /// It lasts as long as the browser runs: after that there are no pages. Links on other sites
+    /// send it too (Lax). A Strict cookie would be missing there; the server would see a new
+    /// browser, which would replace the one whose pages are open. The cookie gives no access.
     func setCookie(_ name: String, isSecure: Bool = false) -> String {
         let suffix = mark.map { "-\($0.hints)" } ?? ""
         var value = "\(browser)\(suffix).\(version)"

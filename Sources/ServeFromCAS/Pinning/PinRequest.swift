@@ -1,8 +1,8 @@
 import WebServer
 
-/// What the pins need to know of a request.
+/// What the pins need to know about a request.
 struct PinRequest: Sendable, Hashable {
-    /// What kind of load it is part of.
+    /// The kind of load that it is part of.
     var load: RequestHead.Load
     /// Whether a person asked to load the page again.
     var isReload = false
@@ -10,9 +10,9 @@ struct PinRequest: Sendable, Hashable {
     var path: [UInt8]
     /// The path of the Referer, if it is of this origin.
     var referrer: [UInt8]?
-    /// What the cookie says: the browser, and the version of its newest page.
+    /// The cookie's content: the browser, and the version of its newest page.
     var cookie: PinCookie?
-    /// The connection it came on.
+    /// The connection that carried it.
     var connection: UInt64 = 0
     /// Which client hints it carries; see ``PageMark``.
     var hints: UInt8 = 0
@@ -21,8 +21,8 @@ struct PinRequest: Sendable, Hashable {
 extension PinRequest {
     /// Reads a request.
     ///
-    /// - Parameter cookieName: the name of the pins' cookie. Cookies do not know ports, so it has the
-    ///   port in it: `castree_page_12345`.
+    /// - Parameter cookieName: the name of the pins' cookie. Cookies ignore ports, so the name
+    ///   contains the port: `castree_page_12345`.
     init(_ request: borrowing RequestHead, cookieName: String, connection: UInt64) {
         load = request.load
         hints = PageMark.hints(of: request)
@@ -36,10 +36,10 @@ extension PinRequest {
         self.connection = connection
     }
 
-    /// Whether the pins have anything to say about a request.
+    /// Whether the pins have a say about a request.
     ///
-    /// Without a cookie and a Referer, and if it is no navigation, it is of no page: it gets the
-    /// current version, and the table need not be asked.
+    /// Without a cookie and a Referer, and if it is no navigation, it belongs to no page: it gets
+    /// the current version, and the table is not needed.
     static func isOfPage(_ request: borrowing RequestHead) -> Bool {
         for field in request.fields {
             switch field.name.count {

@@ -1,15 +1,15 @@
 import VersionTree
 
-// Which version a request gets: step by step, until one of them knows.
+// Which version a request gets: step by step, until one step has the answer.
 extension PinTable {
     /// Decides which version a request gets.
     ///
     /// - Parameters:
-    ///   - current: what new pages get.
-    ///   - now: of any clock that only goes forward.
+    ///   - current: the version that new pages get.
+    ///   - now: by any clock that only goes forward.
     ///   - newBrowser: 16 to 64 random letters and digits, for a browser without a cookie.
-    ///   - contains: whether a version has a path, `nil` where that is not at hand; asked about Referers only.
-    /// - Returns: `nil` if what is not at hand is needed. Ask again when it is known; nothing was begun.
+    ///   - contains: whether a version has a path, `nil` if not at hand; only called for Referers.
+    /// - Returns: `nil` if it needs something not at hand. Nothing has begun: call again when it is known.
     mutating func decide(
         _ request: PinRequest, current: VersionName, now: Duration,
         newBrowser: @autoclosure () -> String, contains: (VersionName, [UInt8]) -> Bool?
@@ -28,7 +28,7 @@ extension PinTable {
         guard let place = browsers.index(forKey: cookie.browser),
             browsers.values[place].loads.contains(where: { isLive($0, now) })
         else {
-            // Forgotten, or the server was started anew: the cookie remembers.
+            // Forgotten, or the server was restarted: the cookie remembers.
             note(request, cookie.browser, cookie.version, now)
             return serve(cookie.version, request, cookie, now)
         }
@@ -44,7 +44,7 @@ extension PinTable {
         return byExclusion(request, cookie, browsers.values[place], now, contains)
     }
 
-    /// A page is loaded: it gets the current version, and its browser a cookie that says so.
+    /// Loads a page: it gets the current version, and its browser a cookie that says so.
     private mutating func beginPage(
         _ request: PinRequest, _ browser: String, _ current: VersionName, _ now: Duration
     ) -> Decision {
@@ -57,14 +57,14 @@ extension PinTable {
         return .serve(current, cookie: cookie == request.cookie ? nil : cookie, mark: mark)
     }
 
-    /// The version that the request's mark says; `nil` if it has none, or its browser gives none.
+    /// The version that the request's mark names; `nil` if it has no mark, or its browser has none.
     private mutating func byMark(
         _ request: PinRequest, _ cookie: PinCookie, _ now: Duration
     ) -> Decision? {
         guard let mark = request.mark, let browser = browsers[cookie.browser],
             !browser.marks.isEmpty || browser.hasLostMarks
         else { return nil }
-        // A page of whose mark nothing is known is of no version that is.
+        // The mark is unknown, so its page belongs to none of the known versions.
         guard let version = browser.marks.first(where: { $0.mark == mark })?.version else {
             return doubt([], of: request, cookie)
         }
@@ -72,7 +72,7 @@ extension PinTable {
         return serve(version, request, cookie, now)
     }
 
-    /// Narrows down, while pages of several versions are open, which of them can have asked.
+    /// Excludes, while pages of several versions are open, those that cannot have sent the request.
     private mutating func byExclusion(
         _ request: PinRequest, _ cookie: PinCookie, _ known: Browser, _ now: Duration,
         _ contains: (VersionName, [UInt8]) -> Bool?
@@ -83,7 +83,7 @@ extension PinTable {
         else { return nil }
         let versions = Self.versions(possible)
         if let newest = possible.last, versions.count == 1 || isLoading(newest, now) {
-            // Of the loads of that version, the one whose path the Referer is.
+            // Of that version's loads, the one whose path is the Referer.
             let own = possible.last { $0.version == newest.version && $0.path == request.referrer }
             let number = (own ?? newest).number
             change(cookie.browser, number) { $0.asks(at: now) }
@@ -100,7 +100,7 @@ extension PinTable {
         return doubt(versions, of: request, cookie)
     }
 
-    /// What a request gets whose version is known, with its browser's cookie put right.
+    /// Serves a request whose version is known, and corrects its browser's cookie.
     private func serve(
         _ version: VersionName, _ request: PinRequest, _ cookie: PinCookie, _ now: Duration
     ) -> Decision {
@@ -108,9 +108,9 @@ extension PinTable {
             version, cookie: correction(of: cookie, request, version, now), mark: request.mark)
     }
 
-    /// Where the load stands that a request is of, if a browser's live loads are all of one version.
+    /// The position of a request's load, if all live loads of its browser have one version.
     ///
-    /// Nearly every request of a page; nothing is copied for it.
+    /// Nearly every request of a page gets here, so nothing is copied.
     private func onlyVersion(
         at place: Dictionary<String, Browser>.Index, _ request: PinRequest, _ now: Duration
     ) -> Int? {
@@ -128,8 +128,8 @@ extension PinTable {
         return newest >= 0 ? newest : nil
     }
 
-    /// A request without a cookie: not a page's if it has no Referer, else of any page there is
-    /// (a web app manifest is fetched without cookies).
+    /// Decides a request without a cookie: without a Referer it belongs to no page, else to any
+    /// page there is (browsers fetch a web app manifest without cookies).
     private func withoutCookie(
         _ request: PinRequest, _ current: VersionName, _ now: Duration,
         _ contains: (VersionName, [UInt8]) -> Bool?
@@ -144,10 +144,10 @@ extension PinTable {
         return .serve(versions.first ?? current, cookie: nil, mark: nil)
     }
 
-    /// The loads that a request can be of.
+    /// The loads to which a request may belong.
     ///
-    /// A page may give itself any address, so the address of a page excludes nothing; a script or
-    /// style has the address it was loaded from. `nil` if it is not known yet which version has that.
+    /// A page may give itself any address, so the address of a page excludes nothing; a script or style
+    /// has the address it was loaded from. `nil` if it is not known yet which version has that path.
     private static func possible(
         _ loads: [Load], _ request: PinRequest, _ contains: (VersionName, [UInt8]) -> Bool?
     ) -> [Load]? {
@@ -167,7 +167,7 @@ extension PinTable {
         return possible.isEmpty ? loads : possible
     }
 
-    /// The versions of loads, the newest load's first.
+    /// The versions of the loads, the newest load's first.
     private static func versions(_ loads: [Load]) -> [VersionName] {
         var result: [VersionName] = []
         for load in loads.reversed() where !result.contains(load.version) {

@@ -10,12 +10,12 @@ extension PinTable {
         load.connections > 0 || now - load.usedAt <= limits.grace
     }
 
-    /// Whether a load's page still asks for what it begins with.
+    /// Whether a load's page still requests what it needs at its start.
     func isLoading(_ load: Load, _ now: Duration) -> Bool {
         now - load.askedAt <= limits.loading && now - load.begunAt <= limits.loadingMax
     }
 
-    /// Lets a connection hold a load, and no longer the one it held before: a browser's connections
+    /// Lets a connection hold a load, and drop the one it held before: a browser's connections
     /// serve one page after another.
     mutating func attach(
         _ connection: UInt64, _ browser: String, _ number: UInt64, _ now: Duration
@@ -34,14 +34,14 @@ extension PinTable {
         if isThere { connections[connection] = (browser, number) }
     }
 
-    /// A connection has ended: its page counts for the grace from now on.
+    /// A connection has ended: from now on, the grace runs for its page.
     mutating func close(connection: UInt64, now: Duration) {
         doubts[connection] = nil
         release(crowdOf: connection, now)
         detach(connection, now)
     }
 
-    /// A request of which it cannot be told which page's it is.
+    /// Notes a request that may be any of several pages'.
     mutating func doubt(
         _ versions: [VersionName], of request: PinRequest, _ cookie: PinCookie
     ) -> Decision {
@@ -49,7 +49,7 @@ extension PinTable {
         return .doubt(versions)
     }
 
-    /// Holds all live loads of a browser; they are not chosen anew while the connection lasts.
+    /// Holds all live loads of a browser; the choice stays the same while the connection lasts.
     mutating func holdAll(
         _ name: String, _ session: String, _ connection: UInt64, _ now: Duration
     ) {
@@ -91,7 +91,7 @@ extension PinTable {
         browsers[name] = browser
     }
 
-    /// Forgets what no longer counts.
+    /// Forgets loads and browsers that no longer count.
     mutating func expire(now: Duration) {
         for (name, browser) in browsers {
             var rest = browser

@@ -19,7 +19,7 @@ extension PinTable {
         note(request, name, version, now)
     }
 
-    /// Makes the load of a path and version the newest one; makes it if it is not there.
+    /// Makes the load of a path and version the newest one; creates it if it is missing.
     mutating func note(
         _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration,
         parent: UInt64? = nil
@@ -27,7 +27,7 @@ extension PinTable {
         var browser = browsers[name] ?? Browser(usedAt: now)
         browser.usedAt = now
         if request.cookie != nil { browser.hasShownCookie = true }
-        // A subresource that only the cookie explains belongs to the page that it names.
+        // A subresource that only the cookie explains belongs to the page in its Referer.
         let path = request.load == .subresource ? request.referrer ?? [] : request.path
         nextLoad += 1
         var load = Load(
@@ -46,7 +46,7 @@ extension PinTable {
         browser.loads.append(load)
         if browser.loads.count > limits.loads {
             browser.loads.removeAll { !isHeld($0, now) }
-            // Numbers of loads that are gone are no longer found, and do no harm.
+            // The numbers of dropped loads are no longer found, so they do no harm.
             if browser.loads.count > limits.loads { browser.loads.removeFirst() }
         }
         browsers[name] = browser

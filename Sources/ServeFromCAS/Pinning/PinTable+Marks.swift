@@ -1,10 +1,10 @@
 import VersionTree
 
-// Marks: requests that say which version their page is of.
+// Marks: requests that name their page's version.
 extension PinTable {
-    /// The mark of a version's pages in a browser; one for both if there was none.
+    /// The mark of a version's pages in a browser; assigns one if there was none.
     ///
-    /// `nil` if pages of six other versions still live there, or pages whose marks are not known.
+    /// `nil` if pages of six other versions still live there, or pages with unknown marks.
     mutating func mark(
         for version: VersionName, _ name: String, _ now: Duration
     ) -> PageMark? {
@@ -16,13 +16,13 @@ extension PinTable {
         } else if browser.hasLostMarks {
             return nil
         } else {
-            // In turn, so that one is used again as late as can be.
+            // Takes turns, so that a mark is used again as late as possible.
             let last = Int(browser.marks.last?.mark.hints ?? 0)
             let inTurn = PageMark.all[(last % 6)...] + PageMark.all[..<(last % 6)]
             found = inTurn.first { mark in !browser.marks.contains { $0.mark == mark } }
         }
         if found == nil {
-            // The version longest away gives its mark up.
+            // The version absent for the longest time gives up its mark.
             let free = browser.marks.firstIndex { (_, version) in
                 !browser.loads.contains { $0.version == version && isHeld($0, now) }
             }
@@ -33,12 +33,12 @@ extension PinTable {
         return found
     }
 
-    /// After a restart of the server the cookie says which mark the newest page's version had.
+    /// After a restart of the server, the cookie tells which mark the newest page's version had.
     ///
-    /// Not which marks the others have: none is given to a further version then.
+    /// It does not tell the marks of the others; if there were any, no further version gets a mark.
     ///
-    /// - Parameter isMarking: whether the browser is known to be one that marks requests, although
-    ///   the cookie has no mark.
+    /// - Parameter isMarking: whether the browser is known to mark requests, even if the cookie has
+    ///   no mark.
     mutating func recall(_ cookie: PinCookie, isMarking: Bool, _ now: Duration) {
         let hasOthers = !cookie.others.isEmpty
         guard cookie.mark != nil || (isMarking && hasOthers),
@@ -51,7 +51,7 @@ extension PinTable {
         if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
     }
 
-    /// Notes a request whose version its mark says.
+    /// Notes a request whose mark names its version.
     mutating func noteMarked(
         _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
     ) {
@@ -60,8 +60,8 @@ extension PinTable {
         let live = browsers[name]?.loads.filter { $0.version == version && isLive($0, now) } ?? []
         let load = live.last { $0.path == request.referrer } ?? live.last
         guard let load else {
-            // It was taken for closed. It is the oldest again, not one that is loading: what others ask
-            // for without a mark is not its own.
+            // It was taken for closed. It is now the oldest, and not loading: unmarked requests of
+            // other pages are not its own.
             note(request, name, version, now)
             guard var browser = browsers[name], var old = browser.loads.popLast() else { return }
             old.begunAt = now - limits.loadingMax - .seconds(1)
@@ -76,7 +76,7 @@ extension PinTable {
 }
 
 extension PinTable.Browser {
-    /// The frames of a page go with it.
+    /// Ends the frames of a page together with it.
     mutating func endFrames(of number: UInt64) {
         for index in loads.indices where loads[index].parent == number && !loads[index].isOver {
             loads[index].pages -= 1

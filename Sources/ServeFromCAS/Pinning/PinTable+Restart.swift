@@ -1,14 +1,14 @@
 import VersionTree
 
-// What is known of pages that were served before the server was started anew: the cookie, which says
-// which versions the browser's pages had when the newest of them began. Which page asks it does not say.
+// What is known of pages served before the server was restarted: only the cookie, which names the versions
+// that the browser's pages had when the newest of them began. It does not say which page sends a request.
 extension PinTable {
     /// The versions of a browser's other pages, for the cookie that its newest page gets.
     func otherVersions(_ name: String, _ now: Duration) -> [VersionName] {
         let pages = browsers[name]?.loads.filter { $0.parent == nil && isLive($0, now) } ?? []
         guard let newest = pages.last else { return [] }
         var result: [VersionName] = []
-        // Of one path and version there may be several pages.
+        // There may be several pages of one path and version.
         if newest.pages > 1 { result.append(newest.version) }
         for load in pages.dropLast().reversed() where !result.contains(load.version) {
             result.append(load.version)
@@ -16,13 +16,13 @@ extension PinTable {
         return Array(result.prefix(PinCookie.othersMax))
     }
 
-    /// Takes the pages for open that the cookie of an earlier run names, if nothing else is known.
+    /// Assumes that the pages named by the cookie of an earlier run are open, if nothing else is known.
     ///
-    /// They count for the grace, once: what one and the same cookie names is not open for ever. A browser
-    /// that this run has known itself, and has forgotten since it was silent, has no such pages.
+    /// They count for the grace, and only once: one cookie must not keep its pages open for ever. A
+    /// browser that this run knew itself, and forgot because it was silent, has no such pages.
     mutating func recallPages(_ request: PinRequest, isPage: Bool, _ now: Duration) {
         guard let cookie = request.cookie, cookie.run != run else { return }
-        // The only page there was is loaded again, or asks: nothing else is open.
+        // It had only one page, which loads again or sends this request: nothing else is open.
         if cookie.others.isEmpty, !isPage || request.isReload { return }
         var browser = browsers[cookie.browser] ?? Browser(usedAt: now)
         guard !browser.loads.contains(where: { isLive($0, now) }),
@@ -34,7 +34,7 @@ extension PinTable {
         browser.usedAt = now
         for version in cookie.others.reversed() + [cookie.version] {
             nextLoad += 1
-            // None of them is loading, so that nothing is taken for the newest one's without reason.
+            // None of them counts as loading, so that no request goes to the newest one without reason.
             browser.loads.append(
                 Load(
                     number: nextLoad, path: [], version: version, usedAt: now,
@@ -45,10 +45,10 @@ extension PinTable {
         if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
     }
 
-    /// The cookie of a page that asks, once more, without the versions whose pages are gone.
+    /// The corrected cookie of a page that sends another request: without the versions whose pages are gone.
     ///
-    /// It was set at a navigation, when the page that was left still counted. `nil` if it is right. That
-    /// there was another page of its own version is kept: after a restart one load may stand for several.
+    /// The cookie was set at a navigation, when the page left by it still counted. `nil` if it is right. It
+    /// still says that its own version had another page: after a restart, one load may stand for several.
     func correction(
         of cookie: PinCookie, _ request: PinRequest, _ version: VersionName, _ now: Duration
     ) -> PinCookie? {
@@ -67,14 +67,14 @@ extension PinTable {
 }
 
 extension PinTable.Load {
-    /// Whether only the cookie of an earlier run tells of it.
+    /// Whether only the cookie of an earlier run names it.
     private var isRecalled: Bool { path.isEmpty }
 
-    /// Notes that it may have asked.
+    /// Notes that its page may have sent a request.
     ///
-    /// One that this run has seen begin asks with its path as the Referer; of others of its version that
-    /// were left before nothing is heard, so they hold nothing for ever. After a restart nobody can tell
-    /// which page asks, and whichever does is not closed.
+    /// If this run saw the page begin, its path is the Referer; other pages of its version that
+    /// were left earlier send nothing, so they hold nothing for ever. After a restart nobody can
+    /// tell which page sends a request, but whichever does is not closed.
     mutating func heard(
         _ request: PinRequest, at now: Duration, _ limits: PinTable.Limits
     ) {

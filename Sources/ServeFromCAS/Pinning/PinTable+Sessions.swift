@@ -1,14 +1,14 @@
 import VersionTree
 
-// Pages that have a session of the bridge: it names its page in every request, whichever connection
-// the request comes on, and ends when the page goes.
+// Pages with a session of the bridge: the session identifies its page in every request, on
+// whichever connection, and ends when the page goes.
 extension PinTable {
-    /// A session uses a connection: its page's load is held by it.
+    /// A session uses a connection, which now holds the load of the session's page.
     ///
-    /// The first time, the load is the one that the connection's last request was taken for, or another
-    /// of that version whose pages have not all sessions yet: which of them is all one, since they are
-    /// of one version. Where that request was in doubt, all loads that may be the page's are held until
-    /// the connection ends.
+    /// The first time, that is the load chosen for the connection's last request, or another load
+    /// of that version with a page that has no session yet: it does not matter which, because all
+    /// have the same version. If that request was in doubt, all loads that may be the page's are
+    /// held until the connection ends.
     mutating func hold(session: String, connection: UInt64, now: Duration) {
         if sessions[session] == nil, let browser = doubts[connection] {
             return holdAll(browser, session, connection, now)
@@ -26,7 +26,7 @@ extension PinTable {
     /// The version of a session's page, if it is known.
     func version(session: String) -> VersionName? { sessions[session]?.version }
 
-    /// A session has ended: one page less, and no doubt about it.
+    /// A session has ended: there is one page less, without any doubt.
     mutating func leave(session: String, now: Duration) {
         for (connection, crowd) in crowds where crowd.session == session {
             release(crowdOf: connection, now)
@@ -65,8 +65,8 @@ extension PinTable {
         browsers[holder.browser]?.loads.contains { $0.number == holder.load } ?? false
     }
 
-    /// A page that was silent for longer than the grace is back (a machine that slept, a page from the
-    /// back/forward cache): its load is a load again, the oldest.
+    /// A page silent for longer than the grace is back (a machine that slept, a page from the
+    /// back/forward cache): its load counts again, as the oldest.
     private mutating func revive(_ session: String, _ holder: Holder, _ now: Duration) {
         var browser = browsers[holder.browser] ?? Browser(usedAt: now)
         nextLoad += 1

@@ -1,49 +1,49 @@
 import VersionTree
 import WebServer
 
-/// Which version each page was loaded from, so that every later request of the page gets that one.
+/// Which version each page was loaded from, so that every later request of the page gets the same.
 ///
-/// A pure state machine: requests and times in, versions out. One for all threads of a server, behind
-/// a lock, and asked about every request: it knows which pages live by what they ask for.
+/// A pure state machine: requests and times in, versions out. All threads of a server share one,
+/// behind a lock, and call it for every request: a page's requests tell that it lives.
 ///
-/// **What is known of a request.** A navigation begins a *load*: a page of the version current at that
-/// moment. A reload is a navigation. Everything else belongs to a load begun before, but HTTP does not
-/// say to which: a cookie is shared by all tabs of a browser; the Referer is the page's present
-/// address, which its scripts may change, or the script or style that asks. So the answer is found by
-/// exclusion:
+/// **What is known of a request.** A navigation begins a *load*: a page of the version current at
+/// that moment. A reload is a navigation. Everything else belongs to an earlier load, but HTTP does
+/// not say to which: all tabs of a browser share a cookie; the Referer is the page's present
+/// address, which its scripts may change, or the script or style that sends the request. So the
+/// answer is found by exclusion:
 ///
-/// 0. A request with a ``PageMark`` is of the version that has the mark in its browser. In browsers of
-///    the Chromium family that is every request but those of workers; the rest is for the others.
-/// 1. The cookie names the browser. If all its live loads are of one version, it is that one. This is
-///    every case but two tabs, or one that has just gone on, on both sides of a switch.
+/// 0. A request with a ``PageMark`` is of the version that has the mark in its browser. Browsers of the
+///    Chromium family mark every request but those of workers; the rest is for the others.
+/// 1. The cookie names the browser. If all its live loads have one version, it is that one. This covers
+///    everything but two tabs, or one that has just navigated, on both sides of a switch.
 /// 2. A script or style as Referer excludes the versions that do not have it.
 /// 3. While the newest page is loading (no pause of `loading` yet, and not for longer than
-///    `loadingMax`) the request is taken for its, if it can be.
-/// 4. Else there is doubt. Where the versions agree about the path, all is well; where they differ the
-///    caller refuses with ``refusal(_:)``: a request that fails is seen, a mixed page is not.
+///    `loadingMax`) the request counts as its, if it can be.
+/// 4. Otherwise there is doubt. If the versions agree about the path, all is well; if they differ, the
+///    caller refuses with ``refusal(_:)``: a person sees a failed request, but not a mixed page.
 ///
-/// A reload ends the load it replaces when only one page stood at that path. A page with the bridge
-/// says itself when it goes, and until then holds its load by its session, however often its
-/// connection breaks. A frame is part of what a
-/// person sees as one page: it gets the version of the page around it; so does a page fetched ahead,
-/// since its visit sends no navigation. After a restart of the server the cookie alone says which
-/// versions were open; if they were several, the rules above go on from there (``recallPages``).
+/// A reload ends the load it replaces if only one page had that path. A page with the bridge itself
+/// says when it goes, and until then its session holds its load, however often its connection
+/// breaks. A frame is part of what a person sees as one page: it gets the version of the page
+/// around it. So does a page fetched ahead, because its visit sends no navigation. After a restart
+/// of the server, only the cookie says which versions were open; if there were several, the rules
+/// above continue from there (``recallPages``).
 ///
-/// **Limits.** Rule 3 can be wrong when an older page, in another tab of the same browser, asks for a
-/// file that differs, and has no hashed name, within the moment that a newer page loads. A page silent
-/// for longer than the grace, without a connection, is taken for closed; if it was not, and a newer
+/// **Limits.** Rule 3 can be wrong if an older page, in another tab of the same browser, requests a
+/// file that differs and has no hashed name, at the moment when a newer page loads. A page without a
+/// connection that is silent for longer than the grace is taken for closed; if it was not, and a newer
 /// one is open in the same browser, it may then get the newer one's files. A page that holds a
 /// connection, as the bridge does, is never taken for closed. A service worker answers as it likes.
 ///
-/// **The price.** A tab without the bridge that goes on across a switch, without a reload, looks like
-/// two tabs. Until the grace of its old page is over, what its new page asks for late, and differs, and
-/// has no hashed name, is refused. The Referer of the navigation would not help: it is the same when the
-/// link was opened in another tab.
+/// **The price.** A tab without the bridge that navigates across a switch, without a reload, looks
+/// like two tabs. Until the grace of its old page is over, late requests of its new page for files
+/// that differ and have no hashed name are refused. The Referer of the navigation would not help:
+/// it is the same if the link was opened in another tab.
 struct PinTable: Sendable {
-    /// How much is remembered, and how long.
+    /// How much is remembered, and for how long.
     struct Limits: Sendable, Hashable {
-        /// Browsers: the one longest silent goes first, and first of all those that have shown no
-        /// cookie yet.
+        /// Browsers: the one silent for longest goes first, and before all others those that have
+        /// not shown a cookie yet.
         var browsers = 1024
         /// Loads of one browser.
         var loads = 32
@@ -51,18 +51,18 @@ struct PinTable: Sendable {
         var grace = Duration.seconds(60)
         /// The longest pause between two requests of a page that is still loading.
         var loading = Duration.seconds(3)
-        /// The longest that a page counts as loading: one that asks again and again has loaded.
+        /// The longest time for which a page counts as loading: one that keeps requesting has loaded.
         var loadingMax = Duration.seconds(30)
-        /// How long after a restart pages of which only the cookie tells are held while one of them asks.
+        /// How long after a restart pages known only from the cookie are held while one of them asks.
         var recalled = Duration.seconds(600)
         init() {}
     }
 
-    /// What a request gets.
+    /// The answer for a request.
     enum Decision: Sendable, Hashable {
-        /// This version; set the cookie if there is one; mark the page if it is one.
+        /// This version; set the cookie if there is one; if the request is for a page, mark it.
         case serve(VersionName, cookie: PinCookie?, mark: PageMark?)
-        /// The first if all of them agree (``agree(_:on:)``), else ``refusal(_:)``.
+        /// The first version if all agree (``agree(_:on:)``), otherwise ``refusal(_:)``.
         case doubt([VersionName])
     }
 
@@ -70,22 +70,22 @@ struct PinTable: Sendable {
         var number: UInt64
         var path: [UInt8]
         var version: VersionName
-        // Its last request; or the end of its last connection, if that was later.
+        // The time of its last request, or of the end of its last connection if that was later.
         var usedAt: Duration
-        // Its last request: the end of a connection is no sign that it is still loading.
+        // The time of its last request: the end of a connection does not show that it is still loading.
         var askedAt: Duration
         var begunAt: Duration
-        // How many navigations it stands for: pages of one path and version.
+        // How many navigations it covers: pages of one path and version.
         var pages = 1
         // How many of those have a session of the bridge.
         var sessions = 0
         var connections = 0
-        // The load of the page that a frame is in.
+        // For a frame, the load of the page around it.
         var parent: UInt64?
-        // Its page is gone; what is under way still counts.
+        // Its page is gone; requests under way still count.
         var isOver = false
 
-        /// Notes a request that is its page's.
+        /// Notes a request of its page.
         mutating func asks(at now: Duration) {
             usedAt = now
             askedAt = now
@@ -96,10 +96,10 @@ struct PinTable: Sendable {
         var loads: [Load] = []
         var hasShownCookie = false
         var usedAt: Duration
-        // The marks given to pages, the oldest first; kept longer than the loads, since a page may come
-        // back from the browser's history without asking for itself.
+        // The marks given to pages, the oldest first. They outlive the loads, because a page may
+        // come back from the browser's history without a request for itself.
         var marks: [(mark: PageMark, version: VersionName)] = []
-        // Pages of an earlier run may have marks that are not known: no mark is free.
+        // Pages of an earlier run may have unknown marks: no mark is free.
         var hasLostMarks = false
     }
 
@@ -111,7 +111,7 @@ struct PinTable: Sendable {
         var version: VersionName
     }
 
-    /// What a page holds of which it cannot be told which it is: it is one of these.
+    /// The loads held for a page that may be any of them.
     struct Crowd: Sendable {
         var session: String
         var browser: String
@@ -119,26 +119,26 @@ struct PinTable: Sendable {
     }
 
     var limits: Limits
-    /// Tells the runs of a server apart: its cookies say which of them set them.
+    /// Distinguishes the runs of a server: a cookie says which run set it.
     let run: String
     var sessions: [String: Holder] = [:]
     var browsers: [String: Browser] = [:]
     var connections: [UInt64: (browser: String, load: UInt64)] = [:]
     /// The browsers of connections whose last request was in doubt.
     var doubts: [UInt64: String] = [:]
-    /// What the connections of such pages hold: all loads that may be the page's.
+    /// What the connections of such pages hold: all loads that may be theirs.
     var crowds: [UInt64: Crowd] = [:]
-    /// The cookies of earlier runs whose pages were taken for open, by browser.
+    /// By browser, the cookies of earlier runs whose pages were assumed to be open.
     var recalled: [String: PinCookie] = [:]
     var nextLoad: UInt64 = 0
 
-    /// - Parameter run: 1 to 16 letters and digits, others at each start of the server.
+    /// - Parameter run: 1 to 16 letters and digits, different at each start of the server.
     init(limits: Limits = Limits(), run: String = "0") {
         self.limits = limits
         self.run = run
     }
 
-    /// Whether a request gets the same bytes of all these versions.
+    /// Whether all these versions give a request the same bytes.
     static func agree(_ sites: [Site], on request: borrowing RequestHead) -> Bool {
         guard let first = sites.first else { return false }
         let shown = Responder(site: first).shown(request)
@@ -148,11 +148,11 @@ struct PinTable: Sendable {
         return true
     }
 
-    /// What a request in doubt gets where the versions differ.
+    /// The answer to a request in doubt if the versions differ.
     static func refusal(_ method: Method) -> Response {
         PlainAnswer.response(
             409,
-            "Pages of two versions are open, and it cannot be told which one asks: load the page again.",
+            "The server cannot tell which of several open versions this page has: load the page again.",
             method: method)
     }
 }

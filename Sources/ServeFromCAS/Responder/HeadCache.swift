@@ -3,15 +3,15 @@ private struct PreparedHeads: Sendable {
     var number: Int
     /// 200 with the whole representation.
     var whole: ResponseHead
-    /// 304, once it was asked for.
+    /// 304, if it has been needed.
     var notModified: ResponseHead?
 }
 
-/// Heads of representations that are like no other's, with a label or a source map, as they were asked
-/// for lately: bounded, for one thread, without a lock.
+/// Heads of representations with a label or a source map, which no other representation shares:
+/// recent ones only, bounded, for one thread, without a lock.
 ///
-/// Direct-mapped: a head that falls on another one's place takes it. A miss costs about a
-/// microsecond; nothing about an answer depends on what is here.
+/// Direct-mapped: a head replaces another in the same place. A miss costs about a microsecond; no
+/// answer depends on what is here.
 struct HeadCache: Sendable {
     private var slots: [PreparedHeads?] = []
     private let mask: Int
@@ -37,10 +37,10 @@ struct HeadCache: Sendable {
         return head
     }
 
-    /// Makes the heads of a representation if they are not here, and says where they are.
+    /// Makes the heads of a representation if they are not here, and returns their place.
     private mutating func place(_ representation: borrowing Representation) -> Int {
         if slots.isEmpty { slots = Array(repeating: nil, count: mask + 1) }
-        // Neighbours differ in coding and immutability, which few sites have both of: spread them.
+        // Neighbours differ in coding and immutability, but few sites have both: spread them.
         let number = representation.number
         let slot = ((number >> 3) &+ (number & 7) &* 0x9E3779B1) & mask
         if slots[slot]?.number != number {

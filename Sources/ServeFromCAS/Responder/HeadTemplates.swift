@@ -1,21 +1,21 @@
-/// What the heads of a site's ordinary representations have in common, by their type: made once for
-/// each, so that ten thousand files need a dozen.
+/// What the heads of a site's ordinary representations share, by content type: made once for each
+/// type, so that ten thousand files need a dozen.
 ///
-/// What differs from one file to the next, the address and the length, is written when the head is
-/// sent. Representations with a label or a source map have heads of their own (``HeadCache``). For one
+/// The address and the length, which differ between files, are written when the head is sent.
+/// Representations with a label or a source map have their own heads (``HeadCache``). For one
 /// thread, without a lock.
 struct HeadTemplates: Sendable {
-    /// Of each resource: 0 unknown, `own`, or the number of its content type plus one.
+    /// For each resource: 0 for unknown, `own`, or the number of its content type plus one.
     private var kinds: [UInt8] = []
     private var contentTypes: [String] = []
     private var whole: [ResponseHead?] = []
     private var notModified: [ResponseHead?] = Array(repeating: nil, count: 4)
 
     private static let own = UInt8.max
-    /// By coding, immutability and whether there are variants.
+    /// By coding, immutability, and whether there are variants.
     private static let perKind = 16
 
-    /// The head of 200; `nil` if the representation has one of its own.
+    /// The head of a 200; `nil` if the representation has its own.
     @inline(__always)
     mutating func whole(_ shown: borrowing Representation) -> ResponseHead? {
         guard let kind = kind(of: shown) else { return nil }
@@ -28,7 +28,7 @@ struct HeadTemplates: Sendable {
         return head
     }
 
-    /// The head of 304; `nil` if the representation has one of its own.
+    /// The head of a 304; `nil` if the representation has its own.
     @inline(__always)
     mutating func notModified(_ shown: borrowing Representation) -> ResponseHead? {
         guard kind(of: shown) != nil else { return nil }

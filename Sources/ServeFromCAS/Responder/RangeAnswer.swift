@@ -11,10 +11,10 @@ enum RangeAnswer {
         case .ignored: return nil
         case .unsatisfiable:
             return PlainAnswer.response(
-                416, "The file has \(size) bytes, and the range none of them.", method: .get,
+                416, "The file has \(size) bytes, but the range has none of them.", method: .get,
                 fields: [("Content-Range", "bytes */\(size)"), ("Accept-Ranges", "bytes")])
         case .ranges(let ranges):
-            // One range is never sent in parts, even if others were asked for that are not there.
+            // A single range is never sent as multipart, even if the request also named unsatisfiable ones.
             guard ranges.count > 1 else { return single(ranges[0], shown) }
             return multiple(ranges, shown)
         }
@@ -63,7 +63,7 @@ enum RangeAnswer {
         "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"
     }
 
-    /// A line that is not in the content: nobody can write a file with its own SHA-256 in it.
+    /// A line that does not occur in the content: nobody can write a file that contains its own SHA-256.
     private static func boundary(_ address: ObjectID) -> String {
         "castree-" + address.description.prefix(48)
     }

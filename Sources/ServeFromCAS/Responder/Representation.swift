@@ -1,16 +1,16 @@
 import Platform
 
-/// What a URL shows in one coding, and the heads that it is sent with.
+/// What a URL shows in one coding, and the heads it is sent with.
 struct Representation {
     let site: Site
-    /// What is sent: the base or a variant of it.
+    /// The resource to send: the base or a variant of it.
     let resource: Resource
-    /// What the URL stands for.
+    /// The resource that the URL leads to.
     let base: Int32
     let coding: ContentCoding
     let isImmutable: Bool
 
-    /// Tells it from all others of the site.
+    /// Distinguishes it from all others of the site.
     var number: Int { Int(base) * 8 + Int(coding.rawValue) * 2 + (isImmutable ? 1 : 0) }
 
     /// The strong entity tag with its quotes.
@@ -36,16 +36,16 @@ struct Representation {
         return type.contentType(withCharset: site.options.namesCharset)
     }
 
-    /// Whether there are other codings of it.
+    /// Whether it exists in other codings.
     var hasVariants: Bool { site.resources[Int(base)].variants >= 0 }
 
-    /// Whether its heads are like no other's.
+    /// Whether no other representation shares its heads.
     var hasOwnHead: Bool {
         if site.resources[Int(base)].label >= 0 || resource.label >= 0 { return true }
         return sourceMap != nil
     }
 
-    /// Whether an entity tag is its own: strong, an address, and nothing else in the field.
+    /// Whether the field is exactly its own strong entity tag, made from an address.
     func isTag(_ value: FieldText) -> Bool {
         guard resource.label < 0, value.count == 66, value.first == 34, value.last == 34 else {
             return false
@@ -60,14 +60,14 @@ struct Representation {
         }
     }
 
-    /// The head of 200 without ETag and Content-Length.
+    /// The head of a 200 without ETag and Content-Length.
     func wholeTemplate() -> ResponseHead {
         var head = site.heads.whole(isImmutable: isImmutable)
         describe(&head, contentType, hasTag: false)
         return head
     }
 
-    /// The head of 200.
+    /// The head of a 200.
     func whole() -> ResponseHead {
         var head = site.heads.whole(isImmutable: isImmutable)
         head.reserve(160)
@@ -76,7 +76,7 @@ struct Representation {
         return head
     }
 
-    /// The head of 206.
+    /// The head of a 206.
     func part(length: Int64, contentType: String) -> ResponseHead {
         var head = site.heads.part(isImmutable: isImmutable)
         describe(&head, contentType)
@@ -84,7 +84,7 @@ struct Representation {
         return head
     }
 
-    /// The head of 304.
+    /// The head of a 304.
     func notModified(hasTag: Bool = true) -> ResponseHead {
         var head = site.heads.notModified(isImmutable: isImmutable)
         identify(&head, hasTag: hasTag)
@@ -108,13 +108,13 @@ struct Representation {
         }
     }
 
-    /// The path in the tree, which says the type: a route or an index's URL need not.
+    /// The path in the tree, which tells the type: the URL of a route or an index need not.
     private var path: ArraySlice<UInt8> {
         let key = site.resources[Int(base)].path
         return key < 0 ? [] : site.table.key(Int(key))
     }
 
-    /// The URL of the source map: what the manifest says, else a `.map` beside a script or a style.
+    /// The URL of the source map: the manifest's, else a `.map` beside a script or a style.
     private var sourceMap: String? {
         if let map = site.sourceMaps[base] { return map }
         let path = Array(path)

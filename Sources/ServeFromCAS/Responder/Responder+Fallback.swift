@@ -1,7 +1,7 @@
 import Platform
 
 extension Responder {
-    /// The address of what a request is shown without content coding; `nil`: nothing.
+    /// The address of what a request shows, without content coding; `nil` for nothing.
     func shown(_ request: borrowing RequestHead) -> ObjectID? {
         if let address = site.address(of: request.bytes[request.path]) { return address }
         guard let key = site.index, getsIndex(request) else { return nil }
@@ -21,14 +21,14 @@ extension Responder {
         }
     }
 
-    /// Whether a missing file of this name is missed by a page, not by a person: a script, a style, an
+    /// Whether a page, not a person, misses a missing file of this name: a script, a style, an
     /// image, a hashed name.
     static func isAsset(_ path: ArraySlice<UInt8>) -> Bool {
         if let type = MediaType.known(path) { return type.use == .asset }
         return HashedName.matches(path)
     }
 
-    /// Whether the query has one of the parameters by which Meteor's clients ask for 404 instead.
+    /// Whether the query has one of the parameters with which Meteor's clients ask for 404 instead.
     static func declinesIndex(_ request: borrowing RequestHead) -> Bool {
         guard let query = request.query else { return false }
         for parameter in request.bytes[query].split(separator: 38) {

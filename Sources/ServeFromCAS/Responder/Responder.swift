@@ -3,8 +3,8 @@ package import WebServer
 
 /// The rules of HTTP: which response a request gets from a site (RFC 9110, 9111).
 ///
-/// Pure: no I/O, no clock, and the same request always gets the same response. What it keeps are
-/// heads made before, so each thread has one of its own for each site.
+/// Pure: no I/O, no clock, and the same request always gets the same response. It only keeps heads
+/// made earlier, so each thread has its own for each site.
 package struct Responder: Sendable {
     /// What is served.
     package let site: Site
@@ -13,13 +13,13 @@ package struct Responder: Sendable {
 
     /// Makes a responder.
     ///
-    /// - Parameter headCountMax: how many heads that are like no other's are kept, about half a KB each.
+    /// - Parameter headCountMax: how many unshared heads are kept, about half a KB each.
     package init(site: Site, headCountMax: Int = 512) {
         self.site = site
         cache = HeadCache(countMax: min(headCountMax, max(16, site.table.count)))
     }
 
-    /// The response to one request, without keeping anything.
+    /// The response to one request; keeps nothing.
     package static func respond(to request: borrowing RequestHead, site: Site) -> Response {
         var responder = Responder(site: site, headCountMax: 16)
         return responder.respond(to: request)
@@ -60,7 +60,7 @@ package struct Responder: Sendable {
         }
     }
 
-    /// 405 where there is something, 404 where there is nothing.
+    /// 405 if there is something at the path, 404 if there is nothing.
     private func refuse(_ request: borrowing RequestHead) -> Response {
         switch find(request) {
         case .resource, .directory: PlainAnswer.methodNotAllowed(request.method)
@@ -70,7 +70,7 @@ package struct Responder: Sendable {
     }
 
     private func redirect(_ request: borrowing RequestHead, _ key: Int) -> Response {
-        // A tree's path has no empty component, so this cannot begin with "//", another host.
+        // A tree's path has no empty component, so this cannot begin with "//" and name another host.
         var location = PercentEncoding.path(of: Array(site.table.key(key))) + "/"
         if let query = request.query { location += "?" + request.text(query) }
         return PlainAnswer.response(
@@ -143,17 +143,17 @@ package struct Responder: Sendable {
         return Response(head: head, body: .piece(.object(address, range: 0..<size, size: size)))
     }
 
-    /// The coding to send; `nil` if the client refuses all there are.
+    /// The coding to send; `nil` if the client refuses all of them.
     ///
-    /// The most welcome one, among equals the shortest. A request for ranges gets identity, since
-    /// downloaders and media players count the bytes of the file, unless it refuses identity.
+    /// It is the most welcome one, and among equals the shortest. A request for ranges gets identity
+    /// unless it refuses that, because downloaders and media players count the bytes of the file.
     private func choose(
         _ request: borrowing RequestHead, _ fields: ConditionalFields, _ base: Int32
     ) -> ContentCoding? {
         let resource = site.resources[Int(base)]
         if resource.variants < 0, fields.acceptEncoding < 0 { return .identity }
         let value = fields.list(request, fields.acceptEncoding)
-        // Without a weight of 0 nothing is refused, and there is nothing to choose.
+        // Without a weight of 0 nothing is refused, so there is nothing to choose.
         if resource.variants < 0, let value, !value.contains(48) { return .identity }
         let accept = AcceptEncoding(value)
         if fields.range >= 0, request.method == .get, accept[.identity] > 0 { return .identity }
@@ -168,7 +168,7 @@ package struct Responder: Sendable {
             guard weight > 0, weight > bestWeight || weight == bestWeight && size < bestSize else {
                 continue
             }
-            // A variant that compresses nothing costs the client work for nothing.
+            // A variant that saves no bytes makes the client decompress in vain.
             if best == .identity, accept.identity == nil, size >= resource.byteCount { continue }
             (best, bestWeight, bestSize) = (coding, weight, size)
         }
@@ -179,7 +179,7 @@ package struct Responder: Sendable {
         _ request: borrowing RequestHead, hasVariants: Bool
     ) -> Response {
         PlainAnswer.response(
-            406, "The file is not here in an encoding that the request accepts.",
+            406, "The file is not available in an encoding that the request accepts.",
             method: request.method, fields: hasVariants ? [("Vary", "Accept-Encoding")] : [])
     }
 }

@@ -1,9 +1,9 @@
 import CASStore
 import WebServer
 
-// How a server listens, and where it is found then.
+// How a server listens, and where to find it then.
 extension AppHandler.Parts {
-    /// The options of the server beneath.
+    /// The options of the HTTP server beneath.
     func serverOptions(_ connections: ConnectionOptions) -> HTTPServer.Options {
         var listening = HTTPServer.Options()
         listening.tls = tls
@@ -21,7 +21,7 @@ extension AppHandler.Parts {
     /// Where the app is; see ``AppServer/url``.
     func url(at port: UInt16) -> String {
         let query = token.map { "?\(AppHandler.tokenName(port: port))=\($0)" }
-        // The name by which browsers take the certificate for good, if there is one.
+        // The name for which browsers accept the certificate, if there is one.
         let name = tls.flatMap { tls in (["localhost"] + options.hosts).first { tls.names($0) } }
         return "\(scheme)://\(name ?? "localhost"):\(port)/\(query ?? "")"
     }

@@ -5,8 +5,8 @@ package import WebServer
 
 /// Serves the current version of a store over HTTP, to the browsers and web views of this machine.
 ///
-/// A page keeps the version that it was loaded from; what becomes current meanwhile, by this process
-/// or another one, is shown from the next navigation on.
+/// A page keeps the version it was loaded from; if this process or another one makes another
+/// version current, the next navigation shows it.
 ///
 ///     let server = try AppServer(versions)
 ///     try server.start()
@@ -17,25 +17,25 @@ public final class AppServer: Sendable {
     public let port: UInt16
     /// Where the app is: `http://localhost:PORT/`, with the token if one is required.
     ///
-    /// With a certificate it is https, by the first name of the server's that the certificate has.
+    /// With a certificate, it is https, with the first of the server's names that is in the certificate.
     public let url: String
     /// Where the dashboard is, with its token; `nil` if there is none.
     ///
-    /// By http it is at `127.0.0.1`, another origin for browsers than the app's `localhost`: the app's
-    /// own scripts cannot read it.
+    /// Over http it is at `127.0.0.1`, for browsers another origin than the app's `localhost`: the
+    /// app's own scripts cannot read it.
     package let dashboardURL: String?
     /// The app's end of the conversation with its pages.
     public let bridge: Bridge
     private let server: HTTPServer
     let handler: AppHandler
-    // Only this keeps it.
+    // Nothing else keeps it alive.
     private let late: AppHandler.Late
     private let housekeeping = Mutex<Task<Void, Never>?>(nil)
 
     /// Takes the port; requests are answered after ``start()``.
     ///
-    /// Writes the port and the token to the store's `server.json` the first time, so that the web
-    /// origin is the same at the next start.
+    /// The first time, it writes the port and the token to the store's `server.json`, so that the
+    /// web origin is the same at the next start.
     /// - Throws: `.portInUse`, naming the port; `.badOption`; `.badCertificate`; `.badServerFile`; `.notOwner`; `.noVersion`
     ///   for a shell that is not there; what reading the store throws. That no version is current is no error.
     public convenience init(
@@ -65,7 +65,7 @@ public final class AppServer: Sendable {
         handler.follow()
     }
 
-    /// A request that came back would be passed on again, without end.
+    /// A request that came back here would be passed on for ever.
     private static func refuseLoops(
         _ routes: [ProxyRoute], _ port: UInt16
     ) throws(StoreError) {
@@ -101,7 +101,7 @@ public final class AppServer: Sendable {
         throw first ?? StoreError(.io, "there is no port to listen on")
     }
 
-    /// Runs tasks on a thread that serves: a message of a page is answered without waking another one.
+    /// Runs tasks on a serving thread, so that answering a page's message wakes no other thread.
     ///
     ///     Task.detached(executorPreference: server.executor) {
     ///         for await message in server.bridge.messages { … }
@@ -114,7 +114,7 @@ public final class AppServer: Sendable {
     public var currentVersion: String? { handler.shelf.current?.site.version.description }
 
     /// Starts serving.
-    /// - Throws: `.io` when the system has no thread to give.
+    /// - Throws: `.io` if the system can start no thread.
     public func start() throws(StoreError) {
         try startUnattended()
         let handler = handler
@@ -124,12 +124,12 @@ public final class AppServer: Sendable {
         }
     }
 
-    /// Starts serving, and does nothing that nobody asks for: who calls it looks after starts by
-    /// ``lookAtStarts(now:)``, at times of his own.
+    /// Starts serving, and does nothing unasked: the caller checks starts with
+    /// ``lookAtStarts(now:)`` when it wants to.
     package func startUnattended() throws(StoreError) { try server.start() }
 
-    /// Looks once whether the time of a start is over, and leaves its version then.
-    /// - Parameter now: as ``SystemClock`` has it, or later.
+    /// Checks once whether the time of a start is over, and if so leaves its version.
+    /// - Parameter now: the time of ``SystemClock``, or later.
     package func lookAtStarts(now: Duration) { Housekeeping.lookAtStarts(handler, now: now) }
 
     /// Stops: answers what is in flight, closes idle connections, and cuts what is left after
@@ -141,12 +141,12 @@ public final class AppServer: Sendable {
         bridge.finish()
         handler.endPolls()
         server.stop(within: grace.milliseconds)
-        // Behind the confirmations that have come: a start that is not confirmed is taken back.
+        // After the confirmations that have come: takes back a start that is not confirmed.
         let handler = handler
         _ = handler.storeWork.add { Self.endStarts(handler, within: max(grace, Self.leastGrace)) }
     }
 
-    /// How long the store is waited for at the end, if nothing else is.
+    /// How long to wait for the store at the end, at least.
     private static let leastGrace = Duration.seconds(2)
 
     private static func endStarts(_ handler: AppHandler, within grace: Duration) {
@@ -161,7 +161,7 @@ public final class AppServer: Sendable {
         }
     }
 
-    /// Returns when everything has ended, and no version is pinned any more.
+    /// Returns when everything has ended and no version is pinned any longer.
     public func waitUntilStopped() async {
         await server.waitUntilStopped()
         await housekeeping.withLock { $0 }?.value
@@ -171,7 +171,7 @@ public final class AppServer: Sendable {
 
     /// Tells whether the app is in the foreground.
     ///
-    /// In the background the time in which a page must confirm does not run.
+    /// In the background, the time in which a page must confirm does not run.
     public func setForeground(_ isForeground: Bool) {
         handler.setForeground(isForeground)
     }

@@ -2,14 +2,14 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// What a server does although nobody asks: follows the lifecycle, ends what is over.
+/// What a server does unasked: follows the lifecycle, ends what is over.
 enum Housekeeping {
-    /// Twice a second: a version that another process makes current, and how far a download is, is told that
-    /// soon to pages that listen; navigations look for themselves.
+    /// Twice a second: this is how soon pages that listen are told that another process has made a
+    /// version current, and how far a download is; navigations check for themselves.
     private static let pause = Duration.milliseconds(500)
 
-    /// How often files are looked for that are gone from the store: where no pin could be made, a
-    /// version is collected although it is shown.
+    /// How often to look for files gone from the store: if a version could not be pinned, it may be
+    /// collected while it is shown.
     private static let closingPause = Duration.seconds(60)
 
     static func run(_ handler: AppHandler) async {
@@ -32,7 +32,7 @@ enum Housekeeping {
         }
     }
 
-    /// - Parameter judging: is given what leaves a version whose time is over.
+    /// - Parameter judging: gets the work that leaves a version whose time is over.
     static func look(
         _ handler: AppHandler, now: Duration,
         judging: (@escaping @Sendable () -> Void) -> Void = { $0() }
@@ -89,7 +89,7 @@ enum Housekeeping {
                 try startup.judge { (judge, ledger) throws(StoreError) in try judge.judge(ledger) }
             }
             guard let left else { return }
-            // Before anybody else notices the change, and knows no reason for it.
+            // Before anyone else notices the change without knowing the reason.
             handler.tellRollback(left.from, left.reason)
             handler.follow()
             handler.returnTrouble.end()
@@ -105,9 +105,9 @@ enum Housekeeping {
         handler.downloads.look(now: now) { bridge.publish($0) }
     }
 
-    /// Lets go of versions that no page has any more.
+    /// Releases versions that no page uses any longer.
     private static func letGo(_ handler: AppHandler, _ now: Duration) {
-        // In one step: a page that begins between question and deed would lose its version.
+        // In one step: otherwise a page that begins in between would lose its version.
         let dropped = handler.pins.withLock { pins in
             pins.expire(now: now)
             return handler.shelf.take(besides: pins.pinned(now: now))

@@ -1,7 +1,7 @@
 import Synchronization
 import VersionTree
 
-/// The pin of a version that is served, or the place for it until one can be made.
+/// The pin of a served version, or an empty place until a pin can be made.
 final class PinHold: Sendable {
     let version: String
     private let pin: Mutex<VersionPin?>
@@ -14,6 +14,6 @@ final class PinHold: Sendable {
     /// Whether no process can retire the version.
     var isHeld: Bool { pin.withLock { $0 != nil } }
 
-    /// Takes a pin that could not be made before.
+    /// Takes a pin that could not be made earlier.
     func take(_ new: VersionPin) { pin.withLock { $0 = new } }
 }

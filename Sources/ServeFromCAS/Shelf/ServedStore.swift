@@ -2,17 +2,17 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// The store that is served: the one that was opened first, or one that stands in its place by now.
+/// The store that is served: the one opened first, or one that has taken its place.
 ///
 /// Safe to use from all threads.
 final class ServedStore: Sendable {
     private let state: Mutex<VersionStore>
-    /// Where it stands; what is looked for there is a store like the first.
+    /// Its path; a store found there later is used like the first.
     let path: String
     private let options: StoreOptions
     private let reopen: (@Sendable (String) throws(StoreError) -> VersionStore)?
 
-    /// - Parameter reopen: opens the store at a path; by default with the options of the first.
+    /// - Parameter reopen: opens the store at a path; by default with the first one's options.
     init(
         _ versions: VersionStore,
         reopen: (@Sendable (String) throws(StoreError) -> VersionStore)? = nil
@@ -25,25 +25,25 @@ final class ServedStore: Sendable {
 
     var versions: VersionStore { state.withLock { $0 } }
 
-    /// What became of the store.
+    /// What has happened to the store.
     enum Look {
-        /// It stands.
+        /// It is still there.
         case same
-        /// Another one stands in its place, and is not served yet; whether the first was deleted.
+        /// Another one is in its place, and is not served yet; `isGone`: the first was deleted.
         case other(VersionStore, isGone: Bool)
-        /// It is there no more, nor is another one.
+        /// It is gone, and there is no other.
         case gone(StoreError)
-        /// It stands, though not whole, and no other can be opened.
+        /// It is there but incomplete, and no other can be opened.
         case broken(StoreError)
     }
 
-    /// Looks for the store; opens what has taken its place.
+    /// Looks for the store; opens one that has taken its place.
     func look() -> Look {
         let place: Store.Place
         do throws(StoreError) {
             place = try versions.store.place(at: path)
         } catch {
-            // A disk that does not answer for a moment is none that is gone.
+            // A disk that fails to answer for a moment does not mean that the store is gone.
             return .same
         }
         guard place != .here else { return .same }
@@ -52,12 +52,12 @@ final class ServedStore: Sendable {
                 .noStore,
                 place == .gone
                     ? "no store at \(printable(path)); castree add makes one, which is served then"
-                    : "at \(printable(path)) there is none that has all its directories; put them back "
+                    : "the store at \(printable(path)) lacks some of its directories; restore them "
                         + "from a copy")
             return place == .gone ? .gone(error) : .broken(error)
         }
         do throws(StoreError) {
-            // No `??`: the compiler (6.3) does not survive closures with typed errors there.
+            // No `??`: the compiler (6.3) crashes on closures with typed errors there.
             if let reopen { return .other(try reopen(path), isGone: place == .gone) }
             return .other(
                 try VersionStore.open(path, options: options), isGone: place == .gone)

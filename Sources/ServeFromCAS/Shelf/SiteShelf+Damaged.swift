@@ -1,10 +1,10 @@
 import CASStore
 import VersionTree
 
-// What is shown of a store where a file that describes it is damaged or gone.
+// What a store shows if a file that describes it is damaged or gone.
 
 extension SiteShelf {
-    /// Where things stand; where that cannot be read and nothing is served yet, what the link `current` shows.
+    /// The lifecycle; if it cannot be read and nothing is served yet, what the link `current` shows.
     func lifecycle(of versions: VersionStore) throws(StoreError) -> Lifecycle {
         do throws(StoreError) {
             return try versions.lifecycle()
@@ -14,12 +14,12 @@ extension SiteShelf {
             else { throw error }
             let shown = try versions.lifecycleOfLink()
             guard shown.current != nil else { throw error }
-            notice("the version is served that the link current shows: \(error.message)")
+            notice("serving the version that the link current shows: \(error.message)")
             return shown
         }
     }
 
-    /// The manifest of a version; where that cannot be used, what its tree shows.
+    /// The manifest of a version; if it cannot be used, what the version's tree shows.
     func manifest(
         _ name: String, _ versions: VersionStore
     ) throws(StoreError) -> Manifest {
@@ -34,10 +34,10 @@ extension SiteShelf {
         }
     }
 
-    /// Makes a manifest that is lost again from the tree: the version is served as that shows it.
+    /// Makes a lost manifest again from the tree: the version is served as the tree shows it.
     func recoverManifest(_ name: String, _ versions: VersionStore) {
         do throws(StoreError) {
-            // Where the version is registered, a damaged manifest is left for a repair.
+            // If the version is registered, a damaged manifest is left for a repair.
             let isKnown = try versions.store.versionRow(name) != nil
             guard try versions.isMaterialized(name),
                 try versions.readableManifest(of: name) == nil
@@ -45,10 +45,10 @@ extension SiteShelf {
             if isKnown, try versions.hasManifest(name) { return }
             guard try versions.recoverManifest(of: name) != .none else { return }
             notice(
-                "the manifest of version \(name) was gone and was made again from its tree; castree fsck says "
-                    + "whether that is all of it")
+                "the manifest of version \(name) was lost and was made again from its tree; castree fsck says "
+                    + "whether it is complete")
         } catch {
-            // Opening it says what is missing; this, why it stays so.
+            // Opening the version reports what is missing; this reports why it stays so.
             notice("unable to make the manifest of version \(name) again: \(error.message)")
         }
     }

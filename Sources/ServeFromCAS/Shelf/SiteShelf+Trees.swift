@@ -1,10 +1,10 @@
 import CASStore
 import VersionTree
 
-// Where an object cannot be opened, the trees may have its bytes: those of the versions that are served,
-// and the files of the same path in the others'.
+// If an object cannot be opened, the trees may have its bytes: those of the served versions, and
+// files at the same path in the others.
 extension SiteShelf: ObjectCopies {
-    /// How many files of one version are tried: as a rule all of them are one file.
+    /// How many files of one version are tried: usually they are all one file.
     private static let perVersionMax = 3
 
     func copies(of object: ObjectID) -> [ObjectCopy] {
@@ -16,7 +16,7 @@ extension SiteShelf: ObjectCopies {
                 if !paths.contains(file.path) { paths.append(file.path) }
             }
         }
-        // Elsewhere a path need not have the same bytes; its size and its hash say so.
+        // In other versions the path may have other bytes; the size and the hash tell.
         for version in trees where places.count < ObjectCopy.triedMax {
             for path in paths where !places.contains("\(version)/\(path)") {
                 places.append("\(version)/\(path)")
@@ -45,12 +45,12 @@ extension SiteShelf: ObjectCopies {
             try versions.fileSystem.list(versions.directories.versions.raw) {
                 (entry, _) throws(StoreError) in
                 let name = String(cString: entry)
-                // Hidden ones are being built or taken away.
+                // Hidden ones are being built or removed.
                 if !name.hasPrefix(".") { names.append(name) }
                 return names.count < Self.treesMax
             }
         } catch {
-            // Without the list there are the trees of what is served.
+            // Without the list, the trees of the served versions remain.
             return []
         }
         return names.sorted()

@@ -2,9 +2,9 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// The versions that are served now: the current one, and those that some page still has.
+/// The versions that are served now: the current one, and those that some page still uses.
 ///
-/// One for all threads. A version stays on disk as long as it stands here: its pin sees to that.
+/// All threads share one. The pin of a version keeps it on disk as long as it is here.
 final class SiteShelf: Sendable {
     /// A version, ready to be served.
     final class Entry: Sendable {
@@ -20,17 +20,17 @@ final class SiteShelf: Sendable {
     private struct State {
         var entries: [VersionName: Entry] = [:]
         var current: Entry?
-        /// What lifecycle.json was when it was last read.
+        /// The status of lifecycle.json when it was last read.
         var status: FileStatus?
         var hasRead = false
         var lifecycle = Lifecycle()
-        /// When pins that could not be made are tried again.
+        /// When to retry the pins that could not be made.
         var pinsAgainAt = Duration.zero
-        /// The files of the app itself, and the pin that keeps them.
+        /// The app's own files, and the pin that keeps them.
         var shell: Shell?
         /// The store is gone, and no other has come.
         var isEmptied = false
-        /// Nothing is served any more.
+        /// Nothing is served any longer.
         var isClosed = false
     }
 
@@ -39,20 +39,20 @@ final class SiteShelf: Sendable {
         var hold: PinHold
     }
 
-    /// How long a pin that could not be made waits.
+    /// How long a retry of a failed pin waits.
     private static let pinPause = Duration.seconds(5)
 
     private let store: ServedStore
     var versions: VersionStore { store.versions }
     private let options: SiteOptions
-    /// The version with the files of the app itself.
+    /// The version with the app's own files.
     private let shellName: String?
     let notice: @Sendable (String) -> Void
     private let pinTrouble: TroubleNotice
-    /// What keeps the lifecycle from being followed.
+    /// Reports what prevents following the lifecycle.
     private let followTrouble: TroubleNotice
     private let state = Mutex(State())
-    /// Counts changes of what is current; threads compare it with what they have seen.
+    /// Counts changes of the current version; each thread compares it with the count it saw last.
     private let generation = Atomic<Int>(0)
 
     /// - Throws: `.noVersion` or `.incompleteVersion` for a shell that cannot be served.
@@ -80,9 +80,9 @@ final class SiteShelf: Sendable {
     /// Whether the store is gone, so that nothing can be served.
     var isEmptied: Bool { state.withLock { $0.isEmptied } }
 
-    /// Shows the versions of another store from now on, and lets go of those that are shown.
+    /// Shows the versions of another store from now on, and releases those shown before.
     ///
-    /// - Throws: what kept it from being shown; then all is as before.
+    /// - Throws: why it cannot be shown; then nothing has changed.
     func move(to versions: VersionStore) throws(StoreError) {
         let shell = try openShell(in: versions)
         replace(isEmptied: false) { [store] in
@@ -91,7 +91,7 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Lets go of everything, since the store is gone.
+    /// Releases everything, because the store is gone.
     func empty() { replace(isEmptied: true) { $0.shell = nil } }
 
     private func replace(isEmptied: Bool, _ change: (inout State) -> Void) {
@@ -110,16 +110,16 @@ final class SiteShelf: Sendable {
     /// Changes whenever another version becomes current.
     var currentGeneration: Int { generation.load(ordering: .acquiring) }
 
-    /// What new pages get; `nil` if no version is current.
+    /// The version for new pages; `nil` if none is current.
     var current: Entry? { state.withLock { $0.current } }
 
-    /// The lifecycle as it was last read.
+    /// The lifecycle as last read.
     var lifecycle: Lifecycle { state.withLock { $0.lifecycle } }
 
-    /// Whether what is served is what the lifecycle says; if not, the operator was told why.
+    /// Whether the served version is the lifecycle's; if not, the operator was told why.
     var isFollowing: Bool { !followTrouble.isTold }
 
-    /// All versions that stand here, the current one first.
+    /// All versions that are here, the current one first.
     var sites: [Site] {
         state.withLock { state in
             let current = state.current?.site
@@ -128,29 +128,29 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// The objects of all versions that stand here.
+    /// The objects of all versions that are here.
     var objects: Set<ObjectID> {
         var result: Set<ObjectID> = []
         for site in sites { for resource in site.resources { result.insert(resource.address) } }
         return result
     }
 
-    /// Whether the lifecycle may not be what it was when it was last read; only looks at its file.
+    /// Whether the lifecycle may have changed since it was last read; only checks its file's status.
     var hasNews: Bool {
         do throws(StoreError) {
             let root = versions.directories.root.raw
             let status = try versions.fileSystem.status(root, StoreLayout.lifecycle)
             return state.withLock { !$0.hasRead || $0.isEmptied || $0.status != status }
         } catch {
-            // Whoever reads it tells why it cannot be read.
+            // The reader reports why it cannot be read.
             return true
         }
     }
 
-    /// A version that stands here; never waits for the store.
+    /// A version that is here; never waits for the store.
     func entry(_ version: VersionName) -> Entry? { state.withLock { $0.entries[version] } }
 
-    /// Puts a version back that was taken out meanwhile.
+    /// Puts back a version that was removed meanwhile.
     func keep(_ entry: Entry) {
         state.withLock { state in
             let version = entry.site.version
@@ -159,9 +159,9 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Looks whether another version is current, by whoever made it so.
+    /// Checks whether another version is current, whoever made it so.
     ///
-    /// - Returns: the lifecycle before and now, if it has changed.
+    /// - Returns: the lifecycle before and now if it has changed.
     @discardableResult
     func refresh() -> (before: Lifecycle, now: Lifecycle)? {
         do throws(StoreError) {
@@ -169,7 +169,7 @@ final class SiteShelf: Sendable {
             let root = versions.directories.root.raw
             let status = try versions.fileSystem.status(root, StoreLayout.lifecycle)
             if state.withLock({ $0.hasRead && $0.status == status }) {
-                // What could not be looked at for a moment is what it was.
+                // A file that cannot be checked for a moment counts as unchanged.
                 followTrouble.end()
                 return nil
             }
@@ -179,7 +179,7 @@ final class SiteShelf: Sendable {
                 try self.open(VersionName(name))
             }
             let before = state.withLock { state -> Lifecycle in
-                // Another store has come meanwhile: its own is read next.
+                // Another store has come meanwhile: its own lifecycle is read next.
                 guard store.versions === versions else { return lifecycle }
                 let before = state.lifecycle
                 state.hasRead = true
@@ -193,7 +193,7 @@ final class SiteShelf: Sendable {
             }
             return before == lifecycle ? nil : (before, lifecycle)
         } catch {
-            // What was served goes on being served: a page is worth more than news.
+            // Serving continues as before: a page is worth more than news.
             followTrouble.tell("unable to follow the lifecycle: \(error.message)")
             return nil
         }
@@ -230,9 +230,9 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Pins a version, on a full disk with the store's reserve.
+    /// Pins a version; on a full disk, with the store's reserve.
     ///
-    /// - Returns: `nil` where no pin can be made now; ``pinAgain(now:)`` tries again.
+    /// - Returns: `nil` if no pin can be made now; ``pinAgain(now:)`` retries.
     private static func pin(
         _ name: String, _ versions: VersionStore, _ trouble: TroubleNotice
     ) throws(StoreError) -> VersionPin? {
@@ -246,7 +246,7 @@ final class SiteShelf: Sendable {
                 }
             }
         } catch {
-            // In words of its own: the error names a file that has another name each time.
+            // A text of its own: the error names a file whose name differs each time.
             switch error.code {
             case .outOfSpace:
                 trouble.tell(
@@ -256,7 +256,7 @@ final class SiteShelf: Sendable {
                 trouble.tell(
                     "a version that is served cannot be pinned, so other processes can retire it: "
                         + "this user may not write leases/ in the store")
-            // Whoever has the disk so retires nothing either.
+            // On such a disk, nobody else can retire anything either.
             case .readOnly: break
             default: throw error
             }
@@ -264,9 +264,9 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Tries again to make the pins that are missing, every few seconds; may wait for other processes.
+    /// Retries the missing pins every few seconds; may wait for other processes.
     ///
-    /// A version that was retired meanwhile goes, unless it is current.
+    /// A version retired meanwhile is removed, unless it is current.
     func pinAgain(now: Duration) {
         let missing = state.withLock { state -> [PinHold] in
             guard now >= state.pinsAgainAt else { return [] }
@@ -292,7 +292,7 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Lets go of everything, since nothing is served any more.
+    /// Releases everything, because nothing is served any longer.
     func clear() {
         let dropped = state.withLock { state -> [VersionName: Entry] in
             let dropped = state.entries
@@ -305,7 +305,7 @@ final class SiteShelf: Sendable {
         withExtendedLifetime(dropped) {}
     }
 
-    /// Takes out what neither is current nor in `pinned`; the caller lets go of it.
+    /// Removes what is neither current nor in `pinned`; the caller releases it.
     func take(besides pinned: [VersionName]) -> [Entry] {
         state.withLock { state -> [Entry] in
             let current = state.current?.site.version

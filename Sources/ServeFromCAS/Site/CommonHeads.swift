@@ -1,8 +1,8 @@
 import CASStore
 
-/// What the heads of all representations of a site have in common, made once.
+/// What the heads of all representations of a site share, made once.
 struct CommonHeads: Sendable {
-    /// 200, 206 and 304; each for URLs that are immutable and for those that are not.
+    /// 200, 206 and 304, each for immutable URLs and for others.
     private let whole: (ResponseHead, ResponseHead)
     private let part: (ResponseHead, ResponseHead)
     private let notModified: (ResponseHead, ResponseHead)
@@ -17,11 +17,11 @@ struct CommonHeads: Sendable {
         (whole, part, notModified) = (pair(200), pair(206), pair(304))
     }
 
-    /// 200 with the whole representation.
+    /// A 200 with the whole representation.
     func whole(isImmutable: Bool) -> ResponseHead { isImmutable ? whole.1 : whole.0 }
     /// 206.
     func part(isImmutable: Bool) -> ResponseHead { isImmutable ? part.1 : part.0 }
-    /// 304: what a cache needs to bring its copy up to date, and no more (RFC 9110, section 15.4.5).
+    /// A 304: what a cache needs to update its copy, and no more (RFC 9110, section 15.4.5).
     func notModified(isImmutable: Bool) -> ResponseHead {
         isImmutable ? notModified.1 : notModified.0
     }

@@ -1,14 +1,14 @@
-/// Whether a URL's name changes whenever its content does, as build tools write them.
+/// Whether a URL's name changes whenever its content does, like the names that build tools write.
 ///
-/// Immutability wrongly given is a stale page that no reload mends, so the rule is narrow. A file name
-/// with an ending counts as hashed if it has a run of at least 8 hexadecimal digits of one case, with
-/// a digit and a letter in it, between characters that are neither letters nor digits:
-/// `app.3f2a9c1b.js`, `style-0badcafe42.css`. So do all names under a directory whose name has such a
-/// run of at least 32. Not counted: decimal numbers (`report-20240115.pdf` is a date), UUIDs (they
-/// name records), and base64 hashes (`index-DzX3k2a9.js`), which look like words; for these there are
-/// prefixes.
+/// A URL wrongly called immutable is a stale page that no reload mends, so the rule is narrow. A
+/// file name with an ending counts as hashed if it has a run of at least 8 hexadecimal digits of
+/// one case, including a digit and a letter, between characters that are neither letters nor
+/// digits: `app.3f2a9c1b.js`, `style-0badcafe42.css`. So do all names under a directory whose name
+/// has such a run of at least 32. Not counted: decimal numbers (`report-20240115.pdf` is a date),
+/// UUIDs (they name records), and base64 hashes (`index-DzX3k2a9.js`), which look like words; use
+/// prefixes for these.
 package enum HashedName {
-    /// Whether a decoded URL path is of a hashed name.
+    /// Whether a decoded URL path has a hashed name.
     package static func matches(_ path: ArraySlice<UInt8>) -> Bool {
         path.withUnsafeBufferPointer { path in
             let name = (path.lastIndex(of: 47) ?? -1) + 1
@@ -31,7 +31,7 @@ package enum HashedName {
         return false
     }
 
-    /// Whether a run that looks like a hash stands in a part of the path.
+    /// Whether a part of the path contains a run that looks like a hash.
     private static func hasRun(
         _ path: UnsafeBufferPointer<UInt8>, _ part: Range<Int>, atLeast least: Int
     ) -> Bool {

@@ -1,7 +1,7 @@
 /// A hash table from the bytes of a URL path to a number.
 ///
-/// Compact: the keys stand in one array, a key costs its bytes and 20 more. Hashing is seeded by the
-/// table, so a manifest cannot be made that fills one corner of it.
+/// Compact: the keys are in one array, and each costs its bytes and 20 more. Each table seeds its
+/// hashing, so nobody can write a manifest that fills one corner of it.
 struct PathTable: Sendable {
     private struct Key: Sendable {
         var start: UInt32
@@ -11,7 +11,7 @@ struct PathTable: Sendable {
 
     private var bytes: [UInt8] = []
     private var keys: [Key] = []
-    // Positions in `keys` plus one; 0 is free. The count is a power of two, at least twice the keys.
+    // Positions in `keys` plus one; 0 is free. The count is a power of two, at least twice that of keys.
     private var slots: [UInt32]
     private let seed = UInt64.random(in: 0...UInt64.max)
     private let factor = UInt64.random(in: 0...UInt64.max) | 1
@@ -25,7 +25,7 @@ struct PathTable: Sendable {
         bytes.reserveCapacity(byteCount)
     }
 
-    /// The number of keys; they are numbered from 0 in the order they were added.
+    /// The number of keys; they are numbered from 0 in the order of insertion.
     var count: Int { keys.count }
 
     /// The bytes of a key.
@@ -34,7 +34,7 @@ struct PathTable: Sendable {
         return bytes[Int(key.start)..<Int(key.start) + Int(key.length)]
     }
 
-    /// The number of a key; `nil` if it is not in the table.
+    /// The number of a key; `nil` if it is absent.
     @inline(__always)
     func find(_ path: UnsafeBufferPointer<UInt8>) -> Int? {
         find(path, hash(path))
@@ -56,7 +56,7 @@ struct PathTable: Sendable {
         path.withUnsafeBufferPointer { find($0) }
     }
 
-    /// Adds a key and returns its number; `nil` if it is there already, or the table is full.
+    /// Adds a key and returns its number; `nil` if the key is already there or the table is full.
     mutating func insert(_ path: UnsafeBufferPointer<UInt8>) -> Int? {
         let hash = hash(path)
         if find(path, hash) != nil { return nil }
@@ -94,8 +94,8 @@ struct PathTable: Sendable {
 
     @inline(__always)
     private func hash(_ path: UnsafeBufferPointer<UInt8>) -> UInt32 {
-        // Folded multiplication of eight bytes at a time (as wyhash does), by secret random numbers:
-        // a third of what SipHash costs, and this is done for each request.
+        // Folded multiplication of eight bytes at a time (like wyhash), with secret random numbers:
+        // it costs a third of SipHash, and happens for each request.
         let raw = UnsafeRawBufferPointer(path)
         var state = seed ^ UInt64(path.count)
         var position = 0

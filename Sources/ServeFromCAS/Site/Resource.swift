@@ -1,20 +1,20 @@
 import CASStore
 
-/// What a URL path stands for: an object, and what the manifest says of it.
+/// What a URL path leads to: an object, and what the manifest says about it.
 struct Resource: Sendable {
     var address: ObjectID
     var byteCount: Int64
-    /// The key of its path in the site's table; -1 if it has none.
+    /// The key of its path in the site's table; -1 if there is none.
     var path: Int32 = -1
-    /// Where its label stands in the site's; -1 if it has none.
+    /// The position of its label in the site's labels; -1 if it has none.
     var label: Int32 = -1
-    /// Where its precompressed variants stand in the site's; -1 if it has none.
+    /// The position of its precompressed variants in the site's; -1 if it has none.
     var variants: Int32 = -1
-    /// What Meteor calls cacheable.
+    /// Meteor's `cacheable`.
     var isCacheable = false
 }
 
-/// The resources that are another one's content, precompressed; -1 where there is none.
+/// The resources that hold another one's content, precompressed; -1 if there is none.
 struct Variants: Sendable {
     var brotli: Int32 = -1
     var zstandard: Int32 = -1
@@ -40,9 +40,9 @@ struct Variants: Sendable {
     }
 }
 
-/// What a key of a site's table leads to.
+/// Where a key of a site's table leads.
 struct Destination: Sendable {
-    /// The resource; -1: to the same path with a slash at its end, for the directory has an index.
+    /// The resource; -1 for the same path with a slash at its end, because the directory has an index.
     var resource: Int32
     /// Whether the URL alone makes the answer immutable.
     var isImmutable = false

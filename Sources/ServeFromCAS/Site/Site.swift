@@ -1,15 +1,15 @@
 package import CASStore
 package import VersionTree
 
-/// A version as a site: which resource each URL path stands for.
+/// A version as a site: which resource each URL path leads to.
 ///
-/// Made once from a manifest and never changed, so it is read by all threads without a lock. It keeps
-/// about 100 bytes an entry besides the paths. What costs time (types, heads) is made when first
-/// asked for, by ``Responder``.
+/// Made once from a manifest and never changed, so all threads read it without a lock. It keeps
+/// about 100 bytes per entry besides the paths. What takes time (types, heads) is made by
+/// ``Responder`` when first needed.
 ///
-/// Paths are compared byte by byte after one percent-decoding; nothing is normalized, and no path of
-/// the file system is ever made of them. The manifest's routes come first, then "/" and the paths,
-/// then indexes of directories, then clean URLs: nothing takes the place of an earlier one.
+/// Paths are compared byte by byte after one percent-decoding; nothing is normalized, and no path
+/// of the file system is ever made from them. The order is: the manifest's routes, "/" and the
+/// paths, indexes of directories, clean URLs. Nothing takes the place of an earlier one.
 package final class Site: Sendable {
     /// The version shown.
     package let version: VersionName
@@ -26,15 +26,15 @@ package final class Site: Sendable {
     /// The key of the page that navigations fall back to.
     let index: Int?
     let heads: CommonHeads
-    /// Whose files stand behind the version's own, and from which resource on; `nil` if there are none.
+    /// The version of the files looked up after its own, and their first resource; `nil` if none.
     let shell: (version: VersionName, first: Int)?
-    /// The version's time, which stands for the dates of its files; 0 if it has none.
+    /// The version's time, used as the date of its files; 0 if it has none.
     let modifiedAt: Int64
 
     /// Makes the look-up of a version.
     ///
     /// - Parameter shell: files of the app that shows the site, the same for all versions
-    ///   (`cordova.js`), looked up after the version's own; not under `/application`.
+    ///   (`cordova.js`). They are looked up after the version's own; not under `/application`.
     package init(
         _ manifest: VersionTree.Manifest, options: SiteOptions = SiteOptions(),
         shell: VersionTree.Manifest? = nil
@@ -60,13 +60,13 @@ package final class Site: Sendable {
         index = builder.table.find([47])
     }
 
-    /// The page that `/` leads to; `nil` if that is none.
+    /// The page that `/` leads to; `nil` if there is none.
     var indexResource: Resource? {
         guard let index, destinations[index].resource >= 0 else { return nil }
         return resources[Int(destinations[index].resource)]
     }
 
-    /// What a path of a request leads to.
+    /// What the path of a request leads to.
     enum Found {
         case resource(key: Int, Int32)
         case directory(key: Int)
@@ -74,7 +74,7 @@ package final class Site: Sendable {
         case malformed
     }
 
-    /// Looks a path up as it was sent; decodes it only if it has a `%`.
+    /// Looks up a path as it was sent; decodes it only if it contains a `%`.
     @inline(__always)
     func find(_ path: UnsafeBufferPointer<UInt8>) -> Found {
         if Self.isPlain(path) { return found(table.find(path)) }
@@ -85,7 +85,7 @@ package final class Site: Sendable {
         }
     }
 
-    /// Whether a path has neither `%` nor NUL.
+    /// Whether a path contains neither `%` nor NUL.
     @inline(__always)
     private static func isPlain(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         let raw = UnsafeRawBufferPointer(path)
@@ -115,7 +115,7 @@ package final class Site: Sendable {
     /// The address that a request for a path would get, without content coding; `nil` if the path
     /// leads nowhere.
     ///
-    /// Whether two versions agree about a path is seen by it.
+    /// It tells whether two versions agree about a path.
     package func address(of path: some Collection<UInt8>) -> ObjectID? {
         let path = Array(path)
         guard case .resource(_, let resource) = path.withUnsafeBufferPointer({ find($0) }) else {
@@ -124,10 +124,10 @@ package final class Site: Sendable {
         return resources[Int(resource)].address
     }
 
-    /// The files with an address, each by its version and its path in that version's tree; at most
-    /// `limit` of them.
+    /// The files with an address, each with its version and its path in that version's tree; at
+    /// most `limit` of them.
     ///
-    /// Looks at all resources: for what hardly ever happens.
+    /// Reads all resources: only for rare cases.
     func files(
         with address: ObjectID, limit: Int
     ) -> [(version: VersionName, path: String)] {

@@ -12,13 +12,13 @@ struct SiteBuilder {
     private(set) var sourceMaps: [Int32: String] = [:]
 
     private let options: SiteOptions
-    // Keys that are the path of their resource, as opposed to a route that took a path's place.
+    // Keys that are the path of their resource, and not a route in place of a path.
     private var isPath: [Bool] = []
     private var compressed: [(key: Int, coding: ContentCoding)] = []
 
     init(_ options: SiteOptions, capacity: Int, byteCount: Int) {
         self.options = options
-        // Every path with its slash.
+        // Counts a slash for every path.
         table = PathTable(capacity: capacity, byteCount: byteCount + capacity)
         resources.reserveCapacity(capacity)
         destinations.reserveCapacity(capacity)
@@ -41,7 +41,7 @@ struct SiteBuilder {
         attachVariants()
     }
 
-    /// Adds what the version itself has not; Meteor serves nothing of it under `/application`.
+    /// Adds what the version itself lacks; Meteor serves none of it under `/application`.
     mutating func add(shell: VersionTree.Manifest) {
         for entry in shell.entries {
             let path = "/" + entry.path.description
@@ -73,7 +73,7 @@ struct SiteBuilder {
         resources.append(resource)
     }
 
-    /// What the publisher promises as an entity tag; `nil` if it cannot stand in one.
+    /// The entity tag that the publisher promises; `nil` if it cannot be one.
     private static func label(_ entry: VersionTree.Manifest.Extras) -> String? {
         if let hash = JSONValue.object(entry.foreign)["hash"] {
             guard let label = hash.asString, !label.isEmpty,
@@ -84,7 +84,7 @@ struct SiteBuilder {
         return entry.labels.first { $0.algorithm == .sha1 }.map { Hex.string($0.bytes) }
     }
 
-    /// Adds a route without its query, as it is written, and decoded too if it has escapes.
+    /// Adds a route without its query, as written and, if it has escapes, also decoded.
     private mutating func addRoute(_ route: String, _ resource: Int32) {
         let bytes = Array(route.utf8.prefix { $0 != 63 })
         insert(bytes, Destination(resource: resource))
@@ -93,7 +93,7 @@ struct SiteBuilder {
         }
     }
 
-    /// Adds the paths, and returns those that other URLs are made of.
+    /// Adds the paths, and returns those that lead to more URLs.
     private mutating func addPaths(
         _ manifest: VersionTree.Manifest, _ first: Int
     ) -> [(key: Int, path: [UInt8])] {
@@ -106,7 +106,7 @@ struct SiteBuilder {
             path.append(47)
             manifest.withPath(position) { path.append(contentsOf: $0) }
             let inserted = insert(path, Destination(resource: resource), isPath: true)
-            // A route of another file may stand there; its key is spelled the same.
+            // A route of another file may have taken the path; its key has the same spelling.
             resources[Int(resource)].path = Int32(inserted ?? table.find(path[...]) ?? -1)
             if let key = inserted {
                 if path.hasEnding(index) || (options.hasCleanURLs && path.hasEnding(Self.html)) {
@@ -137,7 +137,7 @@ struct SiteBuilder {
         }
     }
 
-    /// Gives each file the compressed ones beside it.
+    /// Connects each file with its compressed variants.
     private mutating func attachVariants() {
         for (key, coding) in compressed {
             guard let base = table.find(table.key(key).dropLast(coding.ending.utf8CodeUnitCount)),
@@ -154,7 +154,7 @@ struct SiteBuilder {
         }
     }
 
-    /// Marks the URLs whose name makes them immutable; pages never are.
+    /// Marks the URLs that are immutable by their names; pages never are.
     mutating func markImmutable() {
         let prefixes = options.immutablePrefixes.map { Array($0.utf8) }
         for key in destinations.indices where destinations[key].resource >= 0 {

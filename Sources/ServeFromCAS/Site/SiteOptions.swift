@@ -2,56 +2,56 @@ public import CASStore
 
 /// How a version is shown as a site.
 public struct SiteOptions: Sendable {
-    /// What a request gets whose path is the path of nothing.
+    /// The answer to a request whose path is the path of nothing.
     public enum Fallback: Sendable, Hashable {
         /// 404.
         case none
-        /// Navigations get the index, so that an app may make its own URLs; all else gets 404.
+        /// Navigations get the index, so that an app may make its own URLs; everything else gets 404.
         ///
-        /// A navigation to a missing script, style, image or hashed name gets 404 too: HTML in the
-        /// place of a script is the "Unexpected token <" of Meteor's users.
+        /// So does a navigation to a missing script, style, image or hashed name: HTML in place of a
+        /// script is the "Unexpected token <" of Meteor's users.
         case navigations
-        /// Everything gets the index, as in cordova-plugin-meteor-webapp, but `/favicon.ico`, what
-        /// begins with `/local-filesystem`, and what asks in its query not to get it.
+        /// Everything gets the index, as in cordova-plugin-meteor-webapp, except `/favicon.ico`,
+        /// paths that begin with `/local-filesystem`, and requests whose query declines it.
         case meteor
     }
 
-    /// What an entity tag is made of.
+    /// What entity tags are made of.
     public enum EntityTags: Sendable, Hashable {
         /// The address.
         case address
-        /// The publisher's label, where the entry has one: the foreign field `hash`, else a SHA-1.
+        /// The publisher's label, if the entry has one: the foreign field `hash`, else a SHA-1.
         case label
     }
 
-    /// Which answers may be kept for a year without asking again.
+    /// Which answers a cache may keep for a year without asking again.
     public enum ImmutableURLs: Sendable, Hashable {
         /// Only those under ``SiteOptions/immutablePrefixes``.
         case prefixes
-        /// Those too whose file name has a content hash; see `HashedName`.
+        /// Also those whose file name has a content hash; see `HashedName`.
         case hashedNames
-        /// Entries whose foreign field `cacheable` is true, when the request has a query or the path
-        /// 40 lower-case hexadecimal digits: Meteor's rule.
+        /// Entries whose foreign field `cacheable` is true, if the request has a query or the path
+        /// has 40 lower-case hexadecimal digits: Meteor's rule.
         case meteor
     }
 
-    /// The name of the file that stands for its directory.
+    /// The name of the file that is shown for its directory.
     public var index = "index.html"
-    /// What a path that is the path of nothing gets.
+    /// The answer for a path that is the path of nothing.
     public var fallback = Fallback.navigations
-    /// Whether `/docs/` is `/docs/index.html`, and `/docs` leads there; `/` always is the index.
+    /// Whether `/docs/` shows `/docs/index.html`, and `/docs` leads there; `/` always shows the index.
     public var hasDirectoryIndexes = true
-    /// Whether `/about` is `/about.html`.
+    /// Whether `/about` shows `/about.html`.
     public var hasCleanURLs = false
     /// What entity tags are made of.
     public var entityTags = EntityTags.address
     /// Which URLs are immutable.
     public var immutableURLs = ImmutableURLs.hashedNames
-    /// Paths that begin with one of these are immutable, whatever their names; pages are not.
+    /// Paths that begin with one of these are immutable, whatever their names; pages never are.
     public var immutablePrefixes: [String] = []
     /// Whether text has `; charset=utf-8` in its Content-Type.
     public var namesCharset = true
-    /// Referrer-Policy of all answers; pinning needs the Referer of every request of a page.
+    /// Referrer-Policy of all answers; pinning needs the Referer of every request that a page makes.
     public var referrerPolicy: String? = "same-origin"
     /// Fields added to every representation.
     public private(set) var fields: [(name: String, value: String)] = []
@@ -71,7 +71,7 @@ public struct SiteOptions: Sendable {
     }
 
     /// Adds a field to every representation.
-    /// - Throws: `.badField` for a name that is no token, a value with control characters, and a
+    /// - Throws: `.badField` for a name that is no token, a value with control characters, or a
     ///   field that the server itself writes.
     public mutating func add(_ name: String, _ value: String) throws(StoreError) {
         guard !name.isEmpty, name.utf8.allSatisfy(Self.isToken) else {
@@ -90,14 +90,14 @@ public struct SiteOptions: Sendable {
         fields.append((name, value))
     }
 
-    /// Whether a text can be the name of a file that stands for its directory.
+    /// Whether a text can be the name of a directory's index file.
     package static func isIndex(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
         return !bytes.isEmpty && bytes.count <= 255 && name != "." && name != ".."
             && bytes.allSatisfy { $0 != 47 && $0 >= 32 && $0 != 127 }
     }
 
-    /// Says who may show an answer in a page of theirs (Fetch, section 3.7).
+    /// Says whose pages may show an answer (Fetch, section 3.7).
     static let resourcePolicy = "Cross-Origin-Resource-Policy"
 
     private static let ours: Set<String> = [
@@ -116,6 +116,6 @@ public struct SiteOptions: Sendable {
 }
 
 extension StoreError.Code {
-    /// A header field that cannot be sent.
+    /// A header field cannot be sent.
     public static let badField = Self("badField")
 }

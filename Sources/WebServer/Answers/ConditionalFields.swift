@@ -1,6 +1,6 @@
-/// Where in a request the fields stand that choose the answer; found in one pass.
+/// Where in a request the fields are that choose the answer; found in one pass.
 package struct ConditionalFields {
-    // Positions in the request's fields; -1: not there.
+    // Positions in the request's fields; -1: absent.
     private(set) var ifMatch = -1
     package private(set) var ifNoneMatch = -1
     private(set) var ifModifiedSince = -1
@@ -9,7 +9,7 @@ package struct ConditionalFields {
     private(set) var ifRange = -1
     package private(set) var acceptEncoding = -1
 
-    /// Whether a request has none that can make the answer other than the whole representation.
+    /// Whether no field of a request can make the answer other than the whole representation.
     package private(set) var isPlain = true
     /// Whether If-None-Match is the only one of them.
     package var isOnlyIfNoneMatch: Bool { conditions == 1 && ifNoneMatch >= 0 }
@@ -67,7 +67,7 @@ package struct ConditionalFields {
         return request.bytes[request.fields[position].value]
     }
 
-    /// Where a field was sent again.
+    /// The positions after the first at which a field was sent again.
     private func repetitions(_ request: borrowing RequestHead, _ position: Int) -> [Int] {
         var others: [Int] = []
         guard isRepeated else { return others }

@@ -1,20 +1,20 @@
-/// Which hosts a request may name, so that another site's name, made to lead to this machine, reads
-/// nothing (DNS rebinding).
+/// Which hosts a request may name, so that another site cannot read anything by making its own name
+/// lead to this machine (DNS rebinding).
 ///
-/// A browser always sends the name that stands in the page's address, and no script can change it.
+/// A browser always sends the name in the page's address, and no script can change it.
 package struct HostPolicy: Sendable, Hashable {
-    // Whole authorities, and hosts that are good at any port.
+    // Whole authorities, and hosts that are allowed at any port.
     private var authorities: Set<[UInt8]> = []
     private var hosts: Set<[UInt8]> = []
 
     /// Allows `localhost`, `127.0.0.1` and `[::1]` at a port, and more names.
     ///
-    /// - Parameter names: hosts as in a URL, `kiosk.example` or `kiosk.example:8080`. Without a port
-    ///   the name is good at any, since a proxy in front has its own.
+    /// - Parameter names: hosts as in a URL, `kiosk.example` or `kiosk.example:8080`. A name
+    ///   without a port is allowed at any, because a proxy in front has its own.
     package init(port: UInt16, names: [String] = []) {
         for host in ["localhost", "127.0.0.1", "[::1]"] {
             authorities.insert(Array("\(host):\(port)".utf8))
-            // Browsers leave the scheme's own port out.
+            // Browsers leave out the scheme's default port.
             if port == 80 || port == 443 { authorities.insert(Array(host.utf8)) }
         }
         for name in names {
@@ -25,7 +25,7 @@ package struct HostPolicy: Sendable, Hashable {
 
     /// Whether a text is a host as in a URL, with or without a port: `kiosk.example`, `[fd00::1]:8080`.
     package static func isHost(_ text: String) -> Bool {
-        // Why it is none does not matter.
+        // The reason why it is not a host does not matter.
         guard let host = try? URLHost(text.utf8) else { return false }
         return host.host.contains { $0 != "." }
     }
@@ -34,8 +34,8 @@ package struct HostPolicy: Sendable, Hashable {
     ///
     /// A request without a Host field (HTTP/1.0) passes: no browser sends one.
     package func refusal(of request: borrowing RequestHead) -> Response? {
-        // The authority of an absolute target takes precedence (RFC 9112, section 3.2.2), but a
-        // browser can be made to send neither wrong: both must be ours.
+        // The authority of an absolute target takes precedence (RFC 9112, section 3.2.2). Both must
+        // be ours, because nothing can make a browser send a wrong one.
         for slice in [request.authority, request.host] {
             if let slice, !allows(request.bytes[slice]) {
                 return PlainAnswer.response(

@@ -3,14 +3,14 @@ extension RequestHead {
     package enum Load: Sendable, Hashable {
         /// A page of its own: a tab or window goes there.
         case page
-        /// A page that another one brings: iframe, frame, object, embed, or fetched ahead of a visit.
+        /// A page inside another one (iframe, frame, object, embed), or fetched ahead of a visit.
         case frame
         /// Anything a page asks for.
         case subresource
     }
 
-    /// The kind of load, as Fetch Metadata says; where a browser sends none (before 2023, or over
-    /// plain http to another name than localhost), as Accept says: only navigations ask for
+    /// The kind of load, as Fetch Metadata says; if a browser sends none (before 2023, or over
+    /// plain http to a name other than localhost), Accept decides: only navigations ask for
     /// `text/html` by name.
     package var load: Load {
         guard method == .get || method == .head else { return .subresource }
@@ -20,7 +20,7 @@ extension RequestHead {
             if matches(destination, "document") { return isPreview ? .frame : .page }
             for frame: StaticString in ["iframe", "frame", "object", "embed", "fencedframe"]
             where matches(destination, frame) {
-                // An image in an <object> is no navigation by mode alone, but it is by what it asks.
+                // Only its mode says that an image in an <object> is no navigation.
                 if let mode, !matches(mode, "navigate") { return .subresource }
                 return .frame
             }
@@ -32,7 +32,7 @@ extension RequestHead {
         return isPreview ? .frame : .page
     }
 
-    /// Whether this is fetched before a person goes there, or instead: by a page (Speculation Rules,
+    /// Whether this is fetched ahead of a visit or instead of one: by a page (Speculation Rules,
     /// prefetch), or for a preview of the page.
     private var isPreview: Bool {
         for name: StaticString in ["sec-purpose", "purpose", "x-purpose", "x-moz"] {
@@ -46,14 +46,14 @@ extension RequestHead {
         return false
     }
 
-    /// Whether a browser certainly goes to a page: by what scripts and tools do not send.
+    /// Whether a browser is certainly going to a page: it sends what scripts and tools do not.
     package var isBrowserNavigation: Bool {
         guard load == .page else { return false }
         if let mode = value(of: "sec-fetch-mode") { return matches(mode, "navigate") }
         return value(of: "upgrade-insecure-requests").map { matches($0, "1") } ?? false
     }
 
-    /// The same request without what asks whether a copy of the answer is still right.
+    /// The same request without the fields that ask whether a copy of the answer is still right.
     package var withoutRevalidation: RequestHead {
         var head = self
         head.fields.removeAll {
@@ -62,13 +62,13 @@ extension RequestHead {
         return head
     }
 
-    /// Whether a person asked to load the page again: browsers then ask every cache on the way to
-    /// look (`Cache-Control: max-age=0` or `no-cache`).
+    /// Whether a person asked to load the page again: browsers then make every cache on the way
+    /// check (`Cache-Control: max-age=0` or `no-cache`).
     package var isReload: Bool {
         lists("max-age=0", in: "cache-control") || lists("no-cache", in: "cache-control")
     }
 
-    /// Whether Accept names a type itself, and not with a weight of 0.
+    /// Whether Accept names the type itself, with a weight other than 0.
     private func accepts(_ type: StaticString) -> Bool {
         guard mayHave("accept") else { return false }
         for field in fields where matches(field.name, "accept") {

@@ -1,4 +1,4 @@
-/// Answers that the server makes itself: a sentence as plain text.
+/// Answers that the server itself makes: a sentence as plain text.
 package enum PlainAnswer {
     /// Makes an answer that no cache keeps.
     ///
@@ -19,7 +19,7 @@ package enum PlainAnswer {
     }
 
     private static let nothing = "There is nothing at this address."
-    // The one that scanners ask for by the thousand.
+    // The answer that scanners ask for by the thousand.
     private static let missing = response(404, nothing, method: .get)
 
     package static func malformedPath(_ method: Method) -> Response {
@@ -28,7 +28,7 @@ package enum PlainAnswer {
 
     package static func methodNotAllowed(_ method: Method) -> Response {
         response(
-            405, "Only \(allow) are possible here.", method: method, fields: [("Allow", allow)])
+            405, "Only \(allow) are allowed here.", method: method, fields: [("Allow", allow)])
     }
 
     package static func notImplemented(_ method: Method) -> Response {

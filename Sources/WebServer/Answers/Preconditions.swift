@@ -6,10 +6,10 @@ package enum Preconditions {
 
     /// Evaluates If-Match or If-Unmodified-Since, then If-None-Match or If-Modified-Since.
     ///
-    /// Entity tags always win over dates: a field with tags makes the date beside it count for
-    /// nothing. That is what makes the version's own time safe as the date of its files. A date alone
-    /// must be exactly ours to be answered with 304, not merely as late: after a rollback the files
-    /// that are served are older than those the client has, and different.
+    /// Entity tags always win over dates: if a tag field is there, the date field beside it does
+    /// not count. So it is safe to use the version's own time as the date of its files. A date
+    /// alone must equal ours exactly to be answered with 304, and not merely be as late: after a
+    /// rollback, the files served are older than those the client has, and different.
     ///
     /// - Parameters:
     ///   - tag: the entity tag of the selected representation, strong, with its quotes.
@@ -40,8 +40,8 @@ package enum Preconditions {
 
     /// Whether a Range field counts (RFC 9110, section 13.1.5).
     ///
-    /// Only our own strong tag says yes. A date never does: two versions may be made in one second, so
-    /// the date is no strong validator, and a client that has a tag must not send one.
+    /// Only our own strong tag makes it count. A date never does: two versions may be made in one
+    /// second, so the date is no strong validator, and a client that has a tag must not send one.
     package static func rangeCounts(
         _ request: borrowing RequestHead, _ fields: ConditionalFields, tag: [UInt8]
     ) -> Bool {
@@ -50,7 +50,7 @@ package enum Preconditions {
         return EntityTagList.isTag(value) && value.elementsEqual(tag)
     }
 
-    // Years of two digits are read as of the version's own time: no clock is needed.
+    // Years of two digits are read relative to the version's own time: no clock is needed.
     private static func date(_ value: FieldText?, _ modifiedAt: Int64) -> HTTPDate? {
         guard let value else { return nil }
         return HTTPDate(value, now: HTTPDate(seconds: modifiedAt))

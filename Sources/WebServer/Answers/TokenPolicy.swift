@@ -1,7 +1,7 @@
-/// The secret that a request must carry, so that other programs and users of the machine read nothing.
+/// The secret a request must carry, so that other programs and users of the machine read nothing.
 ///
-/// The page's address brings it once, as a query parameter; the answer sets a cookie, which then
-/// carries it. The cookie has an age, so it survives a web process that the system has killed.
+/// The page's address brings it once, as a query parameter; the answer sets a cookie, which carries
+/// it from then on. The cookie has an age, so it outlives a web process that the system kills.
 package struct TokenPolicy: Sendable {
     /// What a request's token says.
     package enum Verdict: Sendable {
@@ -9,7 +9,7 @@ package struct TokenPolicy: Sendable {
         case granted
         /// The parameter is right: add this as Set-Cookie.
         case grantedWithCookie(String)
-        /// Neither is: send this.
+        /// Neither is right: send this.
         case refused(Response)
     }
 
@@ -19,7 +19,7 @@ package struct TokenPolicy: Sendable {
 
     /// - Parameters:
     ///   - token: letters and digits; made by the caller from enough randomness.
-    ///   - name: of the parameter and the cookie. Cookies do not know ports: two servers on one host
+    ///   - name: of the parameter and the cookie. Cookies ignore ports: two servers on one host
     ///     need two names.
     ///   - isSecure: whether the cookie is for https alone.
     ///   - path: of the URLs that the cookie is sent to.
@@ -37,7 +37,7 @@ package struct TokenPolicy: Sendable {
             + "; HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : "")
     }
 
-    /// Looks at a request's cookie, then at its query; the time depends on lengths only.
+    /// Checks a request's cookie, then its query, in a time that depends on lengths only.
     package func verdict(on request: borrowing RequestHead) -> Verdict {
         for value in CookieText.values(of: name, in: request) where value.isEqual(to: token) {
             return .granted
@@ -78,7 +78,7 @@ package enum CookieText {
         return result
     }
 
-    /// Whether a byte may stand in a name or value without quotes: letters, digits and `- . _ ~ + @`.
+    /// Whether a byte may occur in a name or value without quotes: letters, digits and `- . _ ~ + @`.
     package static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case 48...57, 65...90, 97...122, 43, 45, 46, 64, 95, 126: true

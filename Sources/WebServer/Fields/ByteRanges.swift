@@ -1,25 +1,25 @@
 /// What a Range field asks of a representation (RFC 9110, section 14).
 package enum ByteRanges: Equatable {
-    /// The field says nothing that counts: another unit, malformed, or more than is reasonable.
+    /// Not to be obeyed: another unit, malformed, or more than is reasonable.
     ///
     /// The whole representation is sent.
     case ignored
-    /// It is well-formed, and no byte of the representation is in it: 416.
+    /// The field is well-formed, but names no byte of the representation: 416.
     case unsatisfiable
     /// What to send, in the order asked for; never empty.
     case ranges([Range<Int64>])
 
-    /// The most ranges that are answered one by one.
+    /// The most ranges that one answer sends.
     static let countMax = 16
 
     /// Reads the field's value for a representation of `size` bytes.
     ///
-    /// A request for more than ``countMax`` ranges, or for ranges that together are longer than the
-    /// representation, which only overlapping ones are, gets the whole instead (section 14.2 allows
-    /// it): so no request makes the answer larger than the representation and 16 part heads. A last
-    /// position before the first makes the field malformed; `-0` is well-formed and unsatisfiable;
-    /// positions beyond 64 bits count as the largest number. An empty representation satisfies no
-    /// range.
+    /// A request gets the whole representation if it asks for more than ``countMax`` ranges, or for
+    /// ranges longer in total than the representation, which only overlapping ones are (section
+    /// 14.2 allows it). So no request makes the answer larger than the representation and 16 part
+    /// heads. A last position before the first makes the field malformed; `-0` is well-formed and
+    /// unsatisfiable; positions beyond 64 bits count as the largest number. An empty representation
+    /// satisfies no range.
     package init(_ value: FieldText, size: Int64) {
         guard let equals = value.firstIndex(of: 61), value[..<equals].isWord("bytes") else {
             self = .ignored

@@ -12,7 +12,7 @@ package enum ContentCoding: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// What the variant's path has after the path of the file.
+    /// What the variant's path adds to the path of the file.
     package var ending: StaticString {
         switch self {
         case .identity: ""
@@ -29,15 +29,15 @@ package struct AcceptEncoding {
     private var brotli: Int?
     private var zstandard: Int?
     private var gzip: Int?
-    /// `nil`: not mentioned, so acceptable, but less welcome than any coding that is.
+    /// `nil`: not mentioned, so acceptable, but less welcome than any coding that is mentioned.
     package private(set) var identity: Int?
-    /// What a star says of all that is not mentioned.
+    /// What a star says of every coding that is not mentioned.
     private var others: Int?
 
-    /// Reads the field's value; without a field (`nil`) only identity is taken for acceptable.
+    /// Reads the field's value; without a field (`nil`) only identity counts as acceptable.
     ///
-    /// A request without the field accepts every coding by the letter; who sends none usually
-    /// understands none. Elements that are malformed are skipped.
+    /// By the letter, a request without the field accepts every coding; a client that sends none
+    /// usually understands none. Malformed elements are skipped.
     package init(_ value: FieldText?) {
         guard let value else { return }
         for element in value.split(separator: 44) {
@@ -55,7 +55,7 @@ package struct AcceptEncoding {
                 others = weight
             }
         }
-        // A star that refuses refuses identity too; one that welcomes says nothing new of it.
+        // A star that refuses also refuses identity; one that welcomes adds nothing about it.
         if identity == nil, others == 0 { identity = 0 }
     }
 

@@ -10,13 +10,13 @@ package enum EntityTagList {
 
     /// Whether the list names `tag`, a strong tag with its quotes, or is `*`.
     ///
-    /// A list with anything malformed in it names nothing: in doubt If-Match fails, and If-None-Match
-    /// gets the whole representation.
+    /// A list with anything malformed in it names nothing: when in doubt, If-Match fails and
+    /// If-None-Match gets the whole representation.
     package static func matches(_ list: FieldText, _ tag: [UInt8], _ comparison: Comparison) -> Bool
     {
         let list = list.trimmed()
         if list.count == 1, list.first == 42 { return true }
-        // What nearly every conditional request looks like.
+        // Nearly every conditional request looks like this.
         if list.isEqual(to: tag) { return true }
         var position = list.startIndex
         var isFound = false
@@ -48,8 +48,8 @@ package enum EntityTagList {
 
     /// Where the tag that begins at a position ends; `nil` if there is none.
     ///
-    /// `entity-tag = [ "W/" ] DQUOTE *( %x21 / %x23-7E / obs-text ) DQUOTE`: commas may stand inside,
-    /// backslashes escape nothing.
+    /// `entity-tag = [ "W/" ] DQUOTE *( %x21 / %x23-7E / obs-text ) DQUOTE`: commas may occur
+    /// inside, and backslashes escape nothing.
     private static func endOfTag(_ list: FieldText, from start: Int) -> Int? {
         var position = start
         if list[position] == 87 {

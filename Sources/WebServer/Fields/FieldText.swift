@@ -2,7 +2,7 @@
 package typealias FieldText = ArraySlice<UInt8>
 
 extension ArraySlice<UInt8> {
-    /// Whether the text is `word`, which is ASCII in lower case, whatever the case of the text.
+    /// Whether the text is `word`, which is lower-case ASCII, ignoring the case of the text.
     @inline(__always)
     package func isWord(_ word: StaticString) -> Bool {
         guard count == word.utf8CodeUnitCount else { return false }
@@ -38,7 +38,7 @@ extension ArraySlice<UInt8> {
         split(separator: 44).lazy.map { $0.trimmed() }.filter { !$0.isEmpty }
     }
 
-    /// What an element of a list names, and its weight in thousandths (section 12.4.2).
+    /// The name in an element of a list, and its weight in thousandths (section 12.4.2).
     func weighted() -> (name: FieldText, weight: Int?) {
         let semicolon = firstIndex(of: 59) ?? endIndex
         return (self[..<semicolon].trimmed(), self[semicolon...].weight())
@@ -75,7 +75,7 @@ extension ArraySlice<UInt8> {
     }
 }
 
-/// Whether two texts are the same; without an early exit, so that the processor compares many bytes
+/// Whether two texts are the same; without an early exit, so the processor can compare many bytes
 /// at once.
 @inline(__always)
 package func areEqual(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>)

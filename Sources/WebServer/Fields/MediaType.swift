@@ -15,7 +15,7 @@ package struct MediaType: Sendable, Equatable {
         self.use = use
     }
 
-    /// What is not known; with `nosniff`, a browser guesses nothing from it.
+    /// The type when nothing is known; with `nosniff`, a browser guesses nothing from it.
     package static let unknown = MediaType(
         "application/octet-stream", isText: false, use: .asset)
 
@@ -24,7 +24,7 @@ package struct MediaType: Sendable, Equatable {
         isText && withCharset ? name + "; charset=utf-8" : name
     }
 
-    /// The type of a path by its last component's ending, in any case; `nil` if it is not known.
+    /// The type of a path by the ending of its last component, in any case; `nil` if unknown.
     package static func known(_ path: some BidirectionalCollection<UInt8>) -> MediaType? {
         var count = 0
         var word: UInt64 = 0
@@ -46,7 +46,7 @@ package struct MediaType: Sendable, Equatable {
         return table[String(decoding: ending, as: UTF8.self)]
     }
 
-    /// The endings of up to eight bytes, as numbers with the last byte lowest: no string is made.
+    /// Endings of up to eight bytes as numbers, the last byte lowest, so that no string is made.
     private static let short: [UInt64: MediaType] = {
         var short: [UInt64: MediaType] = [:]
         for (ending, type) in table where ending.utf8.count <= 8 {
@@ -76,7 +76,7 @@ package struct MediaType: Sendable, Equatable {
         ("text/html", "html htm"), ("application/xhtml+xml", "xhtml"),
     ]
 
-    // JSON has no charset parameter (RFC 8259, section 11): it is UTF-8 always.
+    // JSON has no charset parameter (RFC 8259, section 11): it is always UTF-8.
     private static let texts = [
         ("text/javascript", "js mjs cjs"), ("text/css", "css"), ("text/plain", "txt text log"),
         ("text/markdown", "md markdown"), ("text/csv", "csv"), ("text/calendar", "ics"),

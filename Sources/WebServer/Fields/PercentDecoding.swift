@@ -4,14 +4,14 @@ import Platform
 package enum DecodedPath: Equatable {
     /// What is looked up, byte by byte.
     ///
-    /// It may be no UTF-8; then it is the path of nothing, since paths of trees are UTF-8.
+    /// If it is not UTF-8 it is the path of nothing, because paths of trees are UTF-8.
     case bytes([UInt8])
-    /// An escaped slash is a character of a name, not a separator, and no name in a tree has one.
+    /// An escaped slash is part of a name, not a separator, and no name in a tree has one.
     case nothing
     /// A `%` without two hexadecimal digits, or NUL: 400.
     case malformed
 
-    /// Decodes once; what the result looks like decides nothing: `%252e` is the text `%2e`.
+    /// Decodes once and does not look at the result again: `%252e` is the text `%2e`.
     package init(_ path: FieldText) {
         var result: [UInt8] = []
         result.reserveCapacity(path.count)

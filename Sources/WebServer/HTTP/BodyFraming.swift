@@ -4,11 +4,11 @@ package enum BodyFraming: Sendable, Hashable {
     /// Exactly this many bytes, more than 0.
     case length(Int64)
     case chunked
-    /// The connection's end is the body's: of an answer that says nothing else.
+    /// The body ends with the connection; only for an answer that gives no other end.
     case untilClose
 }
 
-/// What the fields of a head say of its body, of a request's as of an answer's (RFC 9112, section 6).
+/// What the fields of a head, a request's or an answer's, say of its body (RFC 9112, section 6).
 struct FramingFields: Sendable {
     /// The Content-Length.
     private(set) var length: Int64?
@@ -36,15 +36,15 @@ struct FramingFields: Sendable {
     private mutating func noteLength(
         _ bytes: Span<UInt8>, _ value: Range<Int>
     ) throws(MessageFailure) {
-        guard !value.isEmpty else { throw MessageFailure(400, "Content-Length is no number") }
+        guard !value.isEmpty else { throw MessageFailure(400, "Content-Length is not a number") }
         var number: Int64 = 0
         for position in value {
             let digit = bytes[position] &- 48
-            guard digit <= 9 else { throw MessageFailure(400, "Content-Length is no number") }
+            guard digit <= 9 else { throw MessageFailure(400, "Content-Length is not a number") }
             let (product, over) = number.multipliedReportingOverflow(by: 10)
             let (sum, overSum) = product.addingReportingOverflow(Int64(digit))
             guard !over, !overSum else {
-                throw MessageFailure(400, "Content-Length is beyond every number")
+                throw MessageFailure(400, "Content-Length is too large")
             }
             number = sum
         }
@@ -72,20 +72,20 @@ struct FramingFields: Sendable {
         }
     }
 
-    /// How the body's end is told; `nil` where no field says.
+    /// How the body's end is marked; `nil` if no field says.
     func framing(minorVersion: Int) throws(MessageFailure) -> BodyFraming? {
         guard hasCodings else { return length.map { $0 > 0 ? .length($0) : .none } }
         guard length == nil else {
             throw MessageFailure(400, "Content-Length and Transfer-Encoding contradict each other")
         }
         guard minorVersion == 1 else {
-            throw MessageFailure(400, "HTTP/1.0 knows no Transfer-Encoding")
+            throw MessageFailure(400, "HTTP/1.0 has no Transfer-Encoding")
         }
         guard !isMalformed, chunked <= 1, chunked == 0 || endsChunked else {
             throw MessageFailure(400, "Transfer-Encoding is malformed")
         }
         guard chunked == 1, !hasOthers else {
-            throw MessageFailure(501, "the only transfer coding here is chunked")
+            throw MessageFailure(501, "the only transfer coding accepted here is chunked")
         }
         return .chunked
     }

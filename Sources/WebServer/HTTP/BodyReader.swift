@@ -5,7 +5,7 @@ package final class BodyReader {
     private let limit: Int
     @exclusivity(unchecked) private var rest: BodyRest
 
-    /// - Throws: 413 when the length that the head names is over the limit.
+    /// - Throws: 413 if the length in the head is over the limit.
     package init(_ framing: BodyFraming, limit: Int) throws(MessageFailure) {
         self.limit = limit
         rest = BodyRest(framing)
@@ -15,11 +15,11 @@ package final class BodyReader {
     /// Whether all of it is here.
     package var isComplete: Bool { rest.isComplete }
 
-    /// Takes what belongs to the body.
+    /// Takes the bytes that belong to the body.
     /// - Returns: how many of `bytes` that is.
-    /// - Throws: 400 for malformed chunks, 413 when it grows over the limit.
+    /// - Throws: 400 for malformed chunks, 413 if the body grows over the limit.
     package func read(_ bytes: Span<UInt8>) throws(MessageFailure) -> Int {
-        // One byte more than allowed, to see that there is more.
+        // One byte more than allowed, to notice that there is more.
         let room = limit - content.count + 1
         let used = try rest.read(bytes, decoded: &content, limit: room)
         if !rest.isChunked { content.append(bytes, 0..<used) }

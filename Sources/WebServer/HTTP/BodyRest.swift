@@ -1,4 +1,4 @@
-/// What of a body is still to come: tells it from what follows (RFC 9112, sections 6.3 and 7.1).
+/// Tells the rest of a body from what follows it (RFC 9112, sections 6.3 and 7.1).
 ///
 /// For one thread at a time.
 package enum BodyRest: Sendable {
@@ -24,13 +24,13 @@ package enum BodyRest: Sendable {
         }
     }
 
-    /// Whether what is read is decoded, and so another text than the bytes that came.
+    /// Whether the content read differs from the bytes received because it is decoded.
     var isChunked: Bool {
         if case .chunked = self { true } else { false }
     }
 
-    /// Takes what belongs to the body; the content of chunks, at most `limit` bytes of it, is appended to
-    /// `decoded`.
+    /// Takes the bytes that belong to the body; appends the content of chunks, at most `limit`
+    /// bytes of it, to `decoded`.
     /// - Returns: how many of `bytes` were used, from the first.
     /// - Throws: 400 and 431 as ``ChunkedDecoder/decode(_:into:limit:)``.
     mutating func read(

@@ -1,4 +1,4 @@
-/// The character classes of HTTP, as bit sets: no table in memory, no branch a byte.
+/// The character classes of HTTP, as bit sets: no table in memory, no branch for each byte.
 enum ByteClass {
     private static func contains(_ low: UInt64, _ high: UInt64, _ byte: UInt8) -> Bool {
         let half = byte < 64 ? low : high
@@ -11,13 +11,13 @@ enum ByteClass {
         contains(0x03FF_6CFA_0000_0000, 0x57FF_FFFF_C7FF_FFFE, byte)
     }
 
-    /// What may stand in a field's value: no control character but the tab (RFC 9110, section 5.5).
+    /// What a field's value may contain: no control character but the tab (RFC 9110, section 5.5).
     @inline(__always)
     static func isValue(_ byte: UInt8) -> Bool {
         byte >= 32 && byte != 127 || byte == 9
     }
 
-    /// What may stand in a request target: visible ASCII but no fragment (RFC 9112, section 3.2).
+    /// What a request target may contain: visible ASCII but no fragment (RFC 9112, section 3.2).
     ///
     /// Wider than RFC 3986 on purpose: browsers send `|`, `^`, `"` and braces as they are.
     @inline(__always)
@@ -25,7 +25,7 @@ enum ByteClass {
         byte > 32 && byte < 127 && byte != 35
     }
 
-    /// A character of a registered name that is no `%` (RFC 3986, section 3.2.2).
+    /// A character of a registered name other than `%` (RFC 3986, section 3.2.2).
     @inline(__always)
     static func isName(_ byte: UInt8) -> Bool {
         // Letters, digits and - . _ ~ ! $ & ' ( ) * + , ; =

@@ -11,7 +11,7 @@ extension [UInt8] {
             contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Appends a field whose value is a number, not negative.
+    /// Appends a field whose value is a number that is not negative.
     mutating func append(_ name: StaticString, _ number: Int64) {
         append(name)
         append(": ")
@@ -33,7 +33,7 @@ extension [UInt8] {
         append("\r\n")
     }
 
-    /// Appends a field as it stands in `bytes`.
+    /// Appends a field as it is in `bytes`.
     mutating func append(_ bytes: Span<UInt8>, _ field: RequestHead.Field) {
         append(bytes, field.name)
         append(": ")

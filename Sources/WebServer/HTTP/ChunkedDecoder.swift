@@ -1,6 +1,6 @@
 import Platform
 
-/// Takes the chunks of a chunked body apart (RFC 9112, section 7.1), as strictly as the head.
+/// Decodes a chunked body (RFC 9112, section 7.1), as strictly as the head is parsed.
 ///
 /// Chunk extensions and trailers are read, bounded and dropped. For one thread at a time.
 package struct ChunkedDecoder: Sendable {
@@ -24,10 +24,10 @@ package struct ChunkedDecoder: Sendable {
         if case .done = phase { true } else { false }
     }
 
-    /// Reads on; appends at most `limit` bytes of content to `content`.
+    /// Continues reading; appends at most `limit` bytes of content to `content`.
     /// - Returns: how many of `bytes` were used: all, or fewer when the body ended within them or
     ///   `content` is full.
-    /// - Throws: 400 for what is malformed, 431 for trailers that are too large.
+    /// - Throws: 400 for anything malformed, 431 for trailers that are too large.
     package mutating func decode(
         _ bytes: Span<UInt8>, into content: inout [UInt8], limit: Int
     ) throws(MessageFailure) -> Int {
@@ -54,7 +54,7 @@ package struct ChunkedDecoder: Sendable {
         return position
     }
 
-    /// One byte of what stands between the contents.
+    /// Reads one byte between the contents.
     private mutating func step(_ byte: UInt8) throws(MessageFailure) {
         switch phase {
         case .size: try readSize(byte)
@@ -96,7 +96,7 @@ package struct ChunkedDecoder: Sendable {
     private mutating func readSize(_ byte: UInt8) throws(MessageFailure) {
         if let digit = Hex.value(ofEitherCase: byte) {
             digits += 1
-            guard digits <= 15 else { throw MessageFailure(413, "a chunk is beyond every limit") }
+            guard digits <= 15 else { throw MessageFailure(413, "a chunk is too large") }
             size = size << 4 | Int64(digit)
             return
         }
@@ -104,7 +104,7 @@ package struct ChunkedDecoder: Sendable {
         switch byte {
         case 13: phase = .sizeEnd
         case 59: phase = .extensions
-        default: throw MessageFailure(400, "a chunk's size is no hexadecimal number")
+        default: throw MessageFailure(400, "a chunk's size is not a hexadecimal number")
         }
     }
 

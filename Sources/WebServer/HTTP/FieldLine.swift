@@ -1,5 +1,5 @@
 extension RequestHead.Field {
-    /// Reads a field's line (RFC 9112, section 5), which is not empty.
+    /// Reads a field's line, which is not empty (RFC 9112, section 5).
     init(_ bytes: Span<UInt8>, _ line: Range<Int>) throws(MessageFailure) {
         var colon = line.lowerBound
         guard bytes[colon] != 32, bytes[colon] != 9 else {
@@ -14,7 +14,7 @@ extension RequestHead.Field {
     }
 }
 
-/// Goes through the elements of a list, also those that are empty (RFC 9110, section 5.6.1).
+/// Goes through the elements of a list, including the empty ones (RFC 9110, section 5.6.1).
 ///
 /// For lists whose elements have no quoted commas.
 struct ListElements {
@@ -22,7 +22,7 @@ struct ListElements {
 
     init(_ value: Range<Int>) { rest = value }
 
-    /// The next element without the white space around it; `nil` behind the last.
+    /// The next element without the white space around it; `nil` after the last.
     mutating func next(_ bytes: Span<UInt8>) -> Range<Int>? {
         guard let list = rest else { return nil }
         var end = list.lowerBound
@@ -42,7 +42,7 @@ extension Span<UInt8> {
         return first..<last
     }
 
-    /// Whether two parts are the same but for the case of letters.
+    /// Whether two parts are the same, ignoring the case of letters.
     func areSame(_ one: Range<Int>, _ other: Range<Int>) -> Bool {
         guard one.count == other.count else { return false }
         for (left, right) in zip(one, other)

@@ -1,6 +1,6 @@
-/// Cuts a head into lines as its bytes come, of a request as of an answer (RFC 9112, section 2.2).
+/// Cuts a head, a request's or an answer's, into lines as its bytes come (RFC 9112, section 2.2).
 ///
-/// Each line ends with CR LF. Other control characters are refused, but for tabs behind the first line.
+/// Each line ends with CR LF. Other control characters are refused, except tabs after line one.
 struct HeadLines: Sendable {
     private var start = 0
     private var scanned = 0
@@ -12,7 +12,7 @@ struct HeadLines: Sendable {
 
     /// The next line without its line end; `nil` if it has not come.
     ///
-    /// `bytes` begin with the head; of them the first `limit` are looked at.
+    /// `bytes` begin with the head; only the first `limit` of them are read.
     mutating func next(_ bytes: Span<UInt8>, limit: Int) throws(MessageFailure) -> Range<Int>? {
         let end = min(bytes.count, limit)
         while let position = Self.firstControl(bytes, from: scanned, to: end) {
@@ -23,15 +23,15 @@ struct HeadLines: Sendable {
                     return nil
                 }
                 guard bytes[position + 1] == 10 else {
-                    throw MessageFailure(400, "a carriage return stands alone")
+                    throw MessageFailure(400, "a carriage return comes without a line feed")
                 }
                 let line = start..<position
                 start = position + 2
                 scanned = start
                 return line
             case 9 where start > 0: scanned = position + 1
-            case 10: throw MessageFailure(400, "a line ends with a line feed alone")
-            default: throw MessageFailure(400, "a control character stands in the head")
+            case 10: throw MessageFailure(400, "a line feed comes without a carriage return")
+            default: throw MessageFailure(400, "the head contains a control character")
             }
         }
         scanned = end

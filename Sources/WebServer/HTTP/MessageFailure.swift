@@ -1,8 +1,8 @@
-/// Why a message is refused by what it says of itself: its head, or how its body is told.
+/// What is wrong with a message's head, or with how its body is marked, so that it is refused.
 ///
-/// The connection is closed after it: where the next message would begin is not known.
+/// The connection then closes, because nobody knows where the next message would begin.
 package struct MessageFailure: Error, Sendable, Hashable {
-    /// The status to answer a request with; an upstream's answer becomes a 502 whatever is wrong.
+    /// The status to answer a request with; a fault in an upstream's answer always becomes a 502.
     package let status: Int
     /// What is wrong, for the person who wrote the other side.
     package let sentence: String

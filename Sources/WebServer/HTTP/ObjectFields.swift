@@ -1,12 +1,12 @@
 package import Platform
 
-/// The fields of a head that are an object's own: ETag, its address, and perhaps Content-Length.
+/// The fields of a head that belong to an object: ETag, its address, and perhaps Content-Length.
 ///
-/// Without optionals: heads are copied for each request, and so are plain words.
+/// No optionals: heads are copied for each request, and plain words are cheap to copy.
 package struct ObjectFields: Sendable {
-    /// ``ObjectID/zero`` where there are no such fields.
+    /// ``ObjectID/zero`` if there are no such fields.
     var address: ObjectID
-    /// -1 where the head has no Content-Length.
+    /// -1 if the head has no Content-Length.
     var length: Int64
 
     package init(address: ObjectID, length: Int64) {
@@ -17,7 +17,7 @@ package struct ObjectFields: Sendable {
     static let none = ObjectFields(address: .zero, length: -1)
     var isEmpty: Bool { address == .zero }
 
-    /// What they take at most: two names, 64 digits in quotes, 19 digits, two line ends.
+    /// The most bytes they take: two names, 64 digits in quotes, 19 digits, two line ends.
     static let byteCountMax = 128
 
     /// Writes the fields to `target`, which has room for ``byteCountMax`` bytes.

@@ -1,8 +1,8 @@
 package import Platform
 
-// Looking things up in a head without making strings.
+// Lookups in a head that make no strings.
 extension RequestHead {
-    /// Forgets everything but keeps the memory.
+    /// Clears everything but keeps the memory.
     mutating func clear() {
         bytes.removeAll(keepingCapacity: true)
         fields.removeAll(keepingCapacity: true)
@@ -14,9 +14,9 @@ extension RequestHead {
 
     /// Makes a head for callers that are not sockets (a URL-scheme handler, a test).
     ///
-    /// It goes through the same parser as bytes from a network. A `Host: localhost` is added if no
-    /// field of that name is given.
-    /// - Throws: `.refusedRequest` when a server would refuse it, with its sentence.
+    /// It goes through the same parser as bytes from a network. A `Host: localhost` is added if
+    /// there is no field of that name.
+    /// - Throws: `.refusedRequest` if a server would refuse it, with the server's sentence.
     package init(
         method: String, target: String, fields: [(String, String)] = []
     ) throws(StoreError) {
@@ -53,7 +53,7 @@ extension RequestHead {
         return nil
     }
 
-    /// Whether any field's name is as long.
+    /// Whether any field's name has that length.
     @inline(__always)
     func mayHave(_ name: StaticString) -> Bool {
         nameLengths & Self.bit(name.utf8CodeUnitCount) != 0
@@ -78,7 +78,7 @@ extension RequestHead {
         return text(slice)
     }
 
-    /// Whether a part is `text`; letters of ASCII match whatever their case.
+    /// Whether a part is `text`, ignoring the case of ASCII letters.
     package func matches(_ slice: Slice, _ text: StaticString) -> Bool {
         Self.matches(bytes.span, slice, text)
     }
@@ -111,8 +111,8 @@ extension RequestHead {
         return true
     }
 
-    /// Whether four or eight bytes are the same but for the case of letters; the caller has checked
-    /// that they are there.
+    /// Whether four or eight bytes are the same, ignoring the case of letters; the caller has
+    /// checked that they are there.
     @inline(__always)
     private static func isWord<Word: FixedWidthInteger & BitwiseCopyable>(
         _ bytes: Span<UInt8>, _ position: Int, _ other: UnsafeRawPointer, _ type: Word.Type

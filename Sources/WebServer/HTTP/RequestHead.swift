@@ -1,8 +1,8 @@
-/// What a request says before its body: the bytes as received and where in them its parts stand.
+/// What a request says before its body: the bytes received, and where its parts are in them.
 ///
-/// The parser has made sure that it is well-formed (RFC 9112, sections 2 to 5); nothing in it is
-/// decoded. A value, so that the rules of HTTP can be tested without a socket; it keeps positions
-/// instead of strings, so that an ordinary request costs no allocation.
+/// The parser has made sure that it is well-formed (RFC 9112, sections 2 to 5); nothing is decoded.
+/// It is a value, so that the rules of HTTP can be tested without a socket; it keeps positions
+/// instead of strings, so that an ordinary request allocates nothing.
 package struct RequestHead: Sendable {
     /// A part of `bytes`.
     package typealias Slice = Range<Int>
@@ -17,9 +17,9 @@ package struct RequestHead: Sendable {
 
     /// The head as received.
     package internal(set) var bytes: [UInt8] = []
-    /// What is asked for.
+    /// The method.
     package internal(set) var method = Method.get
-    /// The path of the target, from its first slash; `*` for `OPTIONS *`.
+    /// The path of the target, starting with its first slash; `*` for `OPTIONS *`.
     ///
     /// An absolute target's scheme and authority are not in it.
     package internal(set) var path = 0..<0
@@ -33,6 +33,6 @@ package struct RequestHead: Sendable {
     package internal(set) var fields: [Field] = []
     /// The value of the Host field; `nil` if there is none.
     package internal(set) var host: Slice?
-    /// A bit for each length that a field's name has: most fields that are looked for are not there.
+    /// A bit for each length of a field's name: most fields that we look for are absent.
     var nameLengths: UInt64 = 0
 }

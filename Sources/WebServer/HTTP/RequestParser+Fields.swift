@@ -33,15 +33,15 @@ extension RequestParser {
         }
     }
 
-    /// What can only be judged when all fields are known.
+    /// Checks what can only be judged when all fields are known.
     func finish() throws(MessageFailure) -> BodyFraming {
         guard hosts <= 1 else { throw MessageFailure(400, "more than one Host field") }
         guard hosts == 1 || head.minorVersion == 0 else {
-            throw MessageFailure(400, "HTTP/1.1 asks for a Host field")
+            throw MessageFailure(400, "HTTP/1.1 requires a Host field")
         }
         let framing = try framing.framing(minorVersion: head.minorVersion)
         if expectsSomethingElse, head.minorVersion == 1 {
-            throw MessageFailure(417, "only 100-continue can be expected here")
+            throw MessageFailure(417, "the only expectation accepted here is 100-continue")
         }
         return framing ?? .none
     }

@@ -18,7 +18,7 @@ extension RequestParser {
         let target = position + 1
         position = target
         var query: Int?
-        // Most of a path is nothing special, eight bytes at a time.
+        // Most of a path is ordinary: eight bytes at a time.
         while position + 8 <= line.upperBound, Self.arePlain(bytes, at: position) { position += 8 }
         while position < line.upperBound, bytes[position] != 32 {
             switch bytes[position] {
@@ -26,7 +26,7 @@ extension RequestParser {
             case 63: if query == nil { query = position }
             case let byte where !ByteClass.isTarget(byte):
                 throw MessageFailure(
-                    400, "the target holds a byte that may not stand there; escape it")
+                    400, "the target contains a byte that is not allowed there; escape it")
             default: break
             }
             position += 1
@@ -41,7 +41,7 @@ extension RequestParser {
         try readTarget(bytes, target..<position, query: query)
     }
 
-    /// Whether eight bytes may stand in a target and are no `?` or `%`.
+    /// Whether eight bytes are allowed in a target and none is `?` or `%`.
     @inline(__always)
     private static func arePlain(_ bytes: Span<UInt8>, at position: Int) -> Bool {
         let word = bytes.bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
@@ -83,7 +83,7 @@ extension RequestParser {
             throw MessageFailure(400, "the request line does not end with a version of HTTP")
         }
         guard major == 1 else {
-            throw MessageFailure(505, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+            throw MessageFailure(505, "this server speaks only HTTP/1.1 and HTTP/1.0")
         }
         // RFC 9110, section 6.2: a higher minor version is treated as the highest one known.
         head.minorVersion = min(Int(minor), 1)
@@ -96,7 +96,7 @@ extension RequestParser {
         let end = query ?? target.upperBound
         if let query { head.query = query + 1..<target.upperBound }
         if case .connect = head.method {
-            throw MessageFailure(501, "CONNECT is not offered here")
+            throw MessageFailure(501, "this server does not support CONNECT")
         }
         if bytes[target.lowerBound] == 47 {
             head.path = target.lowerBound..<end
@@ -104,7 +104,7 @@ extension RequestParser {
         }
         if target.count == 1, bytes[target.lowerBound] == 42 {
             guard case .options = head.method else {
-                throw MessageFailure(400, "the target * belongs to OPTIONS")
+                throw MessageFailure(400, "the target * is only for OPTIONS")
             }
             head.path = target
             return
@@ -115,7 +115,7 @@ extension RequestParser {
         var position = authority
         while position < end, bytes[position] != 47 { position += 1 }
         guard Self.isAuthority(bytes, authority..<position) else {
-            throw MessageFailure(400, "the target's host is not one")
+            throw MessageFailure(400, "the target does not name a host")
         }
         head.authority = authority..<position
         // An empty path means /: the second slash before the host stands for it.

@@ -1,29 +1,29 @@
 /// Reads the head of a request as strictly as RFC 9112 allows.
 ///
-/// Give it all bytes received since the request began, again and again as they grow: it goes on where
-/// it stopped, so bytes that come one by one cost no more than bytes that come together, and where
-/// they are split changes nothing about the outcome. What is not well-formed is refused and never
-/// guessed at. For one thread at a time.
+/// Pass it all bytes received since the request began, again each time more arrive: it continues
+/// where it stopped, so bytes that come one by one cost no more than bytes that come together, and
+/// the outcome does not depend on where they are split. It refuses what is not well-formed and
+/// never guesses. For one thread at a time.
 package struct RequestParser: Sendable {
-    /// What a request may be at most.
+    /// The largest request that is accepted.
     package struct Limits: Sendable, Hashable {
-        /// Bytes of the whole head, empty lines before it included: beyond it 431.
+        /// Bytes of the whole head, including empty lines before it: above it 431.
         package var head = 16_384
-        /// Header fields: beyond it 431.
+        /// Header fields: above it 431.
         package var fields = 100
-        /// Bytes of the request target: beyond it 414.
+        /// Bytes of the request target: above it 414.
         package var target = 8192
 
         package init() {}
     }
 
-    /// What the bytes have told so far.
+    /// What the bytes so far amount to.
     package enum Outcome: Sendable, Hashable {
         /// The head is not complete.
         case needMore
-        /// ``head`` is complete; it took the first `consumed` bytes, and its body follows.
+        /// ``head`` is complete: it took the first `consumed` bytes, and its body follows.
         case head(consumed: Int, framing: BodyFraming)
-        /// The request is refused: answer with this and close.
+        /// The request is refused: send this and close.
         case failure(MessageFailure)
     }
 
@@ -40,7 +40,7 @@ package struct RequestParser: Sendable {
 
     package init(limits: Limits = Limits()) { self.limits = limits }
 
-    /// Makes it ready for the next request; memory is kept.
+    /// Prepares for the next request; memory is kept.
     package mutating func reset() {
         head.clear()
         start = 0
@@ -50,7 +50,7 @@ package struct RequestParser: Sendable {
         expectsSomethingElse = false
     }
 
-    /// Goes on with `bytes`, which begin where the request begins and hold all that has come.
+    /// Continues with `bytes`, which begin with the request and hold all that has come.
     ///
     /// After `.head` or `.failure` call ``reset()`` before the next request.
     package mutating func parse(_ bytes: Span<UInt8>) -> Outcome {
@@ -75,15 +75,15 @@ package struct RequestParser: Sendable {
         }
     }
 
-    /// RFC 9112, section 2.2: at least one empty line before the request is ignored.
+    /// RFC 9112, section 2.2: a server ignores at least one empty line before the request.
     private mutating func skipEmptyLines(_ bytes: Span<UInt8>) throws(MessageFailure) -> Bool {
         guard !lines.hasBegun else { return true }
         while start < bytes.count {
             if ByteClass.isToken(bytes[start]) { return true }
             if bytes[start] == 13, start + 1 == bytes.count { return false }
-            // Four at most.
+            // At most four.
             guard bytes[start] == 13, bytes[start + 1] == 10, start < 8 else {
-                throw MessageFailure(400, "a request begins with its method")
+                throw MessageFailure(400, "the request does not begin with a method")
             }
             start += 2
         }

@@ -5,9 +5,9 @@
 package struct ResponseHead: Sendable, Hashable {
     /// The status code (RFC 9110, section 15).
     package let status: Int
-    /// The bytes, but for what `object` adds.
+    /// The bytes, except those that `object` adds.
     private(set) var written: [UInt8]
-    /// Fields that stand at the end, and are only written when the head is sent.
+    /// Fields at the end, which are only written when the head is sent.
     package var object = ObjectFields.none
 
     /// `HTTP/1.1 200 OK\r\n` and each field with its line end.
@@ -22,7 +22,7 @@ package struct ResponseHead: Sendable, Hashable {
         return bytes
     }
 
-    /// Whether a cache that many share may keep the response (RFC 9111, section 5.2.2.9).
+    /// Whether a shared cache may keep the response (RFC 9111, section 5.2.2.9).
     package var isPublic: Bool { written.contains(Array("\r\nCache-Control: public".utf8)) }
 
     /// Whether the body is a page.
@@ -42,7 +42,7 @@ package struct ResponseHead: Sendable, Hashable {
         written = Array("HTTP/1.1 \(status) \(Self.reason(status))\r\n".utf8)
     }
 
-    /// A head whose status line and fields the caller has written, and checked.
+    /// A head whose status line and fields the caller has written and checked.
     init(_ status: Int, written bytes: [UInt8]) {
         self.status = status
         written = bytes
@@ -50,7 +50,7 @@ package struct ResponseHead: Sendable, Hashable {
 
     /// Adds a field.
     ///
-    /// Name and value MUST be free of CR, LF and NUL: callers check what comes from outside.
+    /// Name and value MUST NOT contain CR, LF or NUL: callers check what comes from outside.
     package mutating func add(_ name: String, _ value: String) {
         precondition(!value.utf8.contains { $0 == 10 || $0 == 13 || $0 == 0 })
         written.append(contentsOf: name.utf8)
@@ -59,12 +59,12 @@ package struct ResponseHead: Sendable, Hashable {
         written.append(contentsOf: [13, 10])
     }
 
-    /// Adds a field whose value is bytes; the same holds for them.
+    /// Adds a field whose value is bytes, which must meet the same condition.
     package mutating func add(_ name: StaticString, _ value: [UInt8]) {
         written.append(name, value)
     }
 
-    /// Adds a field whose value is a number, not negative.
+    /// Adds a field whose value is a number that is not negative.
     package mutating func add(_ name: StaticString, _ value: Int64) {
         written.append(name, max(0, value))
     }
@@ -95,7 +95,7 @@ package struct ResponseHead: Sendable, Hashable {
         return result
     }
 
-    /// The phrase beside a status code.
+    /// The reason phrase of a status code.
     static func reason(_ status: Int) -> String {
         switch status {
         case 100: "Continue"

@@ -1,8 +1,8 @@
 package import Platform
 
 extension StoreError.Code {
-    /// A request that a server would answer with an error before looking for anything.
+    /// A request that a server would refuse before it looks for anything.
     package static let refusedRequest = Self("refusedRequest")
-    /// The port is in use by another program.
+    /// Another program uses the port.
     package static let portInUse = Self("portInUse")
 }

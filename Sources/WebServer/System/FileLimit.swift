@@ -12,17 +12,17 @@ package enum FileLimit {
         private static var resource: Int32 { RLIMIT_NOFILE }
     #endif
 
-    /// The limit that counts now; 256, the least that any system gives, if it cannot be told.
+    /// The current soft limit; if it is unknown 256, the least that any system gives.
     package static var current: Int {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return 256 }
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Raises the limit as far as the system lets a process do it itself.
+    /// Raises the limit as far as the system lets a process raise it.
     ///
-    /// For programs that serve, before they begin; a library has no business with it. What is not
-    /// granted is done without.
+    /// For programs that serve, before they begin; a library must not do this. If the system grants
+    /// less, the program works with less.
     package static func raise() {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return }

@@ -4,14 +4,14 @@
     import Darwin
 #endif
 
-/// Runs a body on a thread of its own; system calls that block would hold up Swift's own threads.
+/// Runs a body on its own thread; system calls that block would hold up Swift's own threads.
 package enum LoopThread {
     private final class Body {
         let run: @Sendable () -> Void
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// The current thread, told from all others that run; never 0.
+    /// The current thread, distinct from all others that run; never 0.
     static var current: UInt {
         #if canImport(Glibc)
             UInt(pthread_self())
@@ -20,7 +20,7 @@ package enum LoopThread {
         #endif
     }
 
-    /// - Returns: `false` if the system has no thread to give.
+    /// - Returns: `false` if the system can start no thread.
     package static func start(_ run: @escaping @Sendable () -> Void) -> Bool {
         let body = Unmanaged.passRetained(Body(run))
         #if canImport(Glibc)

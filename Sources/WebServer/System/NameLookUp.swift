@@ -2,10 +2,10 @@ import CSystem
 
 /// Host names to addresses, as the system knows them (getaddrinfo(3)).
 enum NameLookUp {
-    /// Looks a name up; a test gives another one.
+    /// Looks a name up; a test substitutes its own.
     typealias Function = @Sendable (_ name: String, _ port: UInt16) -> [SocketAddress]
 
-    /// The addresses of a name, in the order to try; none if it is not known.
+    /// The addresses of a name, in the order to try; empty if the name is unknown.
     ///
     /// It blocks, for seconds when a name server is silent: never call it on a loop's thread.
     @Sendable static func addresses(of name: String, port: UInt16) -> [SocketAddress] {

@@ -9,8 +9,8 @@ import Platform
 
 /// Waits for many sockets at once: epoll(7), or kqueue(2) on Apple systems.
 ///
-/// Sockets are named by tokens, never by pointers: an event that comes late finds a token that no
-/// longer means anything. ``wake()`` may be called from any thread, all else from the loop's.
+/// Sockets are named by tokens, never by pointers: a late event finds a token that no longer means
+/// anything. Any thread may call ``wake()``, only the loop's thread everything else.
 struct Poller: ~Copyable {
     /// What a socket is ready for.
     struct Event {
@@ -67,16 +67,16 @@ struct Poller: ~Copyable {
 
     func remove(_ socket: Int32) { _ = castree_poller_remove(raw, socket) }
 
-    /// Waits for events, at most `milliseconds`; -1 waits without end.
-    /// - Returns: how many came; each by its index.
+    /// Waits for events, at most `milliseconds`; -1 waits forever.
+    /// - Returns: how many events came; the subscript gives each.
     func wait(milliseconds: Int32) -> Int {
         let count = castree_poller_wait(
             raw, events.baseAddress, Int32(events.count), milliseconds)
-        // EINTR: a signal came; the loop looks around and waits again.
+        // EINTR: a signal came; the loop checks its state and waits again.
         return max(0, Int(count))
     }
 
-    /// Makes `wait` return, now or when it is called next.
+    /// Makes the current or the next call of `wait` return.
     func wake() { castree_wake(wakeWriting) }
 
     func clearWake() { castree_waker_drain(wakeReading) }

@@ -7,9 +7,9 @@ import Platform
     import Darwin
 #endif
 
-/// The system calls of sockets, one verb each; EINTR is retried.
+/// The system calls for sockets, one verb each; EINTR is retried.
 enum Socket {
-    /// What a transfer came to.
+    /// How a transfer ended.
     enum Transfer {
         case bytes(Int)
         /// The system would have to wait.
@@ -58,7 +58,7 @@ enum Socket {
         transfer { castree_sendfile(socket, file, offset, count) }
     }
 
-    /// Reads a stretch of a file; `false` if it cannot be had whole.
+    /// Reads a range of a file; `false` if not all of it can be read.
     static func readFile(
         _ file: Int32, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
     ) -> Bool {
@@ -79,12 +79,12 @@ enum Socket {
     /// The errno of a peer that breaks the rules of TLS.
     static var protocolFailure: Int32 { EPROTO }
 
-    /// Accepts a connection, ready for use; `nil` if none waits.
+    /// Accepts a connection, ready for use; `nil` if none is waiting.
     static func accept(_ listener: Int32) -> Result<Int32, SystemFailure>? {
         while true {
             let raw = castree_accept(listener)
             if raw >= 0 {
-                // Refused only on a connection that has ended already.
+                // Fails only on a connection that has already ended.
                 _ = castree_no_delay(raw)
                 return .success(raw)
             }
@@ -101,7 +101,7 @@ enum Socket {
             castree_listen(address.is6 ? 1 : 0, $0.baseAddress, address.port, 1024)
         }
         if raw >= 0 {
-            // Refused only where the system lacks it; then its own choice does.
+            // Fails only if the system lacks it; then the system's own choice has to do.
             if address.isLoopback { _ = castree_unpaced(raw) }
             return raw
         }
@@ -115,7 +115,7 @@ enum Socket {
         throw StoreError(systemCall: "listen on", errno: number, path: address.description)
     }
 
-    /// Whether the system knows no such family of addresses (no IPv6 here).
+    /// Whether the system lacks this address family (no IPv6 here).
     static func isFamilyMissing(_ error: StoreError) -> Bool {
         error.errno == EAFNOSUPPORT || error.errno == EADDRNOTAVAIL
     }
@@ -131,14 +131,14 @@ enum Socket {
         return raw
     }
 
-    /// What became of a connection that was being made: 0 or an errno.
+    /// How a connection attempt ended: 0 or an errno.
     static func connectResult(_ socket: Int32) -> Int32 { castree_connect_result(socket) }
 
     static func port(of listener: Int32) -> UInt16 {
         UInt16(truncatingIfNeeded: max(0, castree_local_port(listener)))
     }
 
-    /// Who is at the other end; `nil` if nobody is any more.
+    /// Who is at the other end; `nil` if nobody is any longer.
     static func peer(of socket: Int32) -> SocketAddress? {
         var port: UInt16 = 0
         let address = [UInt8](unsafeUninitializedCapacity: 16) { bytes, count in
@@ -147,16 +147,15 @@ enum Socket {
         return address.isEmpty ? nil : SocketAddress(address: address, port: port)
     }
 
-    /// Bytes that were given to the system and that the peer has not acknowledged; 0 where it cannot
-    /// tell.
+    /// Bytes given to the system that the peer has not acknowledged; 0 if the system cannot tell.
     static func unacknowledgedByteCount(_ socket: Int32) -> Int {
         max(0, Int(castree_unacknowledged(socket)))
     }
 
-    /// Makes `close` reset the connection; what can fail here is already broken.
+    /// Makes `close` reset the connection; if this fails, the connection is already broken.
     static func resetOnClose(_ socket: Int32) { _ = castree_reset_on_close(socket) }
 
-    /// Says that nothing more will be sent; what can fail here is already broken.
+    /// Says that nothing more will be sent; if this fails, the connection is already broken.
     static func finishSending(_ socket: Int32) { _ = shutdown(socket, Int32(SHUT_WR)) }
 
     /// Turns SIGPIPE off for this thread: a peer that leaves must not end the process.

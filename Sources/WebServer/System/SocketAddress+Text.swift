@@ -30,7 +30,7 @@ extension SocketAddress {
         return String(decoding: text[..<end].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Whether it is this machine: 127.0.0.0/8 or ::1.
+    /// Whether the address is this machine: 127.0.0.0/8 or ::1.
     var isLoopback: Bool { is6 ? self == .loopback6(port) : address.first == 127 }
 
     /// Writes the address without its port.

@@ -2,7 +2,7 @@
 package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     /// 4 or 16 bytes in network order.
     package let address: [UInt8]
-    /// 0 lets the system choose.
+    /// The port; 0 lets the system choose.
     package let port: UInt16
 
     /// - Precondition: `address` has 4 or 16 bytes.

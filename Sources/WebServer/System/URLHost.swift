@@ -1,10 +1,10 @@
-/// A host as it stands in a URL, with or without a port: `kiosk.example`, `[fd00::1]:8080`.
+/// A host as written in a URL, with or without a port: `kiosk.example`, `[fd00::1]:8080`.
 struct URLHost {
     enum Mistake: Error { case port, bracket, name }
 
-    /// A name in lower case or an address, without brackets.
+    /// A lower-case name, or an address without brackets.
     let host: String
-    /// The same with the brackets of IPv6.
+    /// The same, with brackets around an IPv6 address.
     let written: String
     let port: UInt16?
 

@@ -1,9 +1,9 @@
 import CTLS
 import Platform
 
-/// Where systems keep the certificates of the authorities that they trust.
+/// Where systems keep the certificates of the authorities they trust.
 ///
-/// A program that brings its own libssl cannot rely on the places which that was built for.
+/// A program that brings its own libssl cannot rely on the paths built into that libssl.
 enum AuthorityFiles {
     private static let places = [
         "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Arch, Gentoo
@@ -12,7 +12,7 @@ enum AuthorityFiles {
         "/etc/ssl/cert.pem",  // Alpine, the BSDs, macOS
     ]
 
-    /// Adds the system's authorities, those of `SSL_CERT_FILE` instead if it is set.
+    /// Adds the system's authorities, or those of `SSL_CERT_FILE` if it is set.
     /// - Returns: whether there are any.
     static func load(into context: OpaquePointer) -> Bool {
         if let named = castree_tls_named_authorities() {

@@ -1,9 +1,9 @@
-/// The way of a stream's bytes through its socket: as they are, or encrypted by TLS.
+/// How a stream's bytes go through its socket: as they are, or encrypted by TLS.
 ///
 /// Belongs to its loop's thread.
 struct ByteChannel {
     var socket: Int32
-    /// What encrypts the bytes; `nil` while they go as they are.
+    /// What encrypts the bytes; `nil` if nothing does.
     var session: TLSSession?
 
     /// Receives what has come; `.end` is an orderly end.
@@ -13,7 +13,7 @@ struct ByteChannel {
         return Socket.receive(socket, buffer)
     }
 
-    /// Sends as many bytes as go at once.
+    /// Sends as many bytes as the system takes at once.
     ///
     /// - Parameter more: more follows at once; the system may wait for it to fill a packet.
     @inline(__always)
@@ -22,7 +22,7 @@ struct ByteChannel {
         return Socket.send(socket, bytes, more: more)
     }
 
-    /// Says that nothing more will be sent, where bytes alone do not tell an end from a cut.
+    /// Says that nothing more will be sent, if bytes alone cannot tell an end from a cut.
     /// - Returns: `false` if the system would have to wait.
     func sayClosing() -> Bool { session?.sayClosing() ?? true }
 }

@@ -2,9 +2,9 @@ public import Platform
 
 /// The certificate by which a server proves its name.
 public struct ServerCertificate: Sendable, Hashable {
-    /// A file in PEM: the server's certificate first, then those that lead to its authority.
+    /// A file in PEM: the server's certificate first, then the chain to its authority.
     public var certificateFile: String
-    /// A file in PEM: its private key, not encrypted.
+    /// A file in PEM: the private key, unencrypted.
     public var keyFile: String
 
     /// Names the two files; they are read when the server is made.
@@ -15,6 +15,6 @@ public struct ServerCertificate: Sendable, Hashable {
 }
 
 extension StoreError.Code {
-    /// A certificate, its key or a list of authorities that cannot be used.
+    /// A certificate, its key or a list of authorities is unusable.
     public static let badCertificate = Self("badCertificate")
 }

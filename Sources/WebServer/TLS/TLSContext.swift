@@ -1,9 +1,9 @@
 import CTLS
 package import Platform
 
-/// What all TLS connections of one kind share: trust on the asking side, a certificate on the serving.
+/// What all TLS connections of one kind share: a client's trust, or a server's certificate.
 ///
-/// Not changed once it is made, and libssl counts its references by itself: hence `@unchecked`.
+/// It never changes after it is made, and libssl counts its references itself: hence `@unchecked`.
 package final class TLSContext: @unchecked Sendable {
     let raw: OpaquePointer
 
@@ -34,7 +34,7 @@ package final class TLSContext: @unchecked Sendable {
             }
         } else if !hasSystem {
             throw refusal(
-                "this system has no list of certificate authorities, so that no https server can be "
+                "this system has no list of certificate authorities, so no https server can be "
                     + "trusted; install ca-certificates, or name a file with --proxy-ca")
         }
         return context

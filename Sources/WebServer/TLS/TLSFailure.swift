@@ -1,15 +1,15 @@
 import CTLS
 
-/// Why TLS came to nothing, or broke off.
+/// Why TLS was not set up, or broke off.
 struct TLSFailure: Sendable, Equatable {
     enum Cause: Sendable, Equatable {
         /// The peer's certificate was refused, for a reason of X509_verify_cert_error_string(3).
         case certificate(Int32)
-        /// What came is no TLS.
+        /// The bytes received are not TLS.
         case noTLS
         /// An HTTP request came without TLS.
         case plainRequest
-        /// No version that both speak.
+        /// The two sides have no version in common.
         case version
         /// The connection ended without an orderly end.
         case cut
@@ -38,16 +38,16 @@ struct TLSFailure: Sendable, Equatable {
     /// What is wrong with a server, as a sentence.
     ///
     /// - Parameters:
-    ///   - origin: how the server is called.
-    ///   - host: whom its certificate had to name.
+    ///   - origin: what to call the server.
+    ///   - host: the host that its certificate had to name.
     func sentence(_ origin: String, host: String) -> String {
         switch cause {
         case .certificate(let number): Self.sentence(number, origin, host)
         case .noTLS, .plainRequest:
             "The server \(origin) does not speak TLS on that port; is it http, not https?"
         case .version:
-            "The server \(origin) speaks no version of TLS that is taken here; 1.2 is the least."
-        case .cut: "The server \(origin) closed the connection within the TLS handshake."
+            "The server \(origin) speaks no version of TLS that is accepted here; the oldest is 1.2."
+        case .cut: "The server \(origin) closed the connection during the TLS handshake."
         case .other(let reason): "The TLS handshake with the server \(origin) failed: \(reason)."
         }
     }
@@ -68,7 +68,7 @@ struct TLSFailure: Sendable, Equatable {
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
             X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-            "The certificate of the server \(origin) is signed by nobody whom this machine trusts; "
+            "The certificate of the server \(origin) is signed by nobody that this machine trusts; "
                 + "if it is to be trusted, name its authority's file with --proxy-ca."
         default:
             "The certificate of the server \(origin) is refused: "

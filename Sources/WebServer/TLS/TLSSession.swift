@@ -2,12 +2,12 @@ import CTLS
 
 /// TLS on one connected socket, either side of it; belongs to its loop's thread.
 ///
-/// The socket stays its stream's: it is not closed here.
+/// The stream owns the socket: it is not closed here.
 final class TLSSession {
     enum Step { case done, blocked, failed }
 
     private let session: OpaquePointer
-    // The context must outlive what was made from it.
+    // The context must outlive the session made from it.
     private let context: TLSContext
     let isClient: Bool
     private(set) var isReady = false
@@ -16,7 +16,7 @@ final class TLSSession {
 
     /// - Parameter peer: the host that the peer must prove to be, a name or an address; `nil` on the
     ///   serving side.
-    /// - Returns: `nil` without memory.
+    /// - Returns: `nil` if there is no memory.
     init?(_ context: TLSContext, _ socket: Int32, peer: String?) {
         guard let session = SSL_new(context.raw) else { return nil }
         self.session = session
@@ -34,7 +34,7 @@ final class TLSSession {
 
     deinit { SSL_free(session) }
 
-    /// Goes on with the handshake as far as the socket lets it.
+    /// Continues the handshake as far as the socket allows.
     func handshake() -> Step {
         switch castree_tls_handshake(session) {
         case 1...:
@@ -47,13 +47,13 @@ final class TLSSession {
         }
     }
 
-    /// Receives and decrypts; `.end` is an orderly end (close_notify), a connection that just ends
+    /// Receives and decrypts; `.end` is an orderly end (close_notify); a connection that just ends
     /// is `.failed`: somebody may have cut it.
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Socket.Transfer {
         transfer(castree_tls_read(session, buffer.baseAddress, buffer.count))
     }
 
-    /// Encrypts and sends up to a record; after `.blocked` the same bytes must come again.
+    /// Encrypts and sends up to one record; after `.blocked`, call again with the same bytes.
     func send(_ bytes: UnsafeRawBufferPointer) -> Socket.Transfer {
         transfer(castree_tls_write(session, bytes.baseAddress, bytes.count))
     }

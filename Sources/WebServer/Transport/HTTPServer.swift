@@ -4,19 +4,19 @@ import Synchronization
 /// An HTTP/1.1 server: listening sockets and the loops that serve them.
 package final class HTTPServer: Sendable {
     package struct Options: Sendable {
-        /// Where to listen; by default this machine only, by both families.
+        /// Where to listen; by default only on this machine, on both address families.
         ///
-        /// Addresses with port 0 all get the port that the system chooses for the first.
+        /// All addresses with port 0 get the same port: the one that the system chooses for the first.
         package var addresses: [SocketAddress] = [.loopback4(0), .loopback6(0)]
-        /// Threads.
+        /// The number of loops, each a thread.
         package var loops = 1
         package var loop = LoopOptions()
         package var connection = ConnectionOptions()
-        /// Serves by TLS instead of in the open.
+        /// Serves over TLS instead of plain http.
         package var tls: TLSContext?
-        /// Told of every answered request, on the loops' threads; costs nothing when absent.
+        /// Called for every answered request, on the loops' threads; costs nothing if absent.
         package var accessLog: (@Sendable (AccessRecord) -> Void)?
-        /// Told of every object that could not be served, on the loops' threads.
+        /// Called for every object that could not be served, on the loops' threads.
         package var onDamage: (@Sendable (StoreError) -> Void)?
 
         package init() {}
@@ -27,7 +27,7 @@ package final class HTTPServer: Sendable {
         var hasStarted = false
         var waiting: [CheckedContinuation<Void, Never>] = []
         var listeners: [Int32] = []
-        /// The loops that look at the listeners no more.
+        /// The loops that no longer look at the listeners.
         var closed: Set<Int> = []
 
         mutating func closeListeners() {
@@ -38,7 +38,7 @@ package final class HTTPServer: Sendable {
 
     /// The port, the same for all addresses.
     package let port: UInt16
-    /// The loops, for outbound connections and `submit`.
+    /// The loops, for outbound connections and for `submit`.
     package let loops: [EventLoop]
     private let handler: any RequestHandler
     private let objects: any ObjectSource
@@ -53,7 +53,7 @@ package final class HTTPServer: Sendable {
         try self.init(options, objects: objects) { _, _ in handler }
     }
 
-    /// As `init(_:objects:handler:)`, for a handler that has to know the port and the number of
+    /// Like `init(_:objects:handler:)`, for a handler that needs to know the port and the number of
     /// loops.
     package init(
         _ options: Options, objects: any ObjectSource,
@@ -84,9 +84,9 @@ package final class HTTPServer: Sendable {
 
     deinit { state.withLock { state in for each in state.listeners { Socket.close(each) } } }
 
-    /// One socket for each address; a family that this machine lacks is left out.
+    /// One socket for each address; an address family that this machine lacks is left out.
     ///
-    /// A free port that the system has chosen for the first may be taken for the next: then another.
+    /// A port that the system chose as free for the first may be in use for the next: then it tries again.
     private static func listen(
         _ addresses: [SocketAddress]
     ) throws(StoreError) -> ([Int32], UInt16) {
@@ -129,7 +129,7 @@ package final class HTTPServer: Sendable {
     }
 
     /// Starts the loops' threads.
-    /// - Throws: `.io` when the system has no thread to give.
+    /// - Throws: `.io` if the system can start no thread.
     package func start() throws(StoreError) {
         let listeners = state.withLock { state -> [Int32]? in
             guard !state.hasStarted else { return nil }
@@ -176,12 +176,12 @@ package final class HTTPServer: Sendable {
         for each in waiting { each.resume() }
     }
 
-    /// Stops: gives the port back, answers what is in flight, closes idle connections; what is left
-    /// after `milliseconds` is cut.
+    /// Stops: releases the port, answers what is in flight, closes idle connections, and cuts what
+    /// is left after `milliseconds`.
     ///
     /// Returns at once; see ``waitUntilStopped()``.
     package func stop(within milliseconds: Int64 = 10_000) {
-        // Weak: a server that was never started runs nothing of this.
+        // Weak: in a server that was never started, none of this runs.
         for loop in loops {
             loop.submit { [weak self] loop in
                 loop.stop(within: milliseconds)
@@ -190,7 +190,7 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Closes the listeners when no loop can come back to them: the numbers are others' then.
+    /// Closes the listeners when no loop can use them again: then others may get their numbers.
     private func stoppedAccepting(_ number: Int) {
         state.withLock { state in
             state.closed.insert(number)

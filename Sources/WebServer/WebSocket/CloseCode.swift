@@ -6,13 +6,13 @@ package struct CloseCode: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { "\(value)" }
 
-    /// The purpose is fulfilled.
+    /// The purpose of the connection is fulfilled.
     package static let normal = Self(1000)
     /// The server stops, or the page goes away.
     package static let goingAway = Self(1001)
     /// The other side broke the protocol.
     package static let protocolError = Self(1002)
-    /// A kind of message that this endpoint does not take.
+    /// A kind of message that this endpoint does not accept.
     package static let unsupported = Self(1003)
     /// Stands for a Close frame without a code; never sent.
     package static let absent = Self(1005)
@@ -20,14 +20,14 @@ package struct CloseCode: Sendable, Hashable, CustomStringConvertible {
     package static let abnormal = Self(1006)
     /// Text that is not UTF-8.
     package static let notUTF8 = Self(1007)
-    /// Against a rule of this endpoint.
+    /// Forbidden by a rule of this endpoint.
     package static let policy = Self(1008)
     /// A message over the limit.
     package static let tooLarge = Self(1009)
     /// The server has no room now.
     package static let tryAgainLater = Self(1013)
 
-    /// Whether the code may stand in a Close frame.
+    /// Whether a Close frame may carry the code.
     ///
     /// 1000 to 1003 and 1007 to 1014 are registered with IANA; 3000 to 4999 belong to libraries and
     /// applications; the rest is reserved (RFC 6455, section 7.4.2).

@@ -7,7 +7,7 @@ package enum Opcode: UInt8, Sendable, CaseIterable {
     case ping = 9
     case pong = 10
 
-    /// Whether the frame may stand between the fragments of a message.
+    /// Whether the frame may come between the fragments of a message.
     package var isControl: Bool { rawValue >= 8 }
 }
 
@@ -20,7 +20,7 @@ package enum WebSocketRole: Sendable {
 
 /// The head of a frame: everything before its payload (RFC 6455, section 5.2).
 package struct FrameHeader: Sendable, Hashable {
-    /// The bytes of the longest head: two, a 64-bit length, a mask.
+    /// The bytes of the longest head: two, a 64-bit length and a mask.
     package static let byteCountMax = 14
     /// The longest payload of a control frame.
     package static let controlPayloadMax = 125
@@ -28,7 +28,7 @@ package struct FrameHeader: Sendable, Hashable {
     package var isFinal: Bool
     package var opcode: Opcode
     package var payloadCount: Int
-    /// The masking key as it stands in memory; `nil` in a server's frame.
+    /// The masking key as it is in memory; `nil` in a server's frame.
     package var mask: UInt32?
 
     package init(
@@ -42,7 +42,7 @@ package struct FrameHeader: Sendable, Hashable {
 
     /// Reads the head at the start of `bytes`; `nil` if it is not complete.
     ///
-    /// The first two bytes are judged as soon as they are there.
+    /// The first two bytes are judged as soon as they arrive.
     /// - Returns: the head and how many bytes it takes.
     static func parse(
         _ bytes: UnsafeRawBufferPointer, at receiver: WebSocketRole
@@ -81,7 +81,7 @@ package struct FrameHeader: Sendable, Hashable {
         return (FrameHeader(opcode, isFinal: isFinal, payloadCount: count, mask: mask), end)
     }
 
-    /// The payload's length, which must stand in the shortest of its three forms.
+    /// The payload's length, which must be in the shortest of its three forms.
     private static func length(
         _ short: Int, _ bytes: UnsafeRawBufferPointer
     ) throws(WebSocketViolation) -> Int {

@@ -1,6 +1,6 @@
 /// The masking of a client's payloads (RFC 6455, section 5.3).
 package enum Masking {
-    /// Masks or unmasks what stands in `bytes` from a position on; nothing without a key.
+    /// Masks or unmasks `bytes` from a position on; does nothing without a key.
     static func apply(_ key: UInt32?, offset: Int = 0, to bytes: inout [UInt8], from start: Int) {
         guard let key else { return }
         bytes.withUnsafeMutableBytes { all in
@@ -10,8 +10,8 @@ package enum Masking {
 
     /// Masks or unmasks `bytes` in place, eight at a time.
     ///
-    /// `key` is the masking key as it stands in memory; `offset` is how far into the frame's payload
-    /// the first byte stands.
+    /// `key` is the masking key as it is in memory; `offset` is the position of the first byte in
+    /// the frame's payload.
     package static func apply(
         _ key: UInt32, offset: Int = 0, to bytes: UnsafeMutableRawBufferPointer
     ) {
@@ -33,7 +33,7 @@ package enum Masking {
         }
     }
 
-    /// The key whose first byte in memory is the given one of `key`.
+    /// The key whose first byte in memory is the byte of `key` at this position.
     private static func rotated(_ key: UInt32, by count: Int) -> UInt32 {
         let little = UInt32(littleEndian: key)
         let shift = UInt32(count * 8)

@@ -22,21 +22,21 @@ package struct WebSocketMessage: Sendable, Hashable {
 /// sections 5 and 8.1).
 ///
 /// Each byte of a payload is copied once, from the receive buffer into its message, and unmasked
-/// there. After an error the decoder takes nothing more.
+/// there. After an error the decoder accepts nothing more.
 package struct MessageDecoder: Sendable {
     package enum Output: Sendable, Hashable {
         case message(WebSocketMessage)
         case ping([UInt8])
         case pong([UInt8])
-        /// `.absent` when the frame had no code.
+        /// `.absent` if the frame had no code.
         case close(CloseCode, String)
     }
 
-    /// What one message may be.
+    /// The limits of one message.
     package struct Limits: Sendable {
-        /// The bytes of a message's payload, all fragments together.
+        /// The bytes of a message's payload, all fragments taken together.
         package var messageByteCount = 16 << 20
-        /// The frames of one message: an endless run of empty fragments ends.
+        /// The frames of one message; this ends an endless run of empty fragments.
         package var fragmentCount = 1 << 17
 
         package init() {}
@@ -44,26 +44,26 @@ package struct MessageDecoder: Sendable {
 
     private let role: WebSocketRole
     private let limits: Limits
-    /// The first bytes of a head that was cut.
+    /// The first bytes of a head that is not complete.
     private var headBytes: [UInt8] = []
-    /// The frame whose payload is being read, and how much of it has been.
+    /// The frame whose payload is being read, and how much of it has been read.
     private var frame: FrameHeader?
     private var frameRead = 0
-    /// The kind of the message begun; `nil` between messages.
+    /// The kind of the message that has begun; `nil` between messages.
     private var kind: WebSocketMessage.Kind?
     private var message: [UInt8] = []
     private var fragments = 0
     private var utf8 = UTF8Check()
     private var control: [UInt8] = []
 
-    /// A decoder at the given end: a server's takes masked frames, a client's only others.
+    /// Makes a decoder for one end: a server's takes only masked frames, a client's only others.
     package init(_ role: WebSocketRole, limits: Limits = Limits()) {
         self.role = role
         self.limits = limits
     }
 
     /// Takes the next bytes of the connection and appends what they complete to `outputs`.
-    /// - Throws: the violation; `outputs` then holds what came before it.
+    /// - Throws: the violation; `outputs` then holds everything before it.
     package mutating func decode(
         _ bytes: UnsafeRawBufferPointer, into outputs: inout [Output]
     ) throws(WebSocketViolation) {
@@ -85,7 +85,7 @@ package struct MessageDecoder: Sendable {
         }
     }
 
-    /// The next head, from what is kept of it and what follows; `nil` if more bytes are needed.
+    /// The next head, from the bytes kept and those that follow; `nil` if more are needed.
     private mutating func nextHeader(
         _ rest: inout UnsafeRawBufferPointer
     ) throws(WebSocketViolation) -> FrameHeader? {
@@ -113,14 +113,14 @@ package struct MessageDecoder: Sendable {
         }
     }
 
-    /// Judges a frame by its head and the message it stands in.
+    /// Judges a frame by its head and the message it belongs to.
     private mutating func begin(_ header: FrameHeader) throws(WebSocketViolation) {
         frame = header
         frameRead = 0
         switch header.opcode {
         case .continuation:
             guard kind != nil else {
-                throw WebSocketViolation(.protocolError, "a continuation of no message")
+                throw WebSocketViolation(.protocolError, "a continuation without a message")
             }
         case .text, .binary:
             guard kind == nil else {
@@ -141,7 +141,7 @@ package struct MessageDecoder: Sendable {
                 .tooLarge,
                 "a message is over \(limits.messageByteCount) bytes or in too many pieces")
         }
-        // One allocation for what is announced, bounded: the sender has not sent it yet.
+        // One allocation for the announced length, but bounded: the sender has not sent it yet.
         if message.isEmpty {
             message.reserveCapacity(min(header.payloadCount, 1 << 20))
         }

@@ -1,4 +1,4 @@
-/// Frames that wait to be sent, as the bytes of the stream.
+/// Frames waiting to be sent, as the bytes of the stream.
 struct OutputBuffer: Sendable {
     private var bytes: [UInt8] = []
     private var sent = 0
@@ -14,7 +14,7 @@ struct OutputBuffer: Sendable {
         Masking.apply(header.mask, to: &bytes, from: start)
     }
 
-    /// Gives the unsent bytes to `body` and drops as many as it returns.
+    /// Passes the unsent bytes to `body` and drops as many as it returns.
     mutating func drain(_ body: (UnsafeRawBufferPointer) -> Int) {
         guard count > 0 else { return }
         let done = bytes.withUnsafeBytes { all in
@@ -23,7 +23,7 @@ struct OutputBuffer: Sendable {
         precondition(done >= 0 && done <= count, "more was sent than there is")
         sent += done
         if sent == bytes.count {
-            // A buffer that grew large is given back; a small one is used again.
+            // A buffer that grew large is released; a small one is used again.
             if bytes.capacity > 256 << 10 {
                 bytes = []
             } else {

@@ -1,9 +1,9 @@
 /// Judges UTF-8 that arrives in pieces, byte by byte (RFC 3629, section 4).
 ///
-/// A wrong byte is seen when it comes, not at the end of the text: overlong forms, surrogates and
-/// values beyond U+10FFFF already at their second byte.
+/// It notices a wrong byte when it comes, not at the end of the text: overlong forms, surrogates
+/// and values beyond U+10FFFF at their second byte.
 package struct UTF8Check: Sendable {
-    /// How many more bytes the character begun needs.
+    /// How many more bytes the character that has begun needs.
     private var missing = 0
     /// What its next byte may be.
     private var lower: UInt8 = 0x80
@@ -11,10 +11,10 @@ package struct UTF8Check: Sendable {
 
     package init() {}
 
-    /// Whether the text may end here: no character is begun.
+    /// Whether the text may end here: no character is incomplete.
     package var isComplete: Bool { missing == 0 }
 
-    /// Takes the next bytes of the text; false as soon as it cannot be UTF-8 any more.
+    /// Takes the next bytes of the text; `false` as soon as it can no longer be UTF-8.
     package mutating func accept(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var position = 0
         while position < bytes.count {
@@ -26,7 +26,7 @@ package struct UTF8Check: Sendable {
         return true
     }
 
-    /// Where a run of ASCII ends, read eight bytes at a time.
+    /// Where a run of ASCII ends; reads eight bytes at a time.
     private static func asciiEnd(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         var position = start
         while position + 32 <= bytes.count {

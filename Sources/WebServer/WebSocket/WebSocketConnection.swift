@@ -1,12 +1,12 @@
 /// One end of a WebSocket connection after its handshake, without I/O (RFC 6455).
 ///
-/// The owner gives it the bytes received and the time, and takes events and bytes to send from it.
+/// The owner passes in the bytes received and the time, and gets back events and bytes to send.
 /// Times are durations on one monotonic clock of the owner's. Not for use by two threads at once.
 package struct WebSocketConnection: Sendable {
     package enum Event: Sendable, Hashable {
         case message(WebSocketMessage)
         case pong([UInt8])
-        /// The last event: send what `withOutput` gives, then close the stream.
+        /// The last event: send what `withOutput` passes on, then close the stream.
         case closed(CloseReason)
     }
 
@@ -14,9 +14,9 @@ package struct WebSocketConnection: Sendable {
         package var limits = MessageDecoder.Limits()
         /// Silence after which a ping is sent.
         package var pingInterval = Duration.seconds(30)
-        /// How long a ping or a Close frame may stay without an answer.
+        /// How long the answer to a ping or a Close frame may take.
         package var answerTimeout = Duration.seconds(10)
-        /// Bytes of unsent output from which pongs wait: then only the newest ping is answered
+        /// Above so many bytes of unsent output, pongs wait: then only the newest ping is answered
         /// (RFC 6455, section 5.5.3).
         package var pongBacklog = 64 << 10
 
@@ -25,9 +25,9 @@ package struct WebSocketConnection: Sendable {
 
     package enum State: Sendable, Hashable {
         case open
-        /// A Close frame was sent, and the other side's is awaited.
+        /// A Close frame was sent; the other side's has not come.
         case closing
-        /// Nothing is received or sent any more, except output not yet drained.
+        /// Nothing more is received or sent, except output not yet drained.
         case closed
     }
 
@@ -37,16 +37,16 @@ package struct WebSocketConnection: Sendable {
     private var decoder: MessageDecoder
     private var output = OutputBuffer()
     private var nextMask: UInt32
-    /// The payload of a ping whose pong waits for room.
+    /// The payload of a ping whose pong is waiting for room.
     private var owedPong: [UInt8]?
     private var lastReceived: Duration
     private var pingSent: Duration?
     private var closeSent: Duration?
 
-    /// A connection that is open since `now`.
+    /// Makes a connection that opened at `now`.
     ///
-    /// `maskSeed` begins a client's masking keys, which must not be guessed by whoever chooses the
-    /// payloads (RFC 6455, section 10.3); a server does not use it.
+    /// `maskSeed` begins a client's masking keys, which whoever chooses the payloads must not be
+    /// able to guess (RFC 6455, section 10.3); a server does not use it.
     package init(
         _ role: WebSocketRole, options: Options = Options(), maskSeed: UInt32 = 0, now: Duration
     ) {
@@ -57,10 +57,10 @@ package struct WebSocketConnection: Sendable {
         lastReceived = now
     }
 
-    /// The bytes that wait to be sent.
+    /// How many bytes are waiting to be sent.
     package var outputCount: Int { output.count }
 
-    /// Whether the stream is to be closed now: the connection is closed and its output is sent.
+    /// Whether to close the stream now: the connection is closed and its output is sent.
     package var isFinished: Bool { state == .closed && output.count == 0 }
 
     // MARK: Receiving
@@ -128,9 +128,9 @@ package struct WebSocketConnection: Sendable {
 
     // MARK: Sending
 
-    /// Queues a message; dropped unless the connection is open.
+    /// Queues a message; drops it unless the connection is open.
     ///
-    /// There is no bound here: look at `outputCount` before.
+    /// There is no limit here: check `outputCount` first.
     package mutating func send(_ kind: WebSocketMessage.Kind, _ payload: [UInt8]) {
         guard state == .open else { return }
         append(kind == .text ? .text : .binary, payload)
@@ -144,14 +144,14 @@ package struct WebSocketConnection: Sendable {
         append(kind == .text ? .text : .binary, head, payload)
     }
 
-    /// Queues a ping; its payload is cut to 125 bytes.
+    /// Queues a ping; cuts its payload to 125 bytes.
     package mutating func ping(_ payload: [UInt8] = [], now: Duration) {
         guard state == .open else { return }
         append(.ping, Array(payload.prefix(FrameHeader.controlPayloadMax)))
         if pingSent == nil { pingSent = now }
     }
 
-    /// Begins the closing handshake; messages received before its end are still delivered.
+    /// Starts the closing handshake; messages received before its end are still delivered.
     package mutating func close(_ code: CloseCode = .normal, _ text: String = "", now: Duration) {
         guard state == .open else { return }
         appendClose(code, text)
@@ -159,7 +159,7 @@ package struct WebSocketConnection: Sendable {
         closeSent = now
     }
 
-    /// Gives the bytes to send to `body` and drops as many as it returns.
+    /// Passes the bytes to send to `body` and drops as many as it returns.
     package mutating func withOutput(_ body: (UnsafeRawBufferPointer) -> Int) {
         output.drain(body)
         if let payload = owedPong, state == .open, output.count <= options.pongBacklog {
@@ -190,7 +190,7 @@ package struct WebSocketConnection: Sendable {
         var mask: UInt32?
         if role == .client {
             mask = nextMask
-            // A full-period generator; secrecy comes from the seed.
+            // A full-period generator; the seed provides the secrecy.
             nextMask = nextMask &* 747_796_405 &+ 2_891_336_453
         }
         let header = FrameHeader(opcode, payloadCount: payload.count + more.count, mask: mask)
@@ -210,7 +210,7 @@ package struct WebSocketConnection: Sendable {
         }
     }
 
-    /// Does what is due: a ping after silence, the end after a ping or a Close without an answer.
+    /// Does what is due: pings after silence, ends after a ping or a Close without an answer.
     package mutating func advance(to now: Duration) -> [Event] {
         guard let deadline = nextDeadline, now >= deadline else { return [] }
         if state == .open, pingSent == nil {

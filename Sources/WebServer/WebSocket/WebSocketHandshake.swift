@@ -4,7 +4,7 @@ package import Platform
 /// section 4.2).
 package enum WebSocketHandshake {
     package enum Outcome: Sendable {
-        /// Send the head, then speak WebSocket; bytes after the request already do.
+        /// Send the head, then speak WebSocket; bytes after the request are WebSocket already.
         ///
         /// The transport adds `Connection: Upgrade`.
         case accepted(ResponseHead, subprotocol: String?)
@@ -18,17 +18,17 @@ package enum WebSocketHandshake {
 
     /// Answers a request for a WebSocket.
     ///
-    /// The first of the client's subprotocols that stands in `subprotocols` is chosen, none if none
-    /// does. No extension is accepted, so permessage-deflate is declined. Whether the request's
-    /// origin may connect is the caller's to say (``BridgeOrigin``).
-    /// - Throws: `.unsupported` when libcrypto offers no SHA-1.
+    /// Chooses the first of the client's subprotocols that is in `subprotocols`, or none. It
+    /// accepts no extension, so permessage-deflate is declined. The caller decides whether the
+    /// request's origin may connect (``BridgeOrigin``).
+    /// - Throws: `.unsupported` if libcrypto offers no SHA-1.
     package static func answer(
         to head: RequestHead, subprotocols: [String] = [], isAllowedOrigin: Bool
     ) throws(StoreError) -> Outcome {
         guard head.method == .get else {
             var refusal = ResponseHead(405)
             refusal.add("Allow", "GET")
-            return .refused(refusal.explained("a WebSocket is asked for with GET"))
+            return .refused(refusal.explained("a WebSocket request must be a GET"))
         }
         guard isAsked(for: head) else {
             return .refused(upgradeRequired("this address speaks WebSocket only"))
@@ -49,7 +49,7 @@ package enum WebSocketHandshake {
         guard head.value(of: "transfer-encoding") == nil,
             head.values(of: "content-length").allSatisfy({ head.matches($0, "0") })
         else {
-            return refused(400, "a WebSocket's request has no body")
+            return refused(400, "a WebSocket request must have no body")
         }
         guard isAllowedOrigin else {
             return refused(403, "another site may not connect to this server")
@@ -68,7 +68,7 @@ package enum WebSocketHandshake {
         .refused(ResponseHead(status).explained(sentence))
     }
 
-    /// What proves that the server has read the key (RFC 6455, section 4.2.2).
+    /// The proof that the server has read the key (RFC 6455, section 4.2.2).
     package static func acceptValue(for key: String) throws(StoreError) -> String {
         var digester = try Digester(.sha1)
         Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8).withUnsafeBytes {
@@ -77,7 +77,7 @@ package enum WebSocketHandshake {
         return Base64.string(digester.finish { Array($0) })
     }
 
-    /// 426 with what to upgrade to (RFC 6455, section 4.4; RFC 9110, section 15.5.22).
+    /// A 426 that says what to upgrade to (RFC 6455, section 4.4; RFC 9110, section 15.5.22).
     private static func upgradeRequired(_ sentence: String) -> Response {
         var head = ResponseHead(426)
         head.add("Upgrade", "websocket")
@@ -88,7 +88,7 @@ package enum WebSocketHandshake {
 }
 
 extension RequestHead {
-    /// The elements of a field that is a list, all its lines together (RFC 9110, section 5.6.1).
+    /// The elements of a list field, all its lines together (RFC 9110, section 5.6.1).
     func elements(of name: StaticString) -> [String] {
         var result: [String] = []
         for slice in values(of: name) {

@@ -160,7 +160,7 @@ struct ProxyAnswerTests {
             ("HTTP/1.1 200 OK\r\nContent-Length: 6, 6\r\n\r\nsecret", "number"),
             ("HTTP/1.1 200 OK\r\nContent-Length: +6\r\n\r\nsecret", "number"),
             ("HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nsecret", "number"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "number"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "too large"),
             (
                 "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\nsecret",
                 "contradict"
@@ -179,9 +179,9 @@ struct ProxyAnswerTests {
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n\r\nsecret", "coding"),
             ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.0"),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nsecret\r\n", "malformed"),
-            ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nsecret", "nobody"),
-            ("HTTP/1.1 200 OK\r\nX: secret\r\n", "within the head"),
-            ("HTTP", "within the head"), ("", "without an answer"),
+            ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nsecret", "without being asked"),
+            ("HTTP/1.1 200 OK\r\nX: secret\r\n", "inside the head"),
+            ("HTTP", "inside the head"), ("", "without an answer"),
         ])
     func malformed(_ bytes: String, _ word: String) throws {
         let (head, rest) = try answer(bytes)

@@ -52,7 +52,7 @@ struct ReplacedStoreTests {
         try renew(["1": ["index.html": "another", "app.js": "other()"]], current: "1")
         #expect(try browser.navigate().text == "another")
         #expect(try browser.load("/app.js").text == "other()")
-        #expect(app.notices.all.last?.contains("another store stands at") == true)
+        #expect(app.notices.all.last?.contains("another store is now at") == true)
         #expect(try store.reopened().pinnedVersions() == ["1"])
         // It is followed as the first was.
         let source = store.directory.appending("next")
@@ -130,6 +130,6 @@ struct ReplacedStoreTests {
             app.look(after: .zero)
             #expect(try browser.load("/app.js").text == "run('one')")
         }
-        #expect(app.notices.all.filter { $0.contains("not as it was") }.count == 1)
+        #expect(app.notices.all.filter { $0.contains("has changed since") }.count == 1)
     }
 }

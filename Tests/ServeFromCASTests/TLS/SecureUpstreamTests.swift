@@ -119,10 +119,10 @@ struct SecureUpstreamTests {
                 certificate: "name", host: "127.0.0.1",
                 words: "is for another host; it does not name 127.0.0.1"),
             Failure(certificate: "self", words: "is self-signed"),
-            Failure(certificate: "unknown", words: "signed by nobody whom this machine trusts"),
-            Failure(manner: .old, words: "speaks no version of TLS that is taken here"),
+            Failure(certificate: "unknown", words: "signed by nobody that this machine trusts"),
+            Failure(manner: .old, words: "speaks no version of TLS that is accepted here"),
             Failure(manner: .plain, words: "does not speak TLS on that port"),
-            Failure(manner: .closing, words: "closed the connection within the TLS handshake"),
+            Failure(manner: .closing, words: "closed the connection during the TLS handshake"),
         ])
     func failures(_ failure: Failure) throws {
         let upstream = try TLSUpstream(failure.certificate, failure.manner)

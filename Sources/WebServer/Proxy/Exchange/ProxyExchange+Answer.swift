@@ -10,7 +10,7 @@ extension ProxyExchange {
                 return
             }
             link.input.append(bytes, 0..<bytes.count)
-            // Taken out, so that it is not copied when what is left is put back.
+            // Taken out, so that putting back the rest makes no copy.
             let all = link.input
             link.input = []
             readHeads(all.span)
@@ -19,7 +19,7 @@ extension ProxyExchange {
         }
     }
 
-    /// Reads heads off the front until the final one, then goes on with the body.
+    /// Reads heads until the final one, then continues with the body.
     private func readHeads(_ bytes: Span<UInt8>) {
         var position = 0
         while case .head = phase, let link, position < bytes.count {
@@ -46,13 +46,13 @@ extension ProxyExchange {
             "The answer of the server \(pool.upstream.origin) is malformed: \(failure.sentence).")
     }
 
-    /// Takes in a head; `bytes` begin with it, `after` is what follows.
+    /// Takes in a head; `bytes` begin with it, and `after` follows it.
     private func take(_ head: UpstreamHead, _ bytes: Span<UInt8>, after: Span<UInt8>) {
         guard head.status >= 200 else {
             switch head.status {
             case 100: tellToContinue()
             case 101: changeProtocol(head, bytes, after)
-            // Others are hints that may be left out (RFC 9110, section 15.2).
+            // Others are hints that a proxy may leave out (RFC 9110, section 15.2).
             default: break
             }
             return
@@ -61,18 +61,18 @@ extension ProxyExchange {
         let framing = head.framing(toHead: request.isHead)
         phase = .body(BodyRest(framing))
         if framing == .untilClose { isReusable = false }
-        // The client can tell the end from a cut.
+        // The client can distinguish the end from a cut.
         pendingHead = PendingHead(
             head: UpstreamAnswer.head(head, bytes),
             framing: framing == .untilClose ? .chunked : framing, hasDate: head.hasDate)
     }
 
-    /// A 101 is only believed when it names what the client asked for.
+    /// Believes a 101 only if it names a protocol that the client asked for.
     private func changeProtocol(
         _ head: UpstreamHead, _ bytes: Span<UInt8>, _ after: Span<UInt8>
     ) {
         guard !request.upgrade.isEmpty else {
-            refuse(MessageFailure(502, "it changes the protocol, which nobody asked for"))
+            refuse(MessageFailure(502, "it changes the protocol without being asked"))
             return
         }
         guard let upgrade = head.upgrade, head.connection.upgrades,
@@ -106,7 +106,7 @@ extension ProxyExchange {
                 deliver(bytes.extracting(..<used))
             }
             guard !rest.isComplete else {
-                // What comes after the end belongs to no request.
+                // Bytes after the end belong to no request.
                 complete(isReusable: isReusable && used == bytes.count)
                 return
             }
@@ -119,7 +119,7 @@ extension ProxyExchange {
         watch()
     }
 
-    /// Puts a piece behind what waits for the client; whoever calls flushes or finishes.
+    /// Queues a piece for the client; the caller flushes or finishes.
     private func deliver(_ bytes: Span<UInt8>) {
         if let head = pendingHead {
             pendingHead = nil
@@ -128,9 +128,9 @@ extension ProxyExchange {
         client.put(bytes)
     }
 
-    /// Holds the upstream back while the client does not read; gives it time otherwise.
+    /// Pauses the upstream while the client does not read; otherwise sets its deadline.
     private func watch() {
-        // The client may have gone while it was sent to.
+        // Sending to the client may have found it gone.
         guard case .body = phase, let stream = link?.stream else { return }
         if client.hasRoom {
             stream.setDeadline(options.stall)

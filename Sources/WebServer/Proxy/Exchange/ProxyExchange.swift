@@ -1,16 +1,16 @@
 import Platform
 
-/// One request on its way to an upstream, and the answer on its way back.
+/// One request on its way to an upstream, and its answer on the way back.
 ///
-/// Owned by the client's exchange until the answer is complete or given up. Belongs to the loop's
+/// The client's exchange owns it until the answer is complete or given up. Belongs to the loop's
 /// thread.
 final class ProxyExchange: ExchangeStreamHandler {
     enum Phase {
-        /// No connection yet: waiting for addresses, or connecting.
+        /// No connection yet: waits for addresses, or connects.
         case connecting
         /// The request is on its way; no final head has come.
         case head
-        /// With what of the answer's body is still to come.
+        /// The rest of the answer's body is still to come.
         case body(BodyRest)
         case over
     }
@@ -21,7 +21,7 @@ final class ProxyExchange: ExchangeStreamHandler {
     var options: ProxyOptions { pool.options }
     var phase = Phase.connecting
     var link: UpstreamLink?
-    /// Whether the upstream has been given the whole request.
+    /// Whether the whole request has gone to the upstream.
     var isRequestComplete = false
     var isUpstreamPaused = false
     /// Whether the upstream's connection can carry another request after this answer.
@@ -53,7 +53,7 @@ final class ProxyExchange: ExchangeStreamHandler {
 
     // MARK: The connection
 
-    /// Begins; called once, before the client's body is read.
+    /// Starts; called once, before the client's body is read.
     func start() {
         client.setDeadline(nil)
         if let link = pool.take(isRepeatable: request.isRepeatable) {
@@ -98,14 +98,14 @@ final class ProxyExchange: ExchangeStreamHandler {
                 link.stream?.setDeadline(options.connect)
                 return
             } catch {
-                // No way to that address: the next one may have one.
+                // That address cannot be reached; the next one may be.
                 drop()
             }
         }
         pool.upstream.resolve()
         let origin = pool.upstream.origin
         if hasTimedOut {
-            fail(504, "The server \(origin) did not take the connection in time.")
+            fail(504, "The server \(origin) did not accept the connection in time.")
         } else {
             fail(502, "The server \(origin) cannot be reached; is it running?")
         }
@@ -128,7 +128,7 @@ final class ProxyExchange: ExchangeStreamHandler {
         waitForHead()
     }
 
-    /// Says until when the upstream has to do something.
+    /// Sets the time by which the upstream has to act.
     private func waitForHead() {
         guard case .head = phase else { return }
         if isRequestComplete || isClientPaused {
@@ -178,9 +178,9 @@ final class ProxyExchange: ExchangeStreamHandler {
         }
     }
 
-    /// The connection was there, but no TLS came of it: another address has the same certificate.
+    /// The connection was made, but not its TLS: the other addresses have the same certificate.
     ///
-    /// But who is there now may be another than whom the name means.
+    /// But the name may by now mean another machine, so it is looked up again.
     func handshakeFailed(_ trouble: TLSFailure) {
         let origin = pool.upstream.origin
         pool.upstream.resolve()
@@ -190,7 +190,7 @@ final class ProxyExchange: ExchangeStreamHandler {
     private func endedWithoutHead() {
         let origin = pool.upstream.origin
         guard let link, !link.hasAnswered else {
-            fail(502, "The server \(origin) closed the connection within the head of its answer.")
+            fail(502, "The server \(origin) closed the connection inside the head of its answer.")
             return
         }
         // It may have closed the connection before it saw the request.
@@ -206,14 +206,14 @@ final class ProxyExchange: ExchangeStreamHandler {
 
     // MARK: Ends
 
-    /// Gives the connection up, not the exchange.
+    /// Gives up the connection, but not the exchange.
     private func drop() {
         let last = link
         link = nil
         last?.close()
     }
 
-    /// Answers with a sentence if nothing was sent, and cuts the client's connection otherwise.
+    /// Answers with a sentence if nothing was sent; otherwise cuts the client's connection.
     func fail(_ status: Int, _ sentence: String) {
         phase = .over
         pendingHead = nil
@@ -221,9 +221,9 @@ final class ProxyExchange: ExchangeStreamHandler {
         client.fail(PlainAnswer.response(status, sentence, method: client.head.method))
     }
 
-    /// The answer cannot be completed: the client must not take it for whole.
+    /// The answer cannot be completed: the client must not take it for a whole one.
     func cut() {
-        fail(502, "The server \(pool.upstream.origin) broke its answer off.")
+        fail(502, "The server \(pool.upstream.origin) broke off its answer.")
     }
 
     func complete(isReusable: Bool) {
@@ -312,7 +312,7 @@ final class ProxyExchange: ExchangeStreamHandler {
         waitForHead()
     }
 
-    /// A client that has promised a body has to send it.
+    /// Limits the time in which a client must send the body it promised.
     private func limitClient() {
         guard !isRequestComplete, !isClientPaused, client.hasRoom else { return }
         client.setDeadline(options.stall)

@@ -1,7 +1,7 @@
-/// Two streams whose bytes go from one to the other, unread: what becomes of an exchange after a 101.
+/// Two streams that pass their bytes to each other unread: what an exchange becomes after a 101.
 ///
-/// Either side may end its sending while the other goes on (a half-close). Lives as long as its
-/// streams; belongs to their loop's thread.
+/// Either side may stop sending while the other continues (a half-close). The tunnel lives as long
+/// as its streams, and belongs to their loop's thread.
 final class ProxyTunnel {
     private let options: ProxyOptions
     private let upstream: TunnelEnd
@@ -21,7 +21,7 @@ final class ProxyTunnel {
         return client
     }
 
-    /// Passes on what came behind the upstream's head, and all that follows.
+    /// Passes on what came after the upstream's head, and everything that follows.
     func begin(_ first: Span<UInt8>) {
         guard let stream = upstream.stream, client.stream?.isEnding == false else {
             upstream.stream?.close()
@@ -59,7 +59,7 @@ final class ProxyTunnel {
     fileprivate func closed(_ end: TunnelEnd) {
         end.stream = nil
         end.tunnel = nil
-        // What it said before is still passed on.
+        // Everything it sent before is still passed on.
         other(end).stream?.finish()
     }
 
@@ -68,7 +68,7 @@ final class ProxyTunnel {
         upstream.stream?.finish()
     }
 
-    /// Something moved.
+    /// Bytes have moved.
     private func touch() {
         client.stream?.setDeadline(options.tunnelIdle)
         upstream.stream?.setDeadline(options.tunnelIdle)

@@ -4,11 +4,11 @@
 /// them apart, and `X_Forwarded_For` must not pass where `X-Forwarded-For` would not.
 enum FieldName {
     /// Whether the field belongs to one connection (RFC 9110, section 7.6.1), says where a message
-    /// ends, or would mislead an upstream: never passed on as it is.
+    /// ends, or would mislead an upstream: it is never passed on as it is.
     static func isHopByHop(_ bytes: Span<UInt8>, _ name: Range<Int>) -> Bool {
         switch name.count {
         case 2: matches(bytes, name, "te")
-        // A CGI script would take it for the proxy to use (httpoxy).
+        // A CGI script would take its value for the proxy to use (httpoxy).
         case 5: matches(bytes, name, "proxy")
         case 7: matches(bytes, name, "trailer") || matches(bytes, name, "upgrade")
         case 10: matches(bytes, name, "connection") || matches(bytes, name, "keep-alive")
@@ -22,7 +22,7 @@ enum FieldName {
         }
     }
 
-    /// Whether the field tells of the client and of proxies before this one.
+    /// Whether the field describes the client and the proxies before this one.
     static func isForwarded(_ bytes: Span<UInt8>, _ name: Range<Int>) -> Bool {
         switch name.count {
         case 9: matches(bytes, name, "forwarded") || matches(bytes, name, "x-real-ip")
@@ -31,7 +31,7 @@ enum FieldName {
         }
     }
 
-    /// Whether a name is `text`, which is ASCII in lower case with hyphens.
+    /// Whether a name is `text`, which is lower-case ASCII with hyphens.
     @inline(__always)
     static func matches(_ bytes: Span<UInt8>, _ name: Range<Int>, _ text: StaticString) -> Bool {
         guard name.count == text.utf8CodeUnitCount else { return false }
@@ -43,7 +43,7 @@ enum FieldName {
         return true
     }
 
-    /// Whether one of `names` is this one, whatever the case.
+    /// Whether `names` has this name, ignoring case.
     static func isNamed(_ bytes: Span<UInt8>, _ name: Range<Int>, in names: [Range<Int>]) -> Bool {
         names.contains { bytes.areSame($0, name) }
     }

@@ -1,11 +1,11 @@
-/// Takes the server's own cookies and parameters out of what an upstream gets.
+/// Removes the server's own cookies and parameters from what an upstream gets.
 ///
-/// The token opens this server to whoever has it, and says nothing to an upstream. All their names
-/// begin with `castree_`.
+/// The token opens this server to whoever has it, and an upstream has no use for it. All their
+/// names begin with `castree_`.
 package enum OwnSecrets {
     private static let prefix = Array("castree_".utf8)
 
-    /// Whether a value may hold one; nearly none does.
+    /// Whether a value may contain one; nearly none does.
     static func mayStand(in value: ArraySlice<UInt8>) -> Bool {
         var rest = value
         while let position = rest.firstIndex(of: prefix[0]) {
@@ -36,7 +36,7 @@ package enum OwnSecrets {
         return Array(kept.joined(separator: [38]))
     }
 
-    /// An address, as in the Referer, whose query is without our parameters.
+    /// An address, as in Referer, whose query has lost our parameters.
     static func withoutParameters(ofAddress value: ArraySlice<UInt8>) -> [UInt8] {
         guard let mark = value.firstIndex(of: 63) else { return Array(value) }
         let query = withoutParameters(value[(mark + 1)...])

@@ -1,9 +1,9 @@
-/// Writes an upstream's head anew for the client.
+/// Writes an upstream's head again for the client.
 enum UpstreamAnswer {
-    /// The status line and all fields that are the client's: nothing of the connection, one
-    /// Content-Length at most.
+    /// The status line and all fields meant for the client: none of the connection's, and at most
+    /// one Content-Length.
     ///
-    /// - Parameter dropsDate: the transport adds a Date of its own.
+    /// - Parameter dropsDate: the transport adds its own Date.
     static func head(
         _ head: UpstreamHead, _ bytes: Span<UInt8>, dropsDate: Bool = false
     ) -> ResponseHead {
@@ -20,7 +20,7 @@ enum UpstreamAnswer {
             if dropsDate, RequestHead.matches(bytes, field.name, "date") { continue }
             written.append(bytes, field)
         }
-        // RFC 9110, section 8.6: 1xx and 204 have none. To HEAD and with 304 it tells of GET.
+        // RFC 9110, section 8.6: 1xx and 204 have none. For HEAD and 304 it describes GET.
         if let length = head.length, head.status >= 200, head.status != 204 {
             written.append("Content-Length", length)
         }

@@ -1,4 +1,4 @@
-/// What an upstream's answer says before its body; positions in the bytes it was read from.
+/// What an upstream's answer says before its body, as positions in the bytes it was read from.
 struct UpstreamHead {
     var status = 0
     /// 0 or 1: HTTP/1.0 or HTTP/1.1.
@@ -7,7 +7,7 @@ struct UpstreamHead {
     var fields: [RequestHead.Field] = []
     /// The Content-Length.
     var length: Int64?
-    /// How the body's end is told where there is a body; `nil` where no field says.
+    /// How the end of a body, if there is one, is marked; `nil` if no field says.
     var framing: BodyFraming?
     var connection = ConnectionField()
     var hasDate = false

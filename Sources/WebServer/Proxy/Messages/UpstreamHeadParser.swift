@@ -1,12 +1,12 @@
 /// Reads the head of an upstream's answer as strictly as that of a request.
 ///
-/// What a client might read in another way than this proxy is refused, never repaired. Give it all
-/// bytes since the answer began, again as they grow: it goes on where it stopped. Bounded: 64 KB and
-/// 200 fields.
+/// It refuses, and never repairs, what a client might read differently from this proxy. Pass it all
+/// bytes since the answer began, again each time more arrive: it continues where it stopped.
+/// Limits: 64 KB and 200 fields.
 struct UpstreamHeadParser {
     enum Outcome {
         case needMore
-        /// ``head`` is complete and took so many bytes.
+        /// ``head`` is complete and took `consumed` bytes.
         case head(consumed: Int)
         case failure(MessageFailure)
     }
@@ -18,7 +18,7 @@ struct UpstreamHeadParser {
     private var lines = HeadLines()
     private var framing = FramingFields()
 
-    /// Makes it ready for the next answer; memory is kept.
+    /// Prepares for the next answer; memory is kept.
     mutating func reset() {
         head.clear()
         lines = HeadLines()
@@ -34,7 +34,7 @@ struct UpstreamHeadParser {
                 } else if !line.isEmpty {
                     try readField(bytes, line)
                 } else {
-                    // RFC 9112, sections 6.1 and 6.3: judged when all fields are known.
+                    // RFC 9112, sections 6.1 and 6.3: this needs all fields.
                     head.framing = try framing.framing(minorVersion: head.minorVersion)
                     head.length = framing.length
                     return .head(consumed: line.upperBound + 2)
@@ -49,7 +49,7 @@ struct UpstreamHeadParser {
         }
     }
 
-    /// What is not HTTP is known by its first bytes: it may never send a line's end.
+    /// The first bytes tell what is not HTTP: it may never send a line end.
     private func checkBegin(_ bytes: Span<UInt8>) throws(MessageFailure) {
         let begin: StaticString = "HTTP/1."
         for position in 0..<min(bytes.count, begin.utf8CodeUnitCount)
@@ -60,23 +60,23 @@ struct UpstreamHeadParser {
 
     /// HTTP-version SP status-code SP [ reason-phrase ] (RFC 9112, section 4).
     ///
-    /// The second space may be missing: some servers leave it out with the phrase.
+    /// The second space may be missing: some servers leave it out together with the phrase.
     private mutating func readStatusLine(
         _ bytes: Span<UInt8>, _ range: Range<Int>
     ) throws(MessageFailure) {
         guard range.count >= 12, bytes[7] == 48 || bytes[7] == 49, bytes[8] == 32 else {
-            throw MessageFailure(502, "the status line is none of HTTP/1.1 or HTTP/1.0")
+            throw MessageFailure(502, "the status line is not of HTTP/1.1 or HTTP/1.0")
         }
         head.minorVersion = Int(bytes[7] - 48)
         var status = 0
         for position in 9..<12 {
             guard bytes[position] >= 48, bytes[position] <= 57 else {
-                throw MessageFailure(502, "the status is no number of three digits")
+                throw MessageFailure(502, "the status is not a number of three digits")
             }
             status = status * 10 + Int(bytes[position] - 48)
         }
         guard status >= 100, status < 600, range.count == 12 || bytes[12] == 32 else {
-            throw MessageFailure(502, "the status is no number from 100 to 599")
+            throw MessageFailure(502, "the status is not a number from 100 to 599")
         }
         head.status = status
         head.reason = min(13, range.upperBound)..<range.upperBound

@@ -1,10 +1,10 @@
-/// The request as the upstream gets it: written anew from the parsed head, never copied.
+/// The request that the upstream gets: written from the parsed head, never copied.
 struct UpstreamRequest {
-    /// The head with its empty line.
+    /// The head, with the empty line that ends it.
     let bytes: [UInt8]
     let isHead: Bool
-    /// Whether sending it twice does no more than sending it once, and all of it is here (RFC 9110,
-    /// section 9.2.2).
+    /// Whether sending it twice has no more effect than sending it once, and all of it is here (RFC
+    /// 9110, section 9.2.2).
     let isRepeatable: Bool
     /// The protocols that the client wants to change to; empty for none.
     let upgrade: [UInt8]
@@ -67,9 +67,9 @@ struct UpstreamRequest {
         }
     }
 
-    /// The Upgrade field, if the client asks for another protocol in a way that can be passed on.
+    /// The Upgrade field, if the client asks for a protocol that the proxy can pass on.
     ///
-    /// HTTP/2 is not: over it the upstream would take requests that no route has seen.
+    /// HTTP/2 is not one: over it, the upstream would get requests that no route has seen.
     private static func upgrade(_ head: RequestHead, _ framing: BodyFraming) -> [UInt8] {
         guard framing == .none, head.minorVersion == 1,
             let first = head.value(of: "upgrade"), head.lists("upgrade", in: "connection")
@@ -95,7 +95,7 @@ struct UpstreamRequest {
             if FieldName.isHopByHop(source, name) { continue }
             if name.count == 4, FieldName.matches(source, name, "host") { continue }
             if name.count == 6, FieldName.matches(source, name, "expect") { continue }
-            // X-Forwarded-For grows: it is written again with the peer at its end.
+            // X-Forwarded-For grows: it is written later, with the peer appended.
             if FieldName.isForwarded(source, name),
                 !isTrusted || FieldName.matches(source, name, "x-forwarded-for")
             {
@@ -151,7 +151,7 @@ struct UpstreamRequest {
         }
     }
 
-    /// Exactly one way to tell the body's end.
+    /// Appends exactly one way to mark the body's end.
     private static func appendFraming(
         _ head: RequestHead, _ framing: BodyFraming, to bytes: inout [UInt8]
     ) {
@@ -159,7 +159,7 @@ struct UpstreamRequest {
         case .length(let count): bytes.append("Content-Length", count)
         case .chunked: bytes.append("Transfer-Encoding: chunked\r\n")
         case .none, .untilClose:
-            // RFC 9110, section 8.6: methods that expect a body say that there is none.
+            // RFC 9110, section 8.6: without a body, a method that expects one says so.
             switch head.method {
             case .post, .put, .patch: bytes.append("Content-Length: 0\r\n")
             default:

@@ -1,36 +1,36 @@
-/// How requests are passed on; durations in milliseconds.
+/// How requests are passed on; durations are in milliseconds.
 package struct ProxyOptions: Sendable {
-    /// From whom X-Forwarded-* and Forwarded are believed: they are then kept, and added to.
+    /// Whose X-Forwarded-* and Forwarded fields are believed: they are kept and extended.
     ///
-    /// From all others they are replaced: an upstream may take them for the truth.
+    /// Those of all others are replaced, because an upstream may believe them.
     package enum ForwardedTrust: Sendable { case nobody, loopback, everybody }
 
-    /// Connecting to one address.
+    /// The time to connect to one address.
     package var connect: Int64 = 5000
-    /// The TLS handshake with an https upstream: beyond it 504.
+    /// The TLS handshake with an https upstream: above it 504.
     package var handshake: Int64 = 10_000
-    /// A file of certificates (PEM) whose holders are trusted besides the system's authorities.
+    /// A file of certificates (PEM) to trust in addition to the system's authorities.
     package var authorities: String?
-    /// From the end of the request to the head of the answer: beyond it 504.
+    /// From the end of the request to the head of the answer: above it 504.
     package var head: Int64 = 60_000
-    /// Between two pieces of a body, of either side.
+    /// Between two pieces of a body, in either direction.
     package var stall: Int64 = 60_000
-    /// How long a client that waits for a 100 is left to an upstream that sends none.
+    /// How long a client waits for its 100 while the upstream sends none.
     package var continueWait: Int64 = 1000
-    /// How long a connection is kept for the next request; shorter than servers close theirs.
+    /// How long a connection is kept for the next request; servers keep theirs longer.
     package var poolIdle: Int64 = 4000
     /// Connections kept for each upstream and loop.
     package var poolSize = 64
-    /// The longest idleness of a pooled connection that may carry a request which cannot be repeated.
+    /// The longest idle time of a pooled connection that may carry an unrepeatable request.
     package var poolFresh: Int64 = 1000
-    /// A tunnel through which nothing moves.
+    /// How long a tunnel may be silent.
     package var tunnelIdle: Int64 = 3_600_000
-    /// Bytes in memory that may wait for one side before the other is held back.
+    /// Bytes in memory that may wait for one side before the other side has to wait.
     package var outputLimit = 128 << 10
     /// Whether the upstream gets the client's Host field instead of its own name.
     package var keepsHost = false
     package var trust = ForwardedTrust.nobody
-    /// Whether a client that closes its sending side counts as gone, as with nginx.
+    /// Whether a client that closes its sending side counts as gone, as in nginx.
     package var endedClientIsGone = true
     /// The pseudonym for a Via field (RFC 9110, section 7.6.3); none without it.
     package var via: String?

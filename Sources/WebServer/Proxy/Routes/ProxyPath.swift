@@ -1,19 +1,19 @@
 import Platform
 
-/// Which paths are passed on: those that every server reads as the route did.
+/// Which paths are passed on: those that every server reads as the route does.
 ///
-/// A route looks at the path as it is written, and the upstream gets it so. Servers differ in what they
-/// do then: they decode, take escaped slashes and backslashes for slashes, cut parameters off segments
-/// (`..;x`, RFC 3986, section 3.3), decode twice, or end at a NUL. A path by which one of them could leave
-/// the prefix has no honest use and is refused, rather than normalized: there is no normal form that all
-/// of them share.
+/// A route reads the path as it is written, and the upstream gets it unchanged. What servers do
+/// then varies: they decode, take escaped slashes and backslashes for slashes, cut parameters off
+/// segments (`..;x`, RFC 3986, section 3.3), decode twice, or end at a NUL. A path that could leave
+/// the prefix in any of them has no honest use. It is refused rather than normalized: they share no
+/// normal form.
 enum ProxyPath {
-    /// How often a path may be encoded; no honest one is encoded more than twice.
+    /// How many times a path may be encoded; no honest one is encoded more than twice.
     private static let roundMax = 4
 
     /// Why a path is not passed on; `nil` if it may be.
     static func objection(to path: ArraySlice<UInt8>) -> String? {
-        // Nearly all paths end here.
+        // Nearly all paths need no further check.
         guard path.contains(where: { $0 == 37 || $0 == 46 || $0 == 92 }) else { return nil }
         var text = Array(path)
         for round in 0..<roundMax {
@@ -25,7 +25,7 @@ enum ProxyPath {
             if next.count == text.count { return nil }
             text = next
         }
-        return "The path is encoded over and over; it is not passed on."
+        return "The path is percent-encoded too often; it is not passed on."
     }
 
     /// Whether a segment, without its parameters, is `.` or `..` (RFC 3986, section 5.2.4).
@@ -37,7 +37,7 @@ enum ProxyPath {
         return false
     }
 
-    /// The text decoded once; `nil` for a malformed escape, where those count.
+    /// The text decoded once; `nil` for a malformed escape if `isStrict`.
     private static func decoded(_ text: [UInt8], isStrict: Bool) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(text.count)
@@ -55,7 +55,7 @@ enum ProxyPath {
                     return nil
                 }
             }
-            // Dots and slashes in two bytes: no UTF-8, and read as such by decoders that do not check.
+            // Dots and slashes in two bytes: not UTF-8, but read as such by decoders without checks.
             switch (result.last, byte) {
             case (0xC0, 0xAE): result[result.count - 1] = 46
             case (0xC0, 0xAF): result[result.count - 1] = 47

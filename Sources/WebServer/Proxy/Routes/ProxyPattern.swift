@@ -1,19 +1,19 @@
-/// A path with stars in it, as in `/users/*/avatar` or `/**/*.json`.
+/// A path with stars in it, such as `/users/*/avatar` or `/**/*.json`.
 ///
-/// `*` stands for any bytes within one segment, `**` for any number of segments, also none. A segment
-/// without bytes is no segment that a star stands for. Nothing is decoded: the bytes of the path are
-/// compared as they were sent. The whole path must fit; a pattern is no prefix.
+/// `*` matches any bytes within one segment, `**` any number of segments, including none. A star
+/// never stands for an empty segment. Nothing is decoded: the path's bytes are compared as they
+/// were sent. The whole path must match; a pattern is no prefix.
 struct ProxyPattern: Sendable, Hashable {
     private enum Segment: Sendable, Hashable {
-        /// What stands between the stars; one piece if there is none.
+        /// The parts between the stars; one part if there is no star.
         case pieces([[UInt8]])
         /// `**`.
         case any
     }
 
-    /// What stands before the first segment with a star, without a slash at its end.
+    /// The path before the first segment with a star, without a slash at its end.
     let fixed: [UInt8]
-    /// How closely it describes: its bytes without the stars.
+    /// How specific it is: its bytes without the stars.
     let weight: Int
     private let segments: [Segment]
 
@@ -54,7 +54,7 @@ struct ProxyPattern: Sendable, Hashable {
         return length
     }
 
-    /// Whether a path fits.
+    /// Whether a path matches.
     func matches(_ path: ArraySlice<UInt8>) -> Bool {
         guard path.first == 47 else { return false }
         let parts = path.dropFirst().split(separator: 47, omittingEmptySubsequences: false)
@@ -82,7 +82,7 @@ struct ProxyPattern: Sendable, Hashable {
         guard !part.isEmpty, part.count >= first.count + last.count, part.starts(with: first),
             part.suffix(last.count).elementsEqual(last)
         else { return false }
-        // Each piece at the first place where it stands: later places leave less for the others.
+        // Each piece at the first place where it occurs: later places leave less for the others.
         var rest = part.dropFirst(first.count).dropLast(last.count)
         for piece in pieces.dropFirst().dropLast() {
             while !rest.starts(with: piece) {

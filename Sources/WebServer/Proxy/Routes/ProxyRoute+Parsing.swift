@@ -1,12 +1,12 @@
 public import Platform
 
 extension StoreError.Code {
-    /// A proxy route that means nothing, or something that is not offered.
+    /// A proxy route that has no meaning, or asks for something that is not offered.
     public static let malformedRoute = Self("malformedRoute")
 }
 
 extension ProxyRoute {
-    /// Reads `PREFIX=URL`, as in `/api=http://127.0.0.1:3000/v1`, or `PATTERN=URL`, as in
+    /// Reads `PREFIX=URL`, such as `/api=http://127.0.0.1:3000/v1`, or `PATTERN=URL`, such as
     /// `/users/*/avatar=http://127.0.0.1:4000`.
     ///
     /// - Throws: `.malformedRoute` with a sentence that says what to write instead.

@@ -1,8 +1,8 @@
-/// Which requests go to an upstream server, and by what path there.
+/// Which requests go to an upstream server, and which path they have there.
 ///
-/// A request belongs to the route whose prefix its path begins with, in whole segments: `/api` takes
-/// `/api`, `/api/users` and `/api?page=2`, not `/apis`. As with nginx's proxy_pass, a URL with a path
-/// replaces the prefix, and one without keeps it:
+/// A request belongs to a route if its path begins with the route's prefix, in whole segments:
+/// `/api` takes `/api`, `/api/users` and `/api?page=2`, not `/apis`. As in nginx's proxy_pass, a
+/// URL with a path replaces the prefix, and one without keeps it:
 ///
 /// | route | request | the upstream sees |
 /// |---|---|---|
@@ -11,8 +11,8 @@
 /// | `/api=http://127.0.0.1:3000/v1` | `/api/users` | `/v1/users` |
 /// | `/api=http://127.0.0.1:3000/v1` | `/api` | `/v1` |
 ///
-/// With stars it is a pattern, and the whole path must fit (`ProxyPattern`); a URL with a path replaces
-/// what stands before the first segment with a star:
+/// A prefix with stars is a pattern, which the whole path must match (`ProxyPattern`); a URL with a
+/// path replaces everything before the first segment with a star:
 ///
 /// | route | request | the upstream sees |
 /// |---|---|---|
@@ -20,17 +20,17 @@
 /// | `/users/*/avatar=http://127.0.0.1:4000/img` | `/users/7/avatar` | `/img/7/avatar` |
 /// | `/**/*.json=http://127.0.0.1:4000` | `/a/b.json` | `/a/b.json` |
 ///
-/// A slash at the end of prefix or URL means nothing, other than in nginx, where its absence glues
-/// names together; only for the prefix itself, `/v1/` is sent as it is written.
+/// A slash at the end of prefix or URL means nothing. (In nginx, leaving it out glues names
+/// together.) Only for the prefix itself, `/v1/` is sent as it is written.
 public struct ProxyRoute: Sendable, Hashable {
-    /// From its slash, without one at the end; empty for all paths.
+    /// Begins with its slash and ends without one; empty for all paths.
     ///
-    /// Of a pattern, what stands before the first segment with a star.
+    /// Of a pattern, the path before the first segment with a star.
     let prefix: [UInt8]
-    /// What the path must fit; `nil` where the prefix decides.
+    /// What the path must match; `nil` if the prefix decides.
     let pattern: ProxyPattern?
     package let origin: UpstreamOrigin
-    /// The URL's path as written; `nil` when the URL has none.
+    /// The URL's path as written; `nil` if the URL has none.
     let base: [UInt8]?
     /// The URL's path without a slash at its end.
     private let baseStart: [UInt8]
@@ -46,7 +46,7 @@ public struct ProxyRoute: Sendable, Hashable {
         baseStart = start.last == 47 ? start.dropLast() : start
     }
 
-    /// Whether a request of that path belongs here.
+    /// Whether a request with that path belongs to this route.
     func takes(_ head: RequestHead) -> Bool {
         let path = head.bytes[head.path]
         if let pattern { return pattern.matches(path) }
@@ -54,7 +54,7 @@ public struct ProxyRoute: Sendable, Hashable {
         return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
     }
 
-    /// Writes the target that the upstream gets: path and query, nothing decoded.
+    /// Writes the target that the upstream gets: path and query, with nothing decoded.
     func appendTarget(of head: RequestHead, to bytes: inout [UInt8]) {
         if let base {
             let rest = head.path.lowerBound + prefix.count..<head.path.upperBound
@@ -77,18 +77,18 @@ public struct ProxyRoute: Sendable, Hashable {
         if !kept.isEmpty { bytes.append(contentsOf: [63] + kept) }
     }
 
-    /// How closely it describes paths: the closest of those that take one decides.
+    /// How specific it is: of the routes that take a path, the most specific one decides.
     var weight: Int { pattern?.weight ?? prefix.count }
 }
 
-/// Where an upstream server listens, and how it is spoken to: what a URL says before its path.
+/// Where an upstream server listens, and whether over TLS: the part of a URL before its path.
 package struct UpstreamOrigin: Sendable, Hashable, CustomStringConvertible {
-    /// A name in lower case or an address, without brackets.
+    /// A lower-case name, or an address without brackets.
     package let host: String
     package let port: UInt16
-    /// As it stands in a Host field: without the scheme's own port, with the brackets of IPv6.
+    /// As in a Host field: without the scheme's default port, with brackets around an IPv6 address.
     package let authority: String
-    /// Whether it is spoken to by TLS.
+    /// Whether to connect with TLS.
     package let isSecure: Bool
 
     package init(host: String, port: UInt16, authority: String, isSecure: Bool = false) {

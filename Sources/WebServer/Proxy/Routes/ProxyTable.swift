@@ -2,21 +2,21 @@ package import Platform
 
 /// The proxy: which requests go to which upstream.
 ///
-/// Names are looked up when it is made, on threads of their own. Safe to use from all loops.
+/// Making it starts to look the names up, on other threads. Safe to use from all loops.
 package final class ProxyTable: Sendable {
     package let options: ProxyOptions
     private let routes: [(route: ProxyRoute, upstream: Upstream)]
 
-    /// What requests are compared with.
+    /// What identifies a route.
     private struct Key: Hashable {
         var prefix: [UInt8]
         var pattern: ProxyPattern?
     }
 
-    /// Makes a table; of the routes that fit the one with the most characters decides, stars not
-    /// counted, and of equals the first.
-    /// - Throws: `.malformedRoute` when two routes have one prefix, or one pattern;
-    ///   `.badCertificate` when an https upstream could not be trusted by anything.
+    /// Makes a table; of the routes that match a request, the one with the most characters decides,
+    /// not counting stars, and of equals the first.
+    /// - Throws: `.malformedRoute` if two routes have the same prefix or pattern; `.badCertificate`
+    ///   if nothing could make an https upstream trusted.
     package init(
         _ routes: [ProxyRoute], options: ProxyOptions = ProxyOptions()
     ) throws(StoreError) {
@@ -45,9 +45,9 @@ package final class ProxyTable: Sendable {
 
     package var isEmpty: Bool { routes.isEmpty }
 
-    /// What becomes of a request; `nil` if no route takes it.
+    /// What to do with a request; `nil` if no route takes it.
     ///
-    /// Whether the client may ask at all (Host, Origin, token) is to be decided before.
+    /// Decide first whether the client may ask at all (Host, Origin, token).
     package func answer(_ head: RequestHead) -> Answer? {
         for (route, upstream) in routes where route.takes(head) {
             if let objection = ProxyPath.objection(to: head.bytes[head.path]) {

@@ -1,22 +1,22 @@
 import Platform
 import Synchronization
 
-/// A server that requests are passed on to: its name and, once they are known, its addresses.
+/// A server that gets requests from the proxy: its name and, once known, its addresses.
 final class Upstream: Sendable {
     let origin: UpstreamOrigin
-    /// How it is spoken to; `nil` for plain http.
+    /// How TLS reaches it; `nil` for plain http.
     let secure: (context: TLSContext, host: String)?
     private let isFixed: Bool
     private let lookUp: NameLookUp.Function
     private let state: Mutex<State>
 
-    /// Milliseconds after which a name is looked up again: most have a longer time to live, but the
-    /// system's resolver does not tell it.
+    /// Milliseconds after which a name is looked up again: most names live longer, but the system's
+    /// resolver does not say how long.
     private static let freshFor: Int64 = 60_000
 
     private struct State {
         var addresses: [SocketAddress]
-        /// By the clock of the loops, when the last look-up ended.
+        /// When the last look-up ended, by the clock of the loops.
         var resolvedAt: Int64 = 0
         var isResolving = false
         var waiting: [EventLoop] = []
@@ -33,17 +33,17 @@ final class Upstream: Sendable {
         if let literal = SocketAddress(literal: origin.host, port: origin.port) {
             addresses = [literal]
         } else if origin.host == "localhost" || origin.host.hasSuffix(".localhost") {
-            // RFC 6761, section 6.3: these names are this machine, whatever a server says.
+            // RFC 6761, section 6.3: these names mean this machine, whatever a name server says.
             addresses = [.loopback4(origin.port), .loopback6(origin.port)]
         }
         isFixed = !addresses.isEmpty
         state = Mutex(State(addresses: addresses))
     }
 
-    /// The addresses in the order to try; `nil` while a first look-up is under way: then the loop's pool
-    /// will be told.
+    /// The addresses in the order to try; `nil` during the first look-up, which ends with a call to
+    /// the loop's pool.
     ///
-    /// Old ones are given, and looked up again meanwhile.
+    /// Returns old ones at once, and looks the name up again meanwhile.
     func addresses(for loop: EventLoop) -> [SocketAddress]? {
         let (addresses, isOld) = state.withLock { state -> ([SocketAddress]?, Bool) in
             guard state.addresses.isEmpty, state.isResolving else {
@@ -56,7 +56,7 @@ final class Upstream: Sendable {
         return addresses
     }
 
-    /// Puts an address first that has answered.
+    /// Puts first an address that has answered.
     func prefer(_ address: SocketAddress) {
         state.withLock { state in
             guard state.addresses.first != address,
@@ -67,9 +67,9 @@ final class Upstream: Sendable {
         }
     }
 
-    /// Looks the name up on a thread of its own: the system's resolver blocks.
+    /// Looks the name up on its own thread: the system's resolver blocks.
     ///
-    /// What was known stays until something is found.
+    /// The known addresses stay until a look-up finds some.
     func resolve() {
         guard !isFixed else { return }
         let begins = state.withLock { state -> Bool in
@@ -81,7 +81,7 @@ final class Upstream: Sendable {
         let isStarted = LoopThread.start { [self] in
             found(lookUp(origin.host, origin.port))
         }
-        // No thread to give: whoever asks next begins again.
+        // The system can start no thread: the next request tries again.
         if !isStarted { found([]) }
     }
 
@@ -90,7 +90,7 @@ final class Upstream: Sendable {
             state.isResolving = false
             state.resolvedAt = SystemClock.milliseconds
             if !addresses.isEmpty {
-                // The one that answered last stays first, if it is still one of them.
+                // The address that answered last stays first if it is still in the list.
                 let first = addresses.firstIndex { $0 == state.addresses.first }
                 state.addresses = addresses
                 if let first { state.addresses.swapAt(0, first) }

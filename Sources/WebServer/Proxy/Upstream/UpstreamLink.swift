@@ -1,18 +1,18 @@
 import Platform
 
-/// One connection to an upstream: it serves one exchange after the other, and waits between them.
+/// One connection to an upstream: it serves one exchange after another, and waits in between.
 ///
 /// Belongs to its loop's thread.
 final class UpstreamLink: StreamHandler {
-    /// Whom it serves; `nil` while it waits in the pool.
+    /// The exchange it serves; `nil` while it waits in the pool.
     var exchange: ProxyExchange?
-    /// Reads answers' heads; its memory is used again and again.
+    /// Reads the heads of answers; its memory is reused.
     var parser = UpstreamHeadParser()
     /// A part of an answer's head.
     var input: [UInt8] = []
     /// Whether a byte has come since the request.
     var hasAnswered = false
-    /// Whether it has served before, so that the upstream may have had enough of it.
+    /// Whether it has served before, so that the upstream may be about to close it.
     private(set) var isUsed = false
     private(set) var idleSince: Int64 = 0
     private(set) var stream: Stream?
@@ -39,7 +39,7 @@ final class UpstreamLink: StreamHandler {
         stream?.resumeReading()
     }
 
-    /// Ends the connection; nobody is told.
+    /// Ends the connection and tells nobody.
     func close() {
         exchange = nil
         stream?.close()
@@ -57,7 +57,7 @@ final class UpstreamLink: StreamHandler {
     }
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) {
-        // An answer that nobody asked for: what comes next would be taken for the wrong request's.
+        // Nobody asked for this answer: the next bytes would go to the wrong request.
         guard let exchange else {
             stream.close()
             return
@@ -85,7 +85,7 @@ final class UpstreamLink: StreamHandler {
     }
 
     func stopping(_ stream: Stream) {
-        // What is in flight is finished.
+        // The exchange in flight still finishes.
         if exchange == nil { stream.close() }
     }
 

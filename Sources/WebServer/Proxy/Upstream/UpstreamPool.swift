@@ -4,10 +4,10 @@
 final class UpstreamPool {
     let upstream: Upstream
     let options: ProxyOptions
-    /// The exchanges that wait for the upstream's addresses.
+    /// The exchanges waiting for the upstream's addresses.
     var waiting: [ProxyExchange] = []
     private unowned let loop: EventLoop
-    /// The one used last comes last, and is used first.
+    /// Last the one used most recently, which is taken first.
     private var idle: [UpstreamLink] = []
 
     private init(_ upstream: Upstream, _ loop: EventLoop, _ options: ProxyOptions) {
@@ -31,8 +31,8 @@ final class UpstreamPool {
 
     /// Takes a connection for a request.
     ///
-    /// A server may close any of them at the same moment: a request that cannot be repeated only
-    /// goes on one that was in use just now.
+    /// A server may close any of them at that moment: a request that cannot be repeated only goes
+    /// on one that was in use just now.
     func take(isRepeatable: Bool) -> UpstreamLink? {
         guard let link = idle.last else { return nil }
         guard isRepeatable || loop.now - link.idleSince <= options.poolFresh else { return nil }
@@ -40,7 +40,7 @@ final class UpstreamPool {
         return link
     }
 
-    /// Keeps a connection, if there is room and time for it.
+    /// Keeps a connection if there is room and the loop is not stopping.
     func give(_ link: UpstreamLink) {
         guard idle.count < options.poolSize, !loop.isStopping else {
             link.close()
@@ -55,7 +55,7 @@ final class UpstreamPool {
         idle.remove(at: index)
     }
 
-    /// A look-up is over: whoever waits tries what is known now.
+    /// A look-up is over: every exchange that waits tries what is known now.
     func resolved() {
         let waiting = waiting
         self.waiting = []

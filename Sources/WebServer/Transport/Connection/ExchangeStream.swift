@@ -1,18 +1,18 @@
-/// Who sends a request's body on and makes its response piece by piece (a proxy).
+/// Passes on a request's body and makes its response piece by piece (a proxy).
 ///
 /// Every call comes on the loop's thread.
 package protocol ExchangeStreamHandler: AnyObject {
-    /// A piece of the request's body, decoded; gone after the call.
+    /// A piece of the request's body, decoded; it is gone after the call.
     func received(_ bytes: Span<UInt8>)
     /// The request's body is complete; also called when there is none.
     func receivedEnd()
-    /// What was sent has left: there is room again.
+    /// Everything sent has left: there is room again.
     func drained()
-    /// The client sends nothing more, though its request is complete: it may be gone.
+    /// The client sends nothing more after its complete request: it may be gone.
     ///
-    /// May be called more than once. By default the client is served as one that only listens.
+    /// May be called more than once. By default, the client still gets its response.
     func clientEnded()
-    /// The client is gone, or its body was malformed: nothing more can be sent.
+    /// The client is gone, or its body was malformed: nothing more can be sent to it.
     func gone()
 }
 
@@ -22,8 +22,8 @@ extension ExchangeStreamHandler {
 
 /// The client's side of an exchange whose bodies flow piece by piece.
 ///
-/// Belongs to the loop's thread. Back-pressure: stop making bytes when ``hasRoom`` is false, until
-/// `drained`; hold the client back with ``pauseBody()``.
+/// Back-pressure: when ``hasRoom`` is false, make no bytes until `drained`; pause the client with
+/// ``pauseBody()``.
 package final class ExchangeStream {
     /// The request.
     package let head: RequestHead
@@ -50,39 +50,39 @@ package final class ExchangeStream {
     package let loop: EventLoop
     /// The client's address; `nil` if it is gone.
     package var peer: SocketAddress? { connection.stream.peer }
-    /// Whether the client takes more without memory growing.
+    /// Whether the client accepts more without memory growing.
     package var hasRoom: Bool {
         !isOver && connection.stream.queuedByteCount < connection.options.outputLimit
     }
 
     // MARK: For the handler
 
-    /// Reads no more of the request's body for now.
+    /// Stops reading the request's body for now.
     package func pauseBody() {
         guard !isOver else { return }
         isPaused = true
         connection.stream.pauseReading()
     }
 
-    /// Reads on.
+    /// Resumes reading.
     package func resumeBody() {
         guard isPaused, !isOver else { return }
         isPaused = false
         connection.continueReading()
     }
 
-    /// Tells a client that waits for it to send its body (100).
+    /// Tells a client that waits for a 100 to send its body.
     package func sendContinue() {
         guard !isOver, !hasHead, head.expectsContinue else { return }
         connection.stream.send(HTTPConnection.continueHead)
     }
 
-    /// Puts the response's head, without Date, Connection and Transfer-Encoding: it goes out together with
-    /// the next pieces, at ``flush()``.
+    /// Queues the response's head, without Date, Connection and Transfer-Encoding: ``flush()``
+    /// sends it together with the next pieces.
     ///
     /// For `.length` the head holds Content-Length. `.chunked` becomes `.untilClose` for HTTP/1.0.
-    /// Call ``flush()`` or ``finish()`` before returning to the loop.
-    /// - Parameter hasDate: the head has a Date field already.
+    /// Call ``flush()`` or ``finish()`` before you return to the loop.
+    /// - Parameter hasDate: whether the head already has a Date field.
     package func put(_ response: ResponseHead, _ framing: BodyFraming, hasDate: Bool = false) {
         guard !isOver, !hasHead else { return }
         hasHead = true
@@ -94,7 +94,7 @@ package final class ExchangeStream {
         connection.log?.status = response.status
     }
 
-    /// Puts a piece of the response's body behind what was put before.
+    /// Queues a piece of the response's body.
     package func put(_ bytes: Span<UInt8>) {
         guard !isOver, hasHead, !bytes.isEmpty else { return }
         if responseFraming == .chunked {
@@ -106,7 +106,7 @@ package final class ExchangeStream {
         }
     }
 
-    /// Sends what was put.
+    /// Sends what is queued.
     package func flush() {
         guard !isOver else { return }
         connection.flush()
@@ -119,17 +119,17 @@ package final class ExchangeStream {
         if responseFraming == .chunked { connection.append(ChunkedEncoder.end) }
         if let status = connection.log?.status { connection.finishRecord(status) }
         over()
-        // A body that is still coming cannot be told from the next request.
+        // A body that is still coming cannot be separated from the next request.
         if hasBody { connection.keepsAlive = false }
         connection.endStreaming()
     }
 
-    /// Answers with a response of one piece instead, if no head was sent; cuts the connection else.
+    /// Answers with one complete response if no head was sent; otherwise cuts the connection.
     package func fail(_ response: Response) {
         guard !isOver else { return }
         over()
         guard !hasHead else {
-            // Without a length, an orderly end would say that the answer is whole.
+            // Without a length, an orderly end would mean that the answer is whole.
             if responseFraming == .untilClose {
                 connection.stream.reset()
             } else {
@@ -140,7 +140,7 @@ package final class ExchangeStream {
         if hasBody { connection.keepsAlive = false }
         connection.phase = .head
         guard connection.write(response, isHead: head.method == .head) == nil else {
-            // An object is no answer to a failure; there is no time to verify one here.
+            // An object cannot report a failure; there is no time here to verify one.
             connection.stream.close()
             return
         }
@@ -148,7 +148,7 @@ package final class ExchangeStream {
     }
 
     /// Ends the client's connection without an answer, or in the middle of one; the handler is not
-    /// told.
+    /// called.
     package func abandon() {
         guard !isOver else { return }
         over()
@@ -163,10 +163,10 @@ package final class ExchangeStream {
         connection.perform(.upgrade(response, make), head, .none)
     }
 
-    /// Calls the handler's `gone` and closes in so many milliseconds; `nil` for never.
+    /// Calls the handler's `gone` and closes after so many milliseconds; `nil` for never.
     ///
-    /// While the client reads too slowly its own deadline stands instead; a deadline for the other
-    /// side belongs to the outbound stream.
+    /// While the client reads too slowly, the client's own deadline applies instead; a deadline for
+    /// the other side belongs to the outbound stream.
     package func setDeadline(_ milliseconds: Int64?) {
         guard !isOver else { return }
         connection.stream.setDeadline(milliseconds)
@@ -215,8 +215,8 @@ package final class ExchangeStream {
     func drained() { handler?.drained() }
 
     func clientEnded() {
-        // A body that is not complete never will be; whether who only listens is served is the
-        // handler's to say.
+        // A body that is not complete never will be. The handler decides whether to serve a client
+        // that only listens.
         if hasBody {
             connection.stream.close()
         } else {
@@ -235,7 +235,7 @@ package final class ExchangeStream {
 
     func deadlineReached() { connection.stream.close() }
 
-    /// Reads on, or only notices the end, as the body asks.
+    /// Resumes reading, or only watches for the end, as the body needs.
     func settleReading() {
         if hasBody, !isPaused {
             connection.stream.resumeReading()

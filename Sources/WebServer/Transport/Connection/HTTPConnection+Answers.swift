@@ -1,29 +1,29 @@
 import Platform
 
-// Responses, as bytes.
+// Turns responses into bytes.
 extension HTTPConnection {
     static let connectionClose = Array("Connection: close\r\n\r\n".utf8)
     static let connectionKeepAlive = Array("Connection: keep-alive\r\n\r\n".utf8)
     static let connectionUpgrade = Array("Connection: Upgrade\r\n\r\n".utf8)
     static let continueHead = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
     static let lineEnd: [UInt8] = [13, 10]
-    /// Parts of up to so many bytes are copied together: measured, a larger copy costs more than the
-    /// system's look at two parts.
+    /// Parts of up to so many bytes are copied together: by measurement, a larger copy costs more
+    /// than the system spends on two parts.
     private static let copiedByteCount = 4 << 10
 
-    /// A piece of a body whose bytes are at hand.
+    /// A piece of a body whose bytes are ready.
     private enum Ready {
         case bytes([UInt8])
         case memory([UInt8], Range<Int>)
         case file(any ContentFile, Range<Int64>)
-        /// It must be read first; another thread does that.
+        /// Another thread must read it first.
         case unverified(ObjectContent.Verification)
     }
 
     /// Writes a response.
     ///
-    /// The objects come first: if one fails, nothing of the response is sent.
-    /// - Returns: what has to be verified first; then nothing was done.
+    /// It gets the objects first: if one fails, nothing of the response is sent.
+    /// - Returns: what must be verified first; then nothing was done.
     func write(_ response: Response, isHead: Bool) -> ObjectContent.Verification? {
         do throws(StoreError) {
             switch response.body {
@@ -48,7 +48,7 @@ extension HTTPConnection {
         } catch {
             loop.reportDamage(error)
             refuse(
-                MessageFailure(500, "the content is not sound in the store; it is not served"),
+                MessageFailure(500, "the stored content is missing or damaged; it is not served"),
                 isHead: isHead)
             return nil
         }
@@ -77,7 +77,7 @@ extension HTTPConnection {
             log?.byteCount += range.upperBound - range.lowerBound
             flush(more: true)
             stream.send(object, range)
-        case .unverified: break  // Never gets here: nothing is written before all is verified.
+        case .unverified: break  // Unreachable: everything is verified before anything is written.
         }
     }
 
@@ -94,7 +94,7 @@ extension HTTPConnection {
         }
     }
 
-    /// Answers with an error of the transport's own, and ends the connection.
+    /// Answers with an error of the transport's own and ends the connection.
     func refuse(_ failure: MessageFailure, isHead: Bool = false) {
         keepsAlive = false
         if log == nil, context.log != nil { log = PendingRecord() }
@@ -132,7 +132,7 @@ extension HTTPConnection {
 
     func append(_ part: UnsafeRawBufferPointer) {
         log?.byteCount += Int64(part.count)
-        // A large part is not worth a copy: it goes out with what was gathered before it.
+        // A large part is not worth copying: it goes out with what was gathered before it.
         if part.count > Self.copiedByteCount {
             stream.send(loop.sendBuffer.bytes, part)
             loop.sendBuffer.clear()
@@ -142,7 +142,7 @@ extension HTTPConnection {
         }
     }
 
-    /// Sends what was gathered.
+    /// Sends what has been gathered.
     func flush(more: Bool = false) {
         guard !loop.sendBuffer.isEmpty else { return }
         stream.send(loop.sendBuffer.bytes, more: more)
@@ -157,7 +157,7 @@ extension HTTPConnection {
         var target: String
         var began = SystemClock.nanoseconds
         var byteCount: Int64 = 0
-        /// Of an answer that comes piece by piece, once its head has been sent.
+        /// For an answer that comes piece by piece, after its head was sent.
         var status: Int?
 
         /// A request whose head could not be read.
@@ -173,10 +173,10 @@ extension HTTPConnection {
         }
     }
 
-    /// The client is gone: what it was sent until then is all there will be.
+    /// The client is gone: it gets no more than was sent until now.
     func finishRecordOfGone() { finishRecord(log?.status ?? Self.clientGoneStatus) }
 
-    /// What the log says of a client that left before it had an answer; no client ever gets it.
+    /// The log's status for a client that left before it had an answer; no client ever gets it.
     private static let clientGoneStatus = 499
 
     func finishRecord(_ status: Int) {

@@ -1,10 +1,10 @@
-// Requests with bodies, and what becomes of a request.
+// Requests with bodies, and what happens to a request.
 extension HTTPConnection {
     var exchange: Exchange {
         Exchange(loop: loop, stream: stream.token, number: requestNumber)
     }
 
-    /// Does what the handler decided; `framing` is the body that has not been read.
+    /// Does what the handler decided; `framing` belongs to the body, which has not been read.
     func perform(_ answer: consuming Answer, _ head: RequestHead, _ framing: BodyFraming) {
         switch consume answer {
         case .response(let response): respond(response, head, framing)
@@ -23,7 +23,7 @@ extension HTTPConnection {
             append(loop.dateField)
             append(Self.connectionUpgrade)
             finishRecord(response.status)
-            // Before the new handler is made, which may set a deadline of its own.
+            // Comes before the new handler is made, which may set its own deadline.
             stream.setDeadline(nil)
             handOver(make(stream))
         case .streaming(let make):
@@ -33,14 +33,14 @@ extension HTTPConnection {
         }
     }
 
-    /// Gives the stream to `handler`, with what has come for it.
+    /// Gives the stream, and the bytes that came for it, to `handler`.
     func handOver(_ handler: any StreamHandler) {
         flush()
         phase = .ending
         stream.handler = handler
         let (told, connection) = (context.handler, ConnectionID(stream.token, on: loop))
         stream.onEnd = { told.ended(connection) }
-        // The bytes after the head are given on when the current call is over; none may overtake.
+        // The bytes after the head follow when the current call is over; none may overtake them.
         stream.pauseReading()
         let (token, loop) = (stream.token, loop)
         loop.afterCall { [self] in
@@ -56,9 +56,9 @@ extension HTTPConnection {
     private func respond(_ response: Response, _ head: RequestHead, _ framing: BodyFraming) {
         var dropping: BodyReader?
         if framing != .none {
-            // Whoever waits for a 100 may or may not send the body now: the end is in doubt.
+            // A client that waits for a 100 may or may not send the body now: its end is in doubt.
             if !head.expectsContinue {
-                // Too large to read for nothing: the connection is closed instead.
+                // Too large to read just to drop it: the connection is closed instead.
                 dropping = try? BodyReader(framing, limit: options.droppedBodyLimit)
             }
             if dropping == nil { keepsAlive = false }
@@ -76,7 +76,7 @@ extension HTTPConnection {
         }
     }
 
-    /// Gives the response when another thread has read the object: others are served meanwhile.
+    /// Gives the response when another thread has read the object; other clients are served meanwhile.
     private func wait(
         for verify: ObjectContent.Verification, _ response: Response, _ head: RequestHead,
         _ framing: BodyFraming
@@ -134,14 +134,14 @@ extension HTTPConnection {
             default: return 0
             }
         } catch {
-            // A body that nobody asked for has had its answer.
+            // The answer to this unwanted body has been sent.
             phase = .ending
             if isUnwanted { finishAfterOutput() } else { refuse(error) }
             return bytes.count
         }
     }
 
-    /// An answer that comes from another thread, or from a deadline.
+    /// Takes an answer from another thread, or from a deadline.
     func answerLate(_ number: UInt32, _ answer: Answer) {
         guard number == requestNumber, case .waiting(let waiting) = phase, !stream.isEnding
         else { return }
@@ -152,9 +152,9 @@ extension HTTPConnection {
     }
 }
 
-// What a streamed exchange asks of its connection.
+// What a streamed exchange needs from its connection.
 extension HTTPConnection {
-    /// The response is complete: the next request, or the end.
+    /// The response is complete: reads the next request, or ends.
     func endStreaming() {
         flush()
         guard !stream.isEnding, stream.handler === self else { return }
@@ -166,7 +166,7 @@ extension HTTPConnection {
         continueReading()
     }
 
-    /// Goes on with what has come, when the current call is over.
+    /// Continues with the bytes that have come, after the current call.
     func continueReading() {
         let (token, loop) = (stream.token, loop)
         loop.afterCall { [self] in

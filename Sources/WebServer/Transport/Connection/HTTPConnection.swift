@@ -5,21 +5,21 @@ final class HTTPConnection: StreamHandler {
     enum Phase {
         /// Between requests, or within a head.
         case head
-        /// The body is collected for a handler.
+        /// A body is being collected for a handler.
         case collecting(BodyReader, Collecting)
-        /// A body that nobody wants is read and dropped.
+        /// A body that nobody wants is being read and dropped.
         case dropping(BodyReader)
-        /// The handler has not answered.
+        /// The handler has not answered yet.
         indirect case waiting(Waiting)
         /// Bodies flow through.
         case streaming(ExchangeStream)
-        /// The last answer is on its way.
+        /// The last answer is being sent.
         case ending
     }
 
-    /// Whom a body is collected for.
+    /// What a body is collected for.
     ///
-    /// Classes, so that a phase is one word: it is looked at many times a request.
+    /// A class, so that a phase is one word: it is read many times for each request.
     final class Collecting {
         let head: RequestHead
         let then: (RequestHead, [UInt8], Exchange) -> Answer
@@ -36,30 +36,30 @@ final class HTTPConnection: StreamHandler {
         var framing: BodyFraming
         var otherwise: () -> Response
         var gone: (@Sendable () -> Void)?
-        /// Another thread is at it (an object is being read): the response goes to a client that has
-        /// closed its sending side, too, as any response does.
+        /// Another thread is reading an object for it: like any response, this one also goes to a
+        /// client that has closed its sending side.
         var isUnderWay = false
     }
 
-    /// A parser in the middle of a head that comes in pieces.
+    /// A parser within a head that comes in pieces.
     private final class PartialHead {
         var parser: RequestParser
         init(_ parser: consuming RequestParser) { self.parser = parser }
     }
 
-    // A cycle with the stream's handler; it ends when the stream does, or is handed over.
+    // A cycle with the stream's handler; it ends when the stream ends or is handed over.
     let stream: Stream
     let context: ConnectionContext
-    // Of the loop's thread alone, and no access to one of these is open while another begins: a check
-    // at run time would cost a tenth of an answer.
+    // Only the loop's thread uses these, and it never begins one access to them within another. A
+    // check at run time would cost a tenth of an answer.
     @exclusivity(unchecked) var phase = Phase.head
-    /// What has come and is not used: part of a head, or requests behind one that waits.
+    /// Bytes received and not used yet: part of a head, or requests behind one that waits.
     @exclusivity(unchecked) var input: [UInt8] = []
     @exclusivity(unchecked) var requestNumber: UInt32 = 0
-    /// Whether this request's answer lets the connection live.
+    /// Whether the connection stays open after this request's answer.
     @exclusivity(unchecked) var keepsAlive = true
     var isHTTP10 = false
-    /// Bytes received when a body's progress was last looked at.
+    /// Bytes received when a body's progress was last checked.
     var progressMark: Int64 = 0
     @exclusivity(unchecked) var receivedByteCount: Int64 = 0
     @exclusivity(unchecked) var isWriteStalled = false
@@ -95,10 +95,10 @@ final class HTTPConnection: StreamHandler {
         rest()
     }
 
-    /// Goes on with what has come before.
+    /// Continues with the bytes received earlier.
     func processInput() {
         guard !input.isEmpty else { return }
-        // Taken out, so that a handler that comes back in finds no array in use.
+        // Taken out, so that a handler that calls back finds no array in use.
         let bytes = input
         input = []
         let used = process(bytes.span)
@@ -117,7 +117,7 @@ final class HTTPConnection: StreamHandler {
         case .streaming(let exchange):
             exchange.clientEnded()
         default:
-            // What is complete is answered; what is not never will be.
+            // Complete requests are answered; an incomplete one never will be complete.
             phase = .ending
             flush()
             stream.finish()
@@ -125,7 +125,7 @@ final class HTTPConnection: StreamHandler {
     }
 
     func endNoticed(on stream: Stream) {
-        // Nobody reads a late answer; what is being sent is only known to be lost when it fails.
+        // Nobody would read a late answer; that a response in flight is lost only shows when sending fails.
         switch phase {
         case .waiting(let waiting) where waiting.isUnderWay: stream.pauseReading()
         case .waiting: stream.close()
@@ -197,7 +197,7 @@ final class HTTPConnection: StreamHandler {
         guard outcome != .needMore else {
             partial = PartialHead(context.parser)
             context.parser = RequestParser(limits: options.parser)
-            // The first head has its deadline since the connection began.
+            // The first head's deadline has run since the connection began.
             if requestNumber > 0 { stream.setDeadline(options.headDeadline) }
             return 0
         }
@@ -255,7 +255,7 @@ final class HTTPConnection: StreamHandler {
         stream.setDeadline(options.progressWindow)
     }
 
-    /// After everything that could be done: says what the connection waits for, and until when.
+    /// When nothing more can be done now: sets what the connection waits for, and until when.
     func rest() {
         guard !stream.isEnding, stream.handler === self else { return }
         if stream.hasQueued {

@@ -1,10 +1,10 @@
 package import Platform
 
-/// Where the bytes of objects come from; called on loops' threads, several at once.
+/// Where the bytes of objects come from; several loops' threads may call it at once.
 package protocol ObjectSource: Sendable {
     /// The content of an object that has `size` bytes.
     ///
-    /// - Throws: `.missingObject`, `.damagedObject`, `.io`. Nothing of the object may be sent then.
+    /// - Throws: `.missingObject`, `.damagedObject`, `.io`. Then nothing of the object may be sent.
     func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent
 }
 
@@ -17,15 +17,15 @@ package enum ObjectContent: Sendable {
     case memory([UInt8])
     /// Its file, unchanged since it was verified.
     case file(any ContentFile)
-    /// Its file, which nobody has verified as it is now, and which is too large to do so in passing: what
-    /// the source says of the object after that is the outcome.
+    /// Its file, which nobody has verified in its present state, and which is too large to verify
+    /// in passing. The outcome is what the source says of the object afterwards.
     case unverified(Verification)
 }
 
-/// An open file, shared by all that send from it.
+/// An open file, shared by all responses that send from it.
 package protocol ContentFile: AnyObject, Sendable {
-    /// Its descriptor, good as long as the file is held.
+    /// Its descriptor, valid as long as the file is held.
     var raw: Int32 { get }
-    /// The error to report where it ended before its size.
+    /// The error to report if the file ended before its size.
     func shortened() -> StoreError
 }

@@ -1,10 +1,10 @@
-/// Who answers requests; called on loops' threads, several at once, and must not block.
+/// Answers requests; several loops' threads may call it at once, so it must not block.
 package protocol RequestHandler: Sendable {
     /// Answers a request, whose body has not been read.
     ///
-    /// `exchange` is only worth keeping for ``Answer/later(within:otherwise:gone:)``.
+    /// Keep `exchange` only for ``Answer/later(within:otherwise:gone:)``.
     func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer
-    /// A connection that has brought requests has ended, whoever had it last.
+    /// A connection that has brought requests has ended, whichever handler had it last.
     func ended(_ connection: ConnectionID)
 }
 
@@ -12,49 +12,49 @@ extension RequestHandler {
     package func ended(_ connection: ConnectionID) {}
 }
 
-/// Tells a connection from every other one of the server, also from those that are gone.
+/// Distinguishes a connection from all others of the server, including those that are gone.
 package struct ConnectionID: Sendable, Hashable {
     package let raw: UInt64
 
     /// Eight bits of the loop, 24 of the generation and 32 of the slot: a slot must be used sixteen
-    /// million times before a number comes again.
+    /// million times before a number repeats.
     package init(_ stream: Stream.Token, on loop: EventLoop) {
         raw = UInt64(loop.number & 0xff) << 56 | stream.raw & 0x00ff_ffff_ffff_ffff
     }
 }
 
-/// What becomes of a request.
+/// What to do with a request.
 package enum Answer {
-    /// The response, now. A body that the request has is read and dropped.
+    /// Sends the response now. A body of the request is read and dropped.
     case response(Response)
-    /// Reads the whole body first: over `limit` bytes it is refused with 413.
+    /// Reads the whole body first: above `limit` bytes, it is refused with 413.
     case collectBody(limit: Int, then: (RequestHead, [UInt8], Exchange) -> Answer)
-    /// Somebody calls ``Exchange/answer(_:)`` within so many milliseconds.
+    /// Some thread calls ``Exchange/answer(_:)`` within so many milliseconds.
     ///
-    /// If nobody does, what `otherwise` gives is sent. `gone` is called on the loop's thread when the client
-    /// leaves before the answer; a client that has closed its sending side counts as gone.
+    /// If none does, the result of `otherwise` is sent. `gone` runs on the loop's thread if the
+    /// client leaves before the answer; a client that has closed its sending side counts as gone.
     case later(within: Int64, otherwise: () -> Response, gone: (@Sendable () -> Void)?)
-    /// As `later`, for what is being worked at: a client that has closed its sending side is served,
-    /// as any other answer would be.
+    /// Like `later`, for an answer that is being made: a client that has closed its sending side
+    /// still gets it, like any other answer.
     case soon(within: Int64, otherwise: () -> Response)
-    /// A 101: the response's head is sent, then the bytes belong to the stream's new handler, those
-    /// that have come after the head first.
+    /// A 101: the response's head is sent, then the bytes belong to the stream's new handler,
+    /// beginning with those received after the head.
     case upgrade(ResponseHead, (Stream) -> any StreamHandler)
     /// Request body and response body flow piece by piece, with back-pressure both ways.
     case streaming((ExchangeStream) -> any ExchangeStreamHandler)
 }
 
-/// One request that waits for its answer, as other threads may hold it.
+/// One request waiting for its answer, in a form that other threads may hold.
 package struct Exchange: Sendable {
     package let loop: EventLoop
     package let stream: Stream.Token
     /// The request's number on its connection.
     let number: UInt32
 
-    /// The connection that it came on.
+    /// The connection that brought it.
     package var connection: ConnectionID { ConnectionID(stream, on: loop) }
 
-    /// Answers, from any thread; does nothing if the client is gone or an answer was given.
+    /// Answers, from any thread; does nothing if the client is gone or already has an answer.
     ///
     /// `make` runs on the loop's thread.
     package func answer(_ make: @escaping @Sendable () -> Answer) {
@@ -71,7 +71,7 @@ package struct Exchange: Sendable {
     package func answer(_ response: Response) { answer { .response(response) } }
 }
 
-/// One request that was answered, or whose connection ended before, for a log.
+/// One request for a log: answered, or cut short by the end of its connection.
 public struct AccessRecord: Sendable {
     /// As it was sent.
     public var method: String
@@ -81,27 +81,27 @@ public struct AccessRecord: Sendable {
     public var status: Int
     /// Bytes of the response with its head; of a large body, those queued.
     ///
-    /// Of an answer that was broken off, those until then; of an upgraded connection (101) the head alone.
+    /// If the answer broke off, those sent until then; for an upgraded connection (101), only the head.
     public var byteCount: Int64
-    /// From the head's end to the answer's last byte being handed over.
+    /// From the end of the head to when the answer's last byte was handed over.
     public var nanoseconds: Int64
 }
 
 /// Limits and durations of connections; durations in milliseconds.
 package struct ConnectionOptions: Sendable {
-    /// The whole head of a request, from its first byte; of the first, from the connection's begin.
+    /// The whole head of a request, from its first byte; for the first, from the connection's start.
     package var headDeadline: Int64 = 10_000
     /// Between requests.
     package var idle: Int64 = 65_000
-    /// How often the progress of bodies and of slow readers is looked at.
+    /// How often the progress of bodies and of slow readers is checked.
     package var progressWindow: Int64 = 10_000
-    /// What must have moved in a window.
+    /// The bytes that must have moved in a window.
     package var minimumProgress: Int64 = 4096
     /// Reading a large object for the first time.
     package var verifyingDeadline: Int64 = 600_000
-    /// Bytes of a body that nobody wants and that is still read, to keep the connection.
+    /// The largest unwanted body, in bytes, that is still read to keep the connection.
     package var droppedBodyLimit = 64 << 10
-    /// Bytes in memory that may wait for a client before no more are made.
+    /// Bytes in memory that may wait for a client; above it, no more are made.
     package var outputLimit = 256 << 10
     package var parser = RequestParser.Limits()
 
@@ -114,9 +114,9 @@ final class ConnectionContext {
     let objects: any ObjectSource
     let options: ConnectionOptions
     let log: (@Sendable (AccessRecord) -> Void)?
-    /// Reads heads that come in one piece, which is nearly all.
+    /// Reads heads that come in one piece, which nearly all do.
     ///
-    /// Of the loop's thread alone, and no call within one on it comes back to it.
+    /// Only the loop's thread uses it, and no call made from within it leads back to it.
     @exclusivity(unchecked) var parser: RequestParser
 
     init(

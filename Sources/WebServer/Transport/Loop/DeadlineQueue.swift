@@ -1,8 +1,8 @@
 /// The deadlines of many slots, earliest first.
 ///
-/// A deadline that moves later (every request moves its connection's) costs nothing: the old entry
-/// stays and is put off when it comes up. A slot has one entry that counts, and others only where a
-/// deadline moved earlier; those are dropped when they come up.
+/// Moving a deadline later (every request moves its connection's) costs nothing: the old entry
+/// stays, and is postponed when it comes up. Each slot has one entry that counts, and others only
+/// if a deadline moved earlier; those are dropped when they come up.
 struct DeadlineQueue {
     private struct Entry {
         var time: Int64
@@ -10,17 +10,17 @@ struct DeadlineQueue {
     }
 
     private var heap: [Entry] = []
-    /// The time of the entry that counts, of each slot.
+    /// For each slot, the time of the entry that counts.
     private var queued: [Int64] = []
-    /// The deadline itself, of each slot.
+    /// For each slot, the deadline itself.
     private var deadlines: [Int64] = []
 
     static let never = Int64.max
 
-    /// How many entries are kept; for tests.
+    /// The number of entries kept; for tests.
     var entryCount: Int { heap.count }
 
-    /// Sets a slot's deadline, or takes it away with ``never``.
+    /// Sets a slot's deadline, or removes it with ``never``.
     mutating func set(_ slot: Int, to time: Int64) {
         while deadlines.count <= slot {
             deadlines.append(Self.never)
@@ -36,10 +36,10 @@ struct DeadlineQueue {
         slot < deadlines.count ? deadlines[slot] : Self.never
     }
 
-    /// When to look again: not later than the earliest deadline, perhaps sooner.
+    /// When to look again: at the earliest deadline or sooner, never later.
     var next: Int64 { heap.first?.time ?? Self.never }
 
-    /// Takes out a slot whose deadline is `now` or earlier.
+    /// Removes and returns a slot whose deadline is `now` or earlier.
     mutating func popExpired(now: Int64) -> Int? {
         while let first = heap.first, first.time <= now {
             pop()

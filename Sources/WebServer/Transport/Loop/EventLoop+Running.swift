@@ -1,9 +1,9 @@
 import Platform
 
 extension EventLoop {
-    /// Serves until ``stop(within:)`` and the last stream's end.
+    /// Serves until ``stop(within:)`` is called and the last stream has ended.
     ///
-    /// Call it once, on a thread of its own.
+    /// Call it once, on its own thread.
     package func run() {
         Socket.blockBrokenPipeSignal()
         takeThread()
@@ -21,15 +21,15 @@ extension EventLoop {
         letGo()
     }
 
-    /// Forgets whom the loop served.
+    /// Releases the acceptors and attachments.
     ///
-    /// Who holds a request that nobody answered holds the loop, and may be held in turn by what the loop served.
+    /// The holder of an unanswered request holds the loop; what the loop served may hold that holder.
     private func letGo() {
         acceptors = []
         attachments = [:]
     }
 
-    /// Does what was submitted, and a few rounds of what that led to.
+    /// Does the submitted work, and a few rounds of what that work submits.
     private func workThroughSubmitted() {
         for _ in 0..<4 {
             let work = takeSubmitted()
@@ -47,7 +47,7 @@ extension EventLoop {
         return Int32(clamping: max(0, next - SystemClock.milliseconds))
     }
 
-    /// Looks at the clocks, once a round.
+    /// Updates the clocks, once a round.
     private func look() {
         now = SystemClock.milliseconds
         let second = SystemClock.seconds
@@ -75,7 +75,7 @@ extension EventLoop {
         stream.take(event)
     }
 
-    /// Does what was put off until no handler is in the middle of something.
+    /// Does the work that was postponed until no handler is running.
     func settle() {
         while !afterCalls.isEmpty {
             let work = afterCalls
@@ -109,10 +109,10 @@ extension EventLoop {
 
     // MARK: Accepting
 
-    /// No stream has this generation for long enough to be confused with a listener.
+    /// No stream has this generation long enough to be confused with a listener.
     static let listenerGeneration = UInt32.max
 
-    /// Accepts connections of `listener`, which stays its owner's; `begin` gives each a handler.
+    /// Accepts connections of `listener`, which the loop does not own; `begin` gives each one a handler.
     func accept(
         from listener: Int32, tls: TLSContext? = nil, begin: @escaping (Stream) -> Void
     ) -> Bool {
@@ -126,7 +126,7 @@ extension EventLoop {
 
     private func accept(_ index: Int) {
         guard isAccepting, index < acceptors.count else { return }
-        // A few at a time, so that other loops have theirs.
+        // A few at a time, so that other loops get some.
         for _ in 0..<16 {
             guard streamCount < options.maximumConnections else {
                 pauseAccepting()
@@ -142,7 +142,7 @@ extension EventLoop {
                 }
                 acceptors[index].begin(stream)
             case .failure:
-                // Too many open files, or no memory: what waits keeps waiting.
+                // Too many open files, or no memory: waiting connections keep waiting.
                 pauseAccepting()
                 acceptsAgainAt = now + 100
                 return
@@ -166,7 +166,7 @@ extension EventLoop {
         }
     }
 
-    /// Accepts no more, lets each stream finish, and ends what is left after `milliseconds`.
+    /// Stops accepting, lets each stream finish, and ends those that are left after `milliseconds`.
     package func stop(within milliseconds: Int64) {
         guard !isStopping else { return }
         pauseAccepting()

@@ -2,12 +2,12 @@
 extension EventLoop: TaskExecutor {
     /// Runs a step of a task on the loop's thread, soon; from any thread.
     ///
-    /// A step that a handler on that thread brings about (a message that a task waits for) comes in the
-    /// same turn: no other thread is woken. What runs here must not block.
+    /// If a handler on that thread causes the step (by a message that a task waits for), the step
+    /// runs in the same turn and wakes no other thread. A step must not block.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let executor = asUnownedTaskExecutor()
-        // A loop that has ended runs nothing, but a task must end.
+        // A loop that has ended runs nothing, but a task must still end.
         if !submit({ _ in job.runSynchronously(on: executor) }) {
             job.runSynchronously(on: executor)
         }

@@ -3,20 +3,20 @@ import Synchronization
 
 /// One thread that serves many sockets.
 ///
-/// Everything but ``submit(_:)`` belongs to that thread. The state is not protected by a lock: that
-/// it is touched by one thread only is the loop's whole idea, hence `@unchecked`.
+/// Everything but ``submit(_:)`` belongs to that thread. No lock protects the state: the loop's
+/// whole idea is that only one thread touches it, hence `@unchecked`.
 package final class EventLoop: @unchecked Sendable {
     package let options: LoopOptions
-    /// Which of the server's loops it is, from 0.
+    /// The loop's number in its server, from 0.
     package let number: Int
-    /// Milliseconds; taken once for each round of events.
+    /// Milliseconds; read once for each round of events.
     package internal(set) var now: Int64
     /// The `Date` field of this second, with its line end (RFC 9110, section 6.6.1).
     @exclusivity(unchecked) var dateField: [UInt8] = []
     var dateSecond: Int64 = -1
     let receiveBuffer: UnsafeMutableRawBufferPointer
     @exclusivity(unchecked) var sendBuffer = SendBuffer(capacity: 128 << 10)
-    /// Where pieces are gathered that are encrypted together; empty without TLS.
+    /// Where pieces are gathered to be encrypted together; empty without TLS.
     @exclusivity(unchecked) var gatherBuffer: [UInt8] = []
 
     let poller: Poller
@@ -33,9 +33,9 @@ package final class EventLoop: @unchecked Sendable {
     var isAccepting = true
     package internal(set) var isStopping = false
     var stopDeadline = DeadlineQueue.never
-    /// What others keep for this loop alone (a pool of connections), by whom it belongs to.
+    /// What others keep for this loop alone (a pool of connections), by owner.
     package var attachments: [ObjectIdentifier: AnyObject] = [:]
-    /// Told of objects whose bytes on disk are wrong.
+    /// Called for objects whose bytes on disk are wrong.
     let onDamage: (@Sendable (StoreError) -> Void)?
 
     private let submitted = Mutex(Submitted())
@@ -45,13 +45,13 @@ package final class EventLoop: @unchecked Sendable {
     }
     /// The thread that runs the loop; 0 before it does.
     private let thread = Atomic<UInt>(0)
-    /// Whether the loop's own thread has submitted something: it need not be woken for that.
+    /// Whether the loop's own thread has submitted something, which needs no wake-up.
     var hasOwnWork = false
 
     /// A listening socket and what becomes of its connections.
     struct Acceptor {
         let listener: Int32
-        /// What its connections are served with; `nil` for plain ones.
+        /// The TLS that its connections are served with; `nil` for plain ones.
         let tls: TLSContext?
         let begin: (Stream) -> Void
     }
@@ -71,7 +71,7 @@ package final class EventLoop: @unchecked Sendable {
     deinit { receiveBuffer.deallocate() }
 
     /// Runs `work` on the loop's thread, soon; from any thread.
-    /// - Returns: `false` if the loop has ended and never will.
+    /// - Returns: `false` if the loop has ended, so that the work will never run.
     @discardableResult
     package func submit(_ work: @escaping @Sendable (EventLoop) -> Void) -> Bool {
         let (wasEmpty, hasEnded) = submitted.withLock { submitted in
@@ -101,7 +101,7 @@ package final class EventLoop: @unchecked Sendable {
 
     func endSubmitting() { submitted.withLock { $0.hasEnded = true } }
 
-    /// The stream of that name, if it is still there.
+    /// The stream of that token, if it still exists.
     package func stream(_ token: Stream.Token) -> Stream? {
         let slot = Int(token.slot)
         guard slot < streams.count, generations[slot] == token.generation else { return nil }
@@ -110,7 +110,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Takes over a connected socket.
     ///
-    /// `nil` if the system refuses it; it is closed then.
+    /// `nil` if the system refuses it; then the socket is closed.
     func adopt(_ socket: Int32, isConnecting: Bool = false) -> Stream? {
         let slot: Int
         if let free = freeSlots.popLast() {
@@ -132,10 +132,10 @@ package final class EventLoop: @unchecked Sendable {
         return stream
     }
 
-    /// Begins a connection to `address`; the handler hears `connected` or `closed`.
+    /// Starts a connection to `address`; the handler's `connected` or `closed` is called.
     ///
-    /// - Parameter secure: what it is encrypted by, and the host that the peer must prove to be.
-    /// - Throws: `.io` when the system refuses at once.
+    /// - Parameter secure: the TLS to use, and the host that the peer must prove to be.
+    /// - Throws: `.io` if the system refuses at once.
     package func connect(
         to address: SocketAddress, handler: any StreamHandler,
         secure: (context: TLSContext, host: String)? = nil
@@ -175,10 +175,10 @@ package final class EventLoop: @unchecked Sendable {
         turns.append(stream)
     }
 
-    /// Ends a stream after the current call: its handler is in the middle of something.
+    /// Ends a stream after the current call, because its handler is still running.
     func failLater(_ stream: Stream, _ number: Int32) { failures.append((stream, number)) }
 
-    /// Runs `work` when the current event has been dealt with, before the next is waited for.
+    /// Runs `work` after the current event, before the loop waits for the next one.
     func afterCall(_ work: @escaping () -> Void) { afterCalls.append(work) }
 
     func reportDamage(_ error: StoreError) { onDamage?(error) }

@@ -1,4 +1,4 @@
-/// What a stream has still to send, in order.
+/// What a stream still has to send, in order.
 struct OutputQueue {
     enum Segment {
         case bytes([UInt8], from: Int)
@@ -7,7 +7,7 @@ struct OutputQueue {
 
     private var segments: [Segment] = []
     private var first = 0
-    /// Bytes in memory that wait; ranges of files are not counted.
+    /// The bytes in memory that wait; ranges of files do not count.
     private(set) var byteCount = 0
 
     var isEmpty: Bool { first == segments.count }
@@ -50,7 +50,7 @@ struct OutputQueue {
         }
     }
 
-    /// Counts `count` bytes as sent that may reach over several segments.
+    /// Counts `count` bytes as sent, which may extend over several segments.
     mutating func advance(across count: Int) {
         var rest = count
         while rest > 0, let head {
@@ -64,8 +64,8 @@ struct OutputQueue {
         }
     }
 
-    /// Copies what comes next, as much as there is room for.
-    /// - Returns: how many bytes, or the object whose file has become shorter.
+    /// Copies what comes next, as much as fits.
+    /// - Returns: how many bytes, or the object whose file has become too short.
     func gather(into buffer: UnsafeMutableRawBufferPointer) -> Gathered {
         var count = 0
         for segment in segments[first...] {

@@ -1,4 +1,4 @@
-/// A fixed stretch of memory in which a loop gathers what it will send with one call.
+/// A fixed range of memory in which a loop gathers what it sends with one call.
 struct SendBuffer: ~Copyable {
     private let memory: UnsafeMutableRawBufferPointer
     private(set) var count = 0

@@ -1,16 +1,16 @@
 // How a stream's encryption begins and ends.
 extension Stream {
-    /// What a client gets that speaks HTTP without TLS.
+    /// The answer to a client that speaks HTTP without TLS.
     private static let plainRefusal = Array(
         ("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
             + "Content-Length: 43\r\nConnection: close\r\n\r\n"
             + "400 this port speaks https only, not http.\n").utf8)
 
-    /// Has the bytes encrypted, if there is a context; the handshake begins with the connection, on the
-    /// serving side with the first bytes.
+    /// Encrypts the bytes, if there is a context; the handshake begins with the connection, or on
+    /// the serving side with the first bytes.
     ///
     /// - Parameter peer: the host that the peer must prove to be; `nil` on the serving side.
-    /// - Returns: `false` without memory.
+    /// - Returns: `false` if there is no memory.
     func encrypt(by context: TLSContext?, peer: String? = nil) -> Bool {
         guard let context else { return true }
         guard let session = TLSSession(context, socket, peer: peer) else { return false }
@@ -19,13 +19,13 @@ extension Stream {
         return true
     }
 
-    /// Whether the connection is there, and its handshake under way.
+    /// Whether the connection is made and its handshake under way.
     var isInHandshake: Bool {
         isConnecting && (hasBegunHandshake || channel.session?.isClient == false)
     }
 
-    /// Goes on with the handshake.
-    /// - Returns: whether it is done, or none is wanted.
+    /// Continues the handshake.
+    /// - Returns: whether it is done, or not needed.
     func handshake() -> Bool {
         guard let session = channel.session else { return true }
         if session.isClient, !hasBegunHandshake {
@@ -35,7 +35,7 @@ extension Stream {
         }
         switch session.handshake() {
         case .done:
-            // What came behind the handshake may have been read with it.
+            // Bytes that came after the handshake may have been read with it.
             mayRead = true
             return true
         case .blocked: return false
@@ -56,8 +56,8 @@ extension Stream {
         finish()
     }
 
-    /// Tells the peer that nothing more comes, so that it can tell an end from a cut.
-    /// - Returns: `false` if the system would have to wait; then it is tried again when there is room.
+    /// Tells the peer that nothing more comes, so that it can distinguish an end from a cut.
+    /// - Returns: `false` if the system would have to wait; then it is repeated when there is room.
     func saidClosing() -> Bool {
         guard !channel.sayClosing() else { return true }
         isBlocked = true
@@ -65,8 +65,8 @@ extension Stream {
         return false
     }
 
-    /// After the last bytes: says the end, and leaves the socket to the plain way of lingering.
-    /// - Returns: whether that is done, or nothing is encrypted.
+    /// After the last bytes: announces the end, and leaves the socket to linger without TLS.
+    /// - Returns: whether that is done, or the stream is not encrypted.
     func endEncryption() -> Bool {
         guard channel.session != nil else { return true }
         guard !isConnecting else {

@@ -1,15 +1,15 @@
-// Whether the peer of a stream takes what is sent to it.
+// Whether a stream's peer takes what is sent to it.
 extension Stream {
-    /// Begins to watch what the peer takes.
+    /// Starts watching what the peer takes.
     func beginProgress() {
         sentMark = sentByteCount
         acknowledgedMark = acknowledgedByteCount
     }
 
-    /// Whether the peer has taken enough since the watch began, or since this was asked last.
+    /// Whether the peer has taken enough since the watch began, or since the last call.
     ///
-    /// The system says that there is room again only when a third of its buffer is free, which may be
-    /// megabytes: what the peer has acknowledged counts, too.
+    /// The system reports room only when a third of its buffer is free, which may be megabytes:
+    /// what the peer has acknowledged counts too.
     func hasProgressed() -> Bool {
         let acknowledged = acknowledgedByteCount
         let moved = max(sentByteCount - sentMark, acknowledged - acknowledgedMark)

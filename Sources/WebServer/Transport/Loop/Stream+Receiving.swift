@@ -1,5 +1,5 @@
 extension Stream {
-    /// Takes in what the poller said.
+    /// Takes in an event from the poller.
     func take(_ event: Poller.Event) {
         if isConnecting {
             guard finishConnecting(event) else { return }
@@ -29,7 +29,7 @@ extension Stream {
         return !isClosed
     }
 
-    /// Does what can be done now: sends, then reads.
+    /// Does what is possible now: sends, then reads.
     func turn() {
         if !output.isEmpty, !isBlocked, !isConnecting {
             flush()
@@ -40,7 +40,7 @@ extension Stream {
         read()
     }
 
-    /// An end that comes while nothing is read: whoever waits for the handler should know.
+    /// Tells the handler, and so whoever waits for it, of an end that comes while nothing is read.
     func noticeEnd() {
         guard isReadPaused, endIsComing, !hasEnded, finishing == .no, !isClosed else { return }
         loop.afterCall { [self] in
@@ -52,7 +52,7 @@ extension Stream {
     /// There is room in the socket again.
     private func unblock() {
         isBlocked = false
-        // Reading may have had to write (a change of keys).
+        // A read may have needed to write (a change of keys).
         if channel.session != nil { mayRead = true }
     }
 
@@ -70,7 +70,7 @@ extension Stream {
             switch channel.receive(buffer) {
             case .bytes(let count):
                 // A short read has emptied the socket (epoll(7), question 9); an end that was
-                // announced is still to be fetched.
+                // announced has still to be read.
                 if isPlain, count < buffer.count, !endIsComing, sendFailure == nil {
                     mayRead = false
                 }
@@ -97,7 +97,7 @@ extension Stream {
         }
     }
 
-    /// While it lingers: so much is read for the sake of the last answer, and no more.
+    /// Counts what is dropped while lingering: so much is read to save the last answer, and no more.
     private func drop(_ count: Int) {
         lingered += count
         if lingered > loop.options.lingerByteCount { close() }

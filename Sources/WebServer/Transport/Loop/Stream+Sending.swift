@@ -1,8 +1,8 @@
 extension Stream {
-    /// Whether bytes can still be sent, or are dropped.
+    /// Whether bytes can still be sent; otherwise they are dropped.
     private var takesBytes: Bool { !isEnding && halfClosing == .no && sendFailure == nil }
 
-    /// Sends bytes, or queues what the system does not take.
+    /// Sends bytes, and queues what the system does not take.
     package func send(_ bytes: [UInt8]) {
         guard takesBytes else { return }
         if output.isEmpty, isDirect, !isBlocked {
@@ -15,7 +15,7 @@ extension Stream {
         }
     }
 
-    /// As `send(_:)`, for bytes that are only borrowed.
+    /// Like `send(_:)`, for borrowed bytes.
     ///
     /// - Parameter more: more follows at once; the system may wait for it to fill a packet.
     package func send(_ bytes: UnsafeRawBufferPointer, more: Bool) {
@@ -26,7 +26,7 @@ extension Stream {
         queue(.bytes(Array(bytes[sent...]), from: 0), more: more)
     }
 
-    /// Puts a piece behind what waits; encrypts and sends it where that is to be done.
+    /// Queues a segment; encrypts and sends it if that is to happen now.
     private func queue(_ segment: OutputQueue.Segment, more: Bool = false) {
         let owed = owesDrained
         output.append(segment)
@@ -37,7 +37,7 @@ extension Stream {
         if output.isEmpty { owesDrained = owed }
     }
 
-    /// As `send(_:more:)`, for two stretches of memory with one call.
+    /// Like `send(_:more:)`, for two ranges of memory with one call.
     func send(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) {
         guard takesBytes else { return }
         var sent = 0
@@ -55,7 +55,7 @@ extension Stream {
 
     /// Sends a range of an object's bytes from its file.
     ///
-    /// When the file has become shorter meanwhile, the stream is cut: nothing is made up.
+    /// If the file has become shorter meanwhile, the stream is cut: nothing is made up.
     package func send(_ object: any ContentFile, _ range: Range<Int64>) {
         guard takesBytes, !range.isEmpty || channel.session != nil else { return }
         var start = range.lowerBound
@@ -85,8 +85,8 @@ extension Stream {
         return sent
     }
 
-    /// Takes in what became of a call within a handler's.
-    /// - Returns: how many bytes the system took; 0 if it would have to wait or has failed.
+    /// Takes in the result of a system call made within a handler's call.
+    /// - Returns: how many bytes the system took; 0 if it would have to wait, or has failed.
     private func taken(_ transfer: Socket.Transfer) -> Int {
         switch transfer {
         case .bytes(let count):
@@ -99,8 +99,8 @@ extension Stream {
         return 0
     }
 
-    /// Sends what is queued until it is empty, the system would have to wait, or others should have
-    /// their turn.
+    /// Sends what is queued until the queue is empty, the system would have to wait, or it is the
+    /// turn of others.
     func flush() {
         var budget = Int64(loop.options.turnByteCount)
         while !output.isEmpty, !isBlocked, !isClosed, !isConnecting {
@@ -114,7 +114,7 @@ extension Stream {
         }
     }
 
-    /// Gives the system the first segment, as much of it as goes with one call.
+    /// Gives the system the first segment, as much of it as one call takes.
     private func sendFirst() {
         let transfer: Socket.Transfer
         switch output.head {
@@ -142,7 +142,7 @@ extension Stream {
         }
     }
 
-    /// Encrypts and sends the first segments, as many as fill four records of the largest size.
+    /// Encrypts and sends the first segments, as many as fill four records of the maximum size.
     private func sendGathered() {
         if loop.gatherBuffer.isEmpty { loop.gatherBuffer = [UInt8](repeating: 0, count: 64 << 10) }
         switch loop.gatherBuffer.withUnsafeMutableBytes({ output.gather(into: $0) }) {
@@ -155,13 +155,13 @@ extension Stream {
         }
     }
 
-    /// An object's file has become shorter: the stream is cut.
+    /// Cuts the stream, because an object's file has become shorter.
     private func cut(_ object: any ContentFile) {
         loop.reportDamage(object.shortened())
         end(failure: nil)
     }
 
-    /// After a flush: tells the handler that there is room, or goes on ending.
+    /// After a flush: tells the handler that there is room, or continues ending.
     func settle() {
         guard !isClosed, output.isEmpty else { return }
         if halfClosing == .afterOutput { halfClose() }
