@@ -277,10 +277,8 @@ extension Store {
     /// What stands among the leases and is no file, and left alone: nobody's lease, or in place of a lock's file,
     /// so that nobody can take the lock.
     private func strayLeases() throws(StoreError) -> [Finding] {
-        var names: [String] = []
-        try fileSystem.list(directories.leases.raw) { (entry, kind) throws(StoreError) in
-            if kind != .regular { names.append(String(cString: entry)) }
-            return true
+        let names = try fileSystem.names(in: directories.leases.raw) { (_, kind) in
+            kind != .regular
         }
         var findings: [Finding] = []
         for name in names.sorted() {
