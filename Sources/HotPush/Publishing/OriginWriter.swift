@@ -128,7 +128,7 @@ final class OriginWriter: Sendable {
         var hasSaidSo = false
         while true {
             let file = try fileSystem.open(work, OriginLayout.lock, .updating, mode: fileMode)
-            while try !fileSystem.lock(file.raw, exclusive: true, waiting: false) {
+            while try !fileSystem.lock(file.raw, exclusive: true) {
                 guard options.waitsForOthers else {
                     throw StoreError(
                         .busy,

@@ -20,7 +20,7 @@ final class VersionHold {
         let leases = versions.directories.leases.raw
         while true {
             let file = try versions.store.openLock(name)
-            if try fileSystem.lock(file.raw, exclusive: true, waiting: false) {
+            if try fileSystem.lock(file.raw, exclusive: true) {
                 // Nobody fetches under that name.
                 try fileSystem.truncate(file.raw, to: 0)
                 try fileSystem.write(file.raw, Array(release.description.utf8))
@@ -47,7 +47,7 @@ final class VersionHold {
     deinit {
         let fileSystem = versions.fileSystem
         // A file that stays is empty of meaning: whoever comes next finds it unlocked.
-        if (try? fileSystem.lock(file.raw, exclusive: true, waiting: false)) == true {
+        if (try? fileSystem.lock(file.raw, exclusive: true)) == true {
             try? fileSystem.removeIfPresent(versions.directories.leases.raw, name)
         }
     }

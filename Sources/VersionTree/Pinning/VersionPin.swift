@@ -94,7 +94,7 @@ extension VersionStore {
             return false
         }
         // Shared: of two who look at a dead one's, neither is its holder.
-        return try !fileSystem.lock(file.raw, exclusive: false, waiting: false)
+        return try !fileSystem.lock(file.raw, exclusive: false)
     }
 
     private func pinFiles() throws(StoreError) -> [(fileName: String, version: String)] {
