@@ -37,13 +37,6 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong and where, as one sentence for people; bytes of the input are escaped in it.
     public var message: String
 
-    /// Makes an error, for decoders that find something wrong above the grammar.
-    public init(reason: Reason, offset: Int, message: String) {
-        self.reason = reason
-        self.offset = offset
-        self.message = message
-    }
-
     /// The message.
     public var description: String { message }
 }

@@ -18,11 +18,6 @@ extension JSONWriter {
     }
 
     /// Writes a string whose UTF-8 is at hand, like the other `string(utf8:)`.
-    public mutating func string(utf8: Span<UInt8>) {
-        utf8.withUnsafeBufferPointer { string(utf8: $0) }
-    }
-
-    /// Writes a string whose UTF-8 is at hand, like the other `string(utf8:)`.
     public mutating func string(utf8: UnsafeBufferPointer<UInt8>) {
         beginValue()
         appendString(utf8)

@@ -105,16 +105,4 @@ public struct JSONWriter: Sendable {
         swap(&drained, &bytes)
         return drained
     }
-
-    /// Passes on the bytes written so far and forgets them, but keeps their memory for the next.
-    ///
-    /// - Throws: what `body` throws; the bytes are then kept.
-    public mutating func drain<Failure: Error>(
-        into body: (UnsafeRawBufferPointer) throws(Failure) -> Void
-    ) throws(Failure) {
-        try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in
-            try body(UnsafeRawBufferPointer(buffer))
-        }
-        bytes.removeAll(keepingCapacity: true)
-    }
 }

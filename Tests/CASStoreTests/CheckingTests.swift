@@ -297,11 +297,9 @@ import VersionTree
             try Damage.overwrite(Self.path(temporary), with: bytes("wrong content"))
         }
         let found = code {
-            let lease = try temporary.store.makeLease()
-            var writer = try temporary.store.makeWriter(
-                for: address, byteCount: 13, protectedBy: lease)
-            try writer.append(bytes("first content").span.bytes)
-            _ = try writer.commit()
+            let arrivals = try Arrivals(temporary.store)
+            _ = try bring(bytes("first content"), arrivals)
+            try arrivals.settle()
         }
         // A directory goes to quarantine; no file can be renamed over it.
         #expect(found == nil)

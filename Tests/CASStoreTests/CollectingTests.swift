@@ -79,11 +79,11 @@ import VersionTree
         try source.add("1", ["a": "wanted content"])
         try temporary.versions.register(source.versions.manifest(of: "1"))
         for text in ["wanted content", "unwanted content"] {
-            let lease = try temporary.store.makeLease()
-            var writer = try temporary.store.makeWriter(
-                for: address(of: text), byteCount: Int64(text.utf8.count), protectedBy: lease)
-            try writer.append(bytes(String(text.prefix(3))).span.bytes)
-            try writer.suspend()
+            let arrivals = try Arrivals(temporary.store)
+            var arrival = try arrivals.begin(
+                address(of: text), byteCount: Int64(text.utf8.count))
+            try arrival.append(bytes(String(text.prefix(3))).span.bytes)
+            try arrival.suspend()
         }
         let plan = try temporary.store.planCollection()
         #expect(try plan.staged.map(\.address) == [address(of: "unwanted content")])
@@ -93,16 +93,18 @@ import VersionTree
 
     @Test func `leaves a partial alone that a writer has open`() throws {
         let temporary = try TemporaryStore()
-        let lease = try temporary.store.makeLease()
-        var writer = try temporary.store.makeWriter(
-            for: address(of: "slow"), byteCount: 4, protectedBy: lease)
-        try writer.append(bytes("sl").span.bytes)
+        // Too much to be in memory until it is whole.
+        let slow = SampleBytes.ramp(300_000)
+        let arrivals = try Arrivals(temporary.store)
+        var arrival = try arrivals.begin(address(of: slow), byteCount: 300_000)
+        try arrival.append(Array(slow.prefix(2)).span.bytes)
         let other = try temporary.reopened().store
         #expect(try other.planCollection().staged == [])
         _ = try other.collect()
-        try writer.append(bytes("ow").span.bytes)
-        _ = try writer.commit()
-        #expect(try temporary.store.read(address(of: "slow"), limit: 4) == bytes("slow"))
+        try arrival.append(Array(slow.dropFirst(2)).span.bytes)
+        _ = try arrival.finish()
+        try arrivals.settle()
+        #expect(try temporary.store.read(address(of: slow), limit: 300_000) == slow)
     }
 
     @Test func `collects what is in quarantine`() throws {

@@ -23,12 +23,10 @@ import VersionTree
         let source = try TemporaryStore()
         try source.add("4", ["x": "not here", "y": "one"])
         try versions.register(source.versions.manifest(of: "4"))
-        let lease = try temporary.store.makeLease()
-        var writer = try temporary.store.makeWriter(
-            for: address(of: "not here"), byteCount: 8, protectedBy: lease)
-        try writer.append(bytes("not").span.bytes)
-        try writer.suspend()
-        _ = try temporary.store.put(bytes("garbage"), protectedBy: lease)
+        var arrival = try Arrivals(temporary.store).begin(address(of: "not here"), byteCount: 8)
+        try arrival.append(bytes("not").span.bytes)
+        try arrival.suspend()
+        _ = try temporary.put("garbage")
         return temporary
     }
 

@@ -290,9 +290,9 @@ private struct HookedFileSystem: FileSystemWrapper {
         return status
     }
 
-    func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool {
+    func lock(_ file: Int32, exclusive: Bool) throws(StoreError) -> Bool {
         if exclusive { try act(beforeLockingAlone) }
-        return try base.lock(file, exclusive: exclusive, waiting: waiting)
+        return try base.lock(file, exclusive: exclusive)
     }
 
     func open(

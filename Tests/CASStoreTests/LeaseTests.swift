@@ -128,15 +128,10 @@ import VersionTree
         throws
     {
         let temporary = try TemporaryStore()
-        let disk = FaultyFileSystem()
-        let dying = try temporary.reopened(on: disk).store
-        try dying.objects.makeShard(of: address(of: "alone"))
-        _ = code {
-            let lease = try dying.makeLease()
-            disk.arm(.stop(after: 1, of: [.link], path: "/objects/"))
-            _ = try dying.put(bytes("alone"), protectedBy: lease)
-        }
-        try temporary.waitForDeadLease()
+        // Published from `staging/` itself, and not recorded.
+        let alone = try temporary.put("alone")
+        #expect(link(temporary.objectPath(alone), temporary.path + "/staging/\(alone)") == 0)
+        try temporary.changeUnnoticed("DELETE FROM object")
         let plan = try temporary.store.planCollection()
         #expect(plan.objectCount == 1)
         let collected = try temporary.store.collect()

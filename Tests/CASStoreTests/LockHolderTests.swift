@@ -58,7 +58,7 @@ import Testing
         let leases = try system.open(
             POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
         let held = try system.openLock(leases.raw, ".writer")
-        #expect(try system.lock(held.raw, exclusive: true, waiting: false))
+        #expect(try system.lock(held.raw, exclusive: true))
         let notices = Mutex<[String]>([])
         let options = StoreOptions(
             waitLimit: .milliseconds(2100), notice: { text in notices.withLock { $0.append(text) } }

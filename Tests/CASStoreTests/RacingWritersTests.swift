@@ -4,76 +4,68 @@ import StorageTestSupport
 import Testing
 import VersionTree
 
-/// Writers of one object that meet at the worst moment, and a writer whose disk fails half-way.
+/// Writers of one object that meet at the worst moment.
 @Suite struct RacingWritersTests {
     static let text = "the same content, wanted by several processes at once"
     static let content = bytes(text)
-
-    func address() throws -> ObjectID { try CASStoreTests.address(of: Self.content) }
-
-    func makeWriter(_ store: Store, _ lease: borrowing Lease) throws -> ObjectWriter {
-        try store.makeWriter(
-            for: address(), byteCount: Int64(Self.content.count), protectedBy: lease)
-    }
+    /// Too much to be in memory until it is whole: it stands in `staging/` from its first byte.
+    static let large = SampleBytes.ramp(300_000)
 
     @Test func `a writer that gets the lock late does not write into the published object`()
         throws
     {
         let temporary = try TemporaryStore()
-        let address = try address()
+        let address = try address(of: Self.large)
         let disk = FaultyFileSystem()
         let second = try temporary.reopened(on: disk).store
-        let lease = try second.makeLease()
         // Between the second writer's open and its lock, the first writes, publishes and is gone.
-        disk.on(.before, .lock, path: "/staging/\(address)") {
-            #expect(throws: Never.self) { _ = try temporary.put(Self.text) }
-        }
-        let writer = Boxed(try makeWriter(second, lease))
-        try writer.restart()
-        let seen = try Damage.contents(temporary.objectPath(address))
-        #expect(seen == Self.content)
-        try writer.append(Self.content)
-        let last = code { _ = try writer.commit() }
-        #expect(last == nil)
-        #expect(try temporary.store.read(address, limit: 1000) == Self.content)
-    }
-
-    @Test func `a commit publishes the bytes it has verified, never another writer's`() throws {
-        let temporary = try TemporaryStore()
-        let address = try address()
-        let disk = FaultyFileSystem()
-        let second = try temporary.reopened(on: disk).store
-        let third = try temporary.reopened().store
-        let lease = try second.makeLease()
-        // The first gives up between the second's open and its lock: the staged name goes.
         disk.on(.before, .lock, path: "/staging/\(address)") {
             #expect(throws: Never.self) {
                 let lease = try temporary.store.makeLease()
-                var writer = try makeWriter(temporary.store, lease)
-                try writer.append(Array(Self.content.prefix(3)).span.bytes)
+                _ = try temporary.store.put(Self.large, protectedBy: lease)
             }
         }
-        let late = Boxed(try makeWriter(second, lease))
-        // The third begins under the same name, and is half done when the second commits.
-        let leaseOfThird = try third.makeLease()
-        var partial: Boxed?
-        let refused = code { partial = Boxed(try makeWriter(third, leaseOfThird)) }
-        if refused == nil {
-            try partial?.append(bytes("half of something"))
+        let writer = try Boxed(second, Self.large)
+        try writer.append(Array(Self.large.prefix(3)))
+        try writer.restart()
+        let seen = try Damage.contents(temporary.objectPath(address))
+        #expect(seen == Self.large)
+        try writer.append(Self.large)
+        let last = code { _ = try writer.settle() }
+        #expect(last == nil)
+        #expect(try temporary.store.read(address, limit: 1 << 20) == Self.large)
+    }
+
+    @Test func `a writer publishes the bytes it has verified, never another writer's`() throws {
+        let temporary = try TemporaryStore()
+        let address = try address(of: Self.large)
+        let disk = FaultyFileSystem()
+        let second = try temporary.reopened(on: disk).store
+        let third = try temporary.reopened().store
+        // The first gives up between the second's open and its lock: the staged name goes.
+        disk.on(.before, .lock, path: "/staging/\(address)") {
+            #expect(throws: Never.self) {
+                let first = try Boxed(temporary.store, Self.large)
+                try first.append(Array(Self.large.prefix(3)))
+                try first.discard()
+            }
         }
+        let late = try Boxed(second, Self.large)
+        try late.append(Array(Self.large.prefix(3)))
+        // The third begins under the same name, and is half done when the second settles.
+        let partial = try Boxed(third, Self.large)
+        try partial.append(bytes("half of something"))
         try late.restart()
-        try late.append(Self.content)
-        _ = code { _ = try late.commit() }
-        if try temporary.store.contains(address) {
-            let found = try Damage.contents(temporary.objectPath(address))
-            #expect(found == Self.content)
-        }
-        _ = partial
+        try late.append(Self.large)
+        _ = try late.settle()
+        let found = try Damage.contents(temporary.objectPath(address))
+        #expect(found == Self.large)
+        try partial.discard()
     }
 
     @Test func `a crash between publishing and dropping the staged name costs nothing`() throws {
         let temporary = try TemporaryStore()
-        let address = try address()
+        let address = try address(of: Self.content)
         let disk = FaultyFileSystem()
         let dying = try temporary.reopened(on: disk).store
         try dying.objects.makeShard(of: address)
@@ -84,6 +76,7 @@ import VersionTree
         }
         #expect(disk.hasFired)
         #expect(try Damage.contents(temporary.objectPath(address)) == Self.content)
+        try temporary.waitForDeadLease()
         // The next attempt dies, too, as soon as it has changed something.
         let again = FaultyFileSystem()
         let second = try temporary.reopened(on: again).store
@@ -99,39 +92,16 @@ import VersionTree
         #expect(try temporary.versions.check().findings == [])
     }
 
-    @Test func `an append that failed half-way may be repeated`() throws {
-        let temporary = try TemporaryStore()
-        let address = try address()
-        let disk = FaultyFileSystem()
-        let store = try temporary.reopened(on: disk).store
-        let lease = try store.makeLease()
-        let writer = Boxed(try makeWriter(store, lease))
-        // The disk fills up in the middle, and then somebody makes room.
-        disk.arm(.tear(ENOSPC, at: 1, path: "/staging/"))
-        #expect(code { try writer.append(Self.content) } == .outOfSpace)
-        #expect(writer.offset == 0)
-        let last = code {
-            try writer.append(Self.content)
-            _ = try writer.commit()
-        }
-        if last == nil {
-            let found = try Damage.contents(temporary.objectPath(address))
-            #expect(found == Self.content)
-        } else {
-            #expect(last == .mismatch)
-            #expect(try store.contains(address) == false)
-        }
-    }
-
     @Test func `what is collected under a writer's hands is not recorded as there`() throws {
         let temporary = try TemporaryStore(isDurable: true)
-        let address = try address()
+        let address = try address(of: Self.content)
         let disk = FaultyFileSystem()
         let store = try temporary.reopened(on: disk).store
         let lease = try store.makeLease()
+        try store.objects.makeShard(of: address)
         // After the writer has published and before it records, the same content comes and goes
         // in another process.
-        disk.on(.before, .sync, path: "/objects/\(address.description.prefix(2))") {
+        disk.on(.after, .link, path: "/objects/\(address.description.prefix(2))") {
             #expect(throws: Never.self) {
                 try temporary.add("1", ["f": Self.text])
                 try temporary.versions.retire("1")
@@ -147,33 +117,28 @@ import VersionTree
 
     @Test func `a collection leaves the staged file of a writer that has just begun`() throws {
         let temporary = try TemporaryStore()
-        let address = try address()
+        let address = try address(of: Self.content)
         do {
-            let lease = try temporary.store.makeLease()
-            var writer = try makeWriter(temporary.store, lease)
-            try writer.append(Array(Self.content.prefix(5)).span.bytes)
+            let writer = try Boxed(temporary.store, Self.content)
+            try writer.append(Array(Self.content.prefix(5)))
             try writer.suspend()
         }
         let disk = FaultyFileSystem()
         let collecting = try temporary.reopened(on: disk).store
-        let lease = try temporary.store.makeLease()
         let late = Late()
         disk.on(.before, .remove, path: "/staging/\(address)") {
-            late.failure = code {
-                late.writer = Boxed(
-                    try temporary.store.makeWriter(
-                        for: address, byteCount: Int64(Self.content.count), protectedBy: lease))
-            }
+            late.failure = code { late.writer = try Boxed(temporary.store, Self.content) }
         }
         _ = try collecting.collect()
-        // Either the collector was first and the writer had to wait, or the file is the writer's.
-        #expect(late.failure == nil || late.failure == .busy)
-        guard let writer = late.writer else { return }
+        // Either the collector was first and the writer begins anew, or the file is the writer's.
+        #expect(late.failure == nil)
+        let writer = try #require(late.writer)
         let last = code {
-            try writer.append(Array(Self.content.dropFirst(5)))
-            _ = try writer.commit()
+            try writer.append(Array(Self.content.dropFirst(Int(writer.offset))))
+            _ = try writer.settle()
         }
         #expect(last == nil)
+        #expect(try temporary.store.read(address, limit: 1000) == Self.content)
     }
 
     /// What a hook has begun.
@@ -189,13 +154,22 @@ import VersionTree
 ///
 /// `@unchecked`: one thread uses it.
 final class Boxed: @unchecked Sendable {
-    private var writer: ObjectWriter?
+    private let arrivals: Arrivals
+    private var arrival: Arrival?
 
-    init(_ writer: consuming ObjectWriter) { self.writer = consume writer }
+    init(_ store: Store, _ content: [UInt8]) throws {
+        let arrivals = try Arrivals(store)
+        self.arrivals = arrivals
+        arrival = try arrivals.begin(address(of: content), byteCount: Int64(content.count))
+    }
 
-    var offset: Int64 { writer?.offset ?? -1 }
-    func append(_ bytes: [UInt8]) throws { try writer?.append(bytes.span.bytes) }
-    func restart() throws { try writer?.restart() }
-    func commit() throws -> [String] { try writer.take()?.commit() ?? [] }
-    func suspend() throws { try writer.take()?.suspend() }
+    var offset: Int64 { arrival?.offset ?? -1 }
+    func append(_ bytes: [UInt8]) throws { try arrival?.append(bytes.span.bytes) }
+    func restart() throws { try arrival?.restart() }
+    func suspend() throws { try arrival.take()?.suspend() }
+    func discard() throws { try arrival.take()?.discard() }
+    func settle() throws -> [String] {
+        _ = try arrival.take()?.finish()
+        return try arrivals.settle()
+    }
 }

@@ -98,7 +98,7 @@ import VersionTree
         let seen = try Damage.contents(path)
         #expect(seen == bytes(Self.text))
         // It records what it has published.
-        _ = try second.recordPresent([staged.object])
+        _ = try second.recordPublished([staged.object])
         for version in try temporary.reopened().versions() {
             try temporary.reopened().materialize(version.version)
         }

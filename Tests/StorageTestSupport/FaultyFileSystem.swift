@@ -352,11 +352,9 @@ package final class FaultyFileSystem: FileSystemWrapper {
         }
     }
 
-    package func lock(
-        _ file: Int32, exclusive: Bool, waiting: Bool
-    ) throws(StoreError) -> Bool {
+    package func lock(_ file: Int32, exclusive: Bool) throws(StoreError) -> Bool {
         try perform(.lock, file) { () throws(StoreError) in
-            try disk.lock(file, exclusive: exclusive, waiting: waiting)
+            try disk.lock(file, exclusive: exclusive)
         }
     }
 

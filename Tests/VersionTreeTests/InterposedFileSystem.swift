@@ -143,9 +143,9 @@ struct InterposedFileSystem: FileSystemWrapper {
         return try base.clone(source, to: target)
     }
 
-    func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool {
+    func lock(_ file: Int32, exclusive: Bool) throws(StoreError) -> Bool {
         before("lock", "")
-        return try base.lock(file, exclusive: exclusive, waiting: waiting)
+        return try base.lock(file, exclusive: exclusive)
     }
 
     func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {

@@ -119,7 +119,7 @@ import Testing
             let posix = POSIXFileSystem()
             let path = temporary.path + "/leases/.lifecycle"
             guard let file = try? posix.open(working, path, .updating, mode: 0o644) else { return }
-            let isFree = (try? posix.lock(file.raw, exclusive: true, waiting: false)) ?? false
+            let isFree = (try? posix.lock(file.raw, exclusive: true)) ?? false
             deletions.with { $0.append(isFree) }
         }
         try versions.retire("1")

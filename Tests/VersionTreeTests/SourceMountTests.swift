@@ -4,6 +4,7 @@ import Testing
 import VersionTree
 
 @testable import CASStore
+@testable import Platform
 
 /// The stat cache counts only where the kernel's own stamp proves that a file is as it was: on file systems
 /// that are known to stamp every change, mounted writable, and within one mount and one boot.

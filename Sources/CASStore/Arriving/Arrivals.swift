@@ -129,11 +129,8 @@ public final class Arrivals {
 
     private func isStaged(_ name: ObjectID) throws(StoreError) -> Bool {
         if let staged { return staged.contains(name) }
-        var found: Set<ObjectID> = []
-        try store.fileSystem.list(store.directories.staging.raw) { (entry, _) throws(StoreError) in
-            if let name = ObjectID(String(cString: entry)) { found.insert(name) }
-            return true
-        }
+        let names = try store.fileSystem.names(in: store.directories.staging.raw)
+        let found = Set(names.compactMap { ObjectID($0) })
         staged = found
         return found.contains(name)
     }

@@ -276,10 +276,8 @@ extension Store {
     /// Finds what stands among the leases and is not a file: nobody's lease, or in place of a lock's file, so that
     /// nobody can take the lock; leaves it alone.
     private func strayLeases() throws(StoreError) -> [Finding] {
-        var names: [String] = []
-        try fileSystem.list(directories.leases.raw) { (entry, kind) throws(StoreError) in
-            if kind != .regular { names.append(String(cString: entry)) }
-            return true
+        let names = try fileSystem.names(in: directories.leases.raw) { (_, kind) in
+            kind != .regular
         }
         var findings: [Finding] = []
         for name in names.sorted() {

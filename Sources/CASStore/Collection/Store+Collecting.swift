@@ -162,7 +162,7 @@ extension Store {
             let status = try self.fileSystem.status(staging, name)
             if !removing, let status, status.linkCount > 1 { return false }
             guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
-                try self.fileSystem.lock(file.raw, exclusive: true, waiting: false)
+                try self.fileSystem.lock(file.raw, exclusive: true)
             else { return false }
             // Between open and lock its writer may have published it, and another may have begun under its name.
             guard let here = try self.fileSystem.status(staging, name),

@@ -64,7 +64,7 @@ final class IndexLocks {
             try fileSystem.waitForLock(files.writer.raw, exclusive: false, options)
             return true
         }
-        return try fileSystem.lock(files.writer.raw, exclusive: false, waiting: false)
+        return try fileSystem.lock(files.writer.raw, exclusive: false)
     }
 
     /// Ends what ``excludeWriters(waiting:)`` began.

@@ -5,14 +5,16 @@ extension IndexTransaction {
         try connection.execute(IndexSchema.creation)
         try statement("INSERT INTO meta VALUES ('epoch', ?), ('generation', 1)")
             .bind(1, index.epoch).run()
-        let objects = ObjectDirectory(fileSystem, directories)
+        let objects = ObjectDirectory(fileSystem: fileSystem, directories: directories)
         let insert = try statement(
             "INSERT INTO object (address, bytes, state, refs, keepers) VALUES (?, ?, 1, 0, 0)")
         var count = 0
-        try objects.forEach { (address, status) throws(StoreError) in
-            guard status.kind == .regular else { return }
-            try insert.bind(1, address).bind(2, status.byteCount).run()
-            count += 1
+        for shard in try objects.shards() {
+            for (address, status) in try objects.list(shard: shard).objects
+            where status.kind == .regular {
+                try insert.bind(1, address).bind(2, status.byteCount).run()
+                count += 1
+            }
         }
         try reconcile(thoroughly: true)
         return (count, try versions().count)
@@ -91,7 +93,7 @@ extension IndexTransaction {
     /// Objects on disk that the index does not vouch for are read; those that match their address
     /// are recorded.
     private func register(_ registration: Registration) throws(StoreError) {
-        let objects = ObjectDirectory(fileSystem, directories)
+        let objects = ObjectDirectory(fileSystem: fileSystem, directories: directories)
         let absent = try insertVersion(
             registration, acceptsContradictions: true
         ) { (address) throws(StoreError) in try objects.contains(address) }

@@ -34,7 +34,7 @@ extension Store {
             // Lock it under another name first: a lease is never visible and unlocked.
             let aside = ".new-\(name)"
             let file = try openLease(making: aside)
-            guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else { continue }
+            guard try fileSystem.lock(file.raw, exclusive: true) else { continue }
             do throws(StoreError) {
                 try fileSystem.rename(leases, aside, to: leases, name)
             } catch {
@@ -139,7 +139,7 @@ extension Store {
         _ name: String, _ body: () throws(StoreError) -> Void
     ) throws(StoreError) -> Bool {
         guard let file = try openLease(name) else { return false }
-        guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else { return false }
+        guard try fileSystem.lock(file.raw, exclusive: true) else { return false }
         // The owner may have renamed or removed the file between open and lock.
         guard let here = try fileSystem.status(directories.leases.raw, name),
             here.isSameFile(as: try fileSystem.status(file.raw))

@@ -39,7 +39,8 @@ extension Store {
             }
             for name in names {
                 guard let lease = Self.lease(thatLeft: name, in: trace) else { continue }
-                if trace == .versions, try isLocked(name, in: directory) { continue }
+                // Somebody deletes it already, who needs no lease for that.
+                if trace == .versions, try fileSystem.isLocked(directory, name) { continue }
                 found[lease, default: []].append((directory, name))
             }
         }
@@ -71,14 +72,6 @@ extension Store {
         return String(lease)
     }
 
-    // Somebody is already deleting it, and needs no lease for that.
-    private func isLocked(_ name: String, in directory: Int32) throws(StoreError) -> Bool {
-        guard let tree = try fileSystem.openIfPresent(directory, name, .directory) else {
-            return true
-        }
-        return try !fileSystem.lock(tree.raw, exclusive: true, waiting: false)
-    }
-
     /// Records objects whose writer died after it had given them their names: their staged name has a second link.
     private func recoverPublished() throws(StoreError) {
         let staging = directories.staging.raw
@@ -89,7 +82,7 @@ extension Store {
         for address in published {
             let name = address.description
             guard let file = try fileSystem.openIfPresent(staging, name, .reading),
-                try fileSystem.lock(file.raw, exclusive: true, waiting: false)
+                try fileSystem.lock(file.raw, exclusive: true)
             else { continue }
             var checker = try ObjectChecker()
             if let object = try objects.verified(address, checker: &checker) {
@@ -119,7 +112,7 @@ extension Store {
     private func removeSpares(_ names: [String], in staging: Int32) throws(StoreError) {
         for name in names {
             guard let file = try fileSystem.openIfPresent(staging, name, .reading),
-                try fileSystem.lock(file.raw, exclusive: true, waiting: false)
+                try fileSystem.lock(file.raw, exclusive: true)
             else { continue }
             try fileSystem.removeIfPresent(staging, name)
         }

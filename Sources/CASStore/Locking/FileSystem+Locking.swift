@@ -41,15 +41,23 @@ extension FileSystem {
     package func waitForLock(
         _ file: Int32, exclusive: Bool, _ options: StoreOptions
     ) throws(StoreError) {
-        if try lock(file, exclusive: exclusive, waiting: false) { return }
+        if try lock(file, exclusive: exclusive) { return }
         var wait = LockWait(options)
         while !wait.isOver {
             wait.rest()
-            if try lock(file, exclusive: exclusive, waiting: false) { return }
+            if try lock(file, exclusive: exclusive) { return }
             if wait.isToBeTold { wait.tell(LockHolder.find(of: try status(file))) }
             if wait.isInterrupted { throw StoreError.interruption }
         }
         throw wait.error(LockHolder.find(of: try status(file)))
+    }
+
+    /// Whether somebody has a directory locked, who works on it or takes it away; also if it is gone.
+    package func isLocked(
+        _ parent: Int32, _ name: UnsafePointer<CChar>
+    ) throws(StoreError) -> Bool {
+        guard let opened = try openIfPresent(parent, name, .directory) else { return true }
+        return try !lock(opened.raw, exclusive: true)
     }
 }
 

@@ -21,11 +21,6 @@ package struct ObjectDirectory: Sendable {
     let fileSystem: any FileSystem
     let directories: StoreDirectories
 
-    package init(_ fileSystem: any FileSystem, _ directories: StoreDirectories) {
-        self.fileSystem = fileSystem
-        self.directories = directories
-    }
-
     private var objects: Int32 { directories.objects.raw }
 
     /// The status of an object's file; `nil` if there is none.
@@ -287,16 +282,6 @@ package struct ObjectDirectory: Sendable {
             // What cannot be read is not sound.
             guard error.code == .io || error.code == .permission else { throw error }
             return false
-        }
-    }
-
-    /// Calls `body` with every well-named object, shard by shard, sorted.
-    package func forEach(
-        _ body: (ObjectID, FileStatus) throws(StoreError) -> Void
-    ) throws(StoreError) {
-        for shard in try shards() {
-            let listing = try list(shard: shard)
-            for object in listing.objects { try body(object.address, object.status) }
         }
     }
 

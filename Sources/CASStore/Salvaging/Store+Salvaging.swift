@@ -99,7 +99,7 @@ extension Store {
         // A running writer may still truncate what it has staged.
         var isWritten = false
         if copy.path.hasPrefix(StoreLayout.staging + "/") {
-            isWritten = try !fileSystem.lock(file.raw, exclusive: true, waiting: false)
+            isWritten = try !fileSystem.lock(file.raw, exclusive: true)
         }
         if copy.isCastrees, status.mode & 0o111 == 0, !isExecutableCopy, !isWritten,
             try link(copy, status, as: name)

@@ -39,7 +39,9 @@ public final class Store: Sendable {
     }
 
     /// The objects on disk.
-    package var objects: ObjectDirectory { ObjectDirectory(fileSystem, directories) }
+    package var objects: ObjectDirectory {
+        ObjectDirectory(fileSystem: fileSystem, directories: directories)
+    }
 
     /// Uses the index, one thread at a time.
     package func index<R>(

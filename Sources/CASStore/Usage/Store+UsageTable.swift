@@ -70,11 +70,6 @@ extension Store {
 package struct ObjectStanding: Sendable, Hashable {
     package var isPresent: Bool
     package var references: UInt32
-
-    package init(isPresent: Bool, references: UInt32) {
-        self.isPresent = isPresent
-        self.references = references
-    }
 }
 
 extension IndexTransaction {

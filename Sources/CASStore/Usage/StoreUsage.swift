@@ -49,11 +49,7 @@ extension Store {
 
     /// The usage figures of the store, from the index; disk blocks from the disk.
     public func usage() throws(StoreError) -> StoreUsage {
-        var usage = try reading { (index) throws(StoreError) in
-            try index.usage()
-        }
-        usage.add(try diskUsage())
-        return usage
+        try completing(reading { (index) throws(StoreError) in try index.usage() })
     }
 
     /// The largest objects, largest first.

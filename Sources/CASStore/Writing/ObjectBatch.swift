@@ -180,15 +180,6 @@ package final class ObjectBatch: Sendable {
         }
     }
 
-    /// Checks an object in `objects/` for which the index does not vouch (its writer died before it
-    /// could record it).
-    /// - Returns: the object if its bytes match; the caller makes it durable before it promises.
-    package func adopt(
-        _ address: ObjectID, checker: inout ObjectChecker
-    ) throws(StoreError) -> StoredObject? {
-        try store.objects.verified(address, checker: &checker)
-    }
-
     /// Removes the staged name of a published object.
     ///
     /// Only after the index has recorded it.

@@ -118,7 +118,7 @@ extension Store {
             guard let file = try fileSystem.openIfPresent(staging, name, .appending) else {
                 continue
             }
-            guard try fileSystem.lock(file.raw, exclusive: true, waiting: false) else {
+            guard try fileSystem.lock(file.raw, exclusive: true) else {
                 return nil
             }
             let status = try fileSystem.status(file.raw)
@@ -136,7 +136,7 @@ extension Store {
     private func makeWritable(_ name: String) throws(StoreError) -> Bool {
         guard
             let file = try fileSystem.openIfPresent(directories.staging.raw, name, .reading),
-            try fileSystem.lock(file.raw, exclusive: true, waiting: false),
+            try fileSystem.lock(file.raw, exclusive: true),
             try !isPublished(
                 directories.staging.raw, name, fileSystem.status(file.raw))
         else { return false }

@@ -1,14 +1,6 @@
 // Noting what is now on disk.
 
 extension Store {
-    /// Notes that an object is on disk, verified and durable.
-    package func recordPresent(_ published: [StoredObject]) throws(StoreError) -> [String] {
-        try writing { (index) throws(StoreError) in
-            for object in published { try index.setPresent(object) }
-            return try index.completeVersions()
-        }
-    }
-
     /// Notes that objects are on disk, verified and durable except for their names: makes those durable,
     /// too.
     func recordPublished(_ published: [StoredObject]) throws(StoreError) -> [String] {

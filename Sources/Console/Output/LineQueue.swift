@@ -75,7 +75,7 @@ public final class LineQueue: Sendable {
             defer { state.hasThread = true }
             return !state.hasThread
         }
-        if needsThread, !bell.startThread({ self.run() }) {
+        if needsThread, !Parallel.startThread({ self.run() }) {
             // No thread is available: the next line tries again.
             state.withLock { $0.hasThread = false }
         }

@@ -42,34 +42,4 @@ final class ThreadBell: @unchecked Sendable {
         hasRung = false
         pthread_mutex_unlock(mutex)
     }
-
-    /// Runs a body on a thread that ends with the process.
-    ///
-    /// - Returns: `false` if the system has no thread to give.
-    func startThread(_ run: @escaping @Sendable () -> Void) -> Bool {
-        let body = Unmanaged.passRetained(Body(run))
-        #if canImport(Darwin)
-            var thread: pthread_t?
-        #else
-            var thread = pthread_t()
-        #endif
-        let result = pthread_create(
-            &thread, nil,
-            { argument in
-                #if canImport(Darwin)
-                    Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
-                #else
-                    guard let argument else { return nil }
-                    Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
-                #endif
-                return nil
-            }, body.toOpaque())
-        if result != 0 { body.release() }
-        return result == 0
-    }
-
-    private final class Body {
-        let run: @Sendable () -> Void
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-    }
 }

@@ -49,7 +49,7 @@ public struct AppTraits: Sendable, Hashable {
         case Requirement.fingerprint:
             return difference("fingerprint", wanted, fingerprint)
         case Requirement.minimumAppVersion:
-            guard let least = SemanticVersion(padding: wanted) else {
+            guard let least = SemanticVersion(wanted, padding: true) else {
                 return "it asks for app version \(wanted), which is no version"
             }
             return versionObjection("\(wanted) or later") { $0 >= least }
@@ -88,7 +88,7 @@ public struct AppTraits: Sendable, Hashable {
         guard let version else {
             return "it asks for app version \(wanted); this app does not say which it is"
         }
-        guard let own = SemanticVersion(padding: version) else {
+        guard let own = SemanticVersion(version, padding: true) else {
             return "it asks for app version \(wanted); this app's version \(version) is no version"
         }
         return admits(own) ? nil : "it asks for app version \(wanted); this app is \(version)"

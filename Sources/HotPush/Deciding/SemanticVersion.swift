@@ -42,16 +42,10 @@ package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConv
     }
 
     /// Reads `1.2.3`, `1.2.3-beta.1`, `1.2.3+5`; `nil` for anything else.
-    package init?(_ text: String) {
-        self.init(text, padding: false)
-    }
-
-    /// Reads a version, also as app stores spell it: `1` and `1.2` mean `1.0.0` and `1.2.0`.
-    package init?(padding text: String) {
-        self.init(text, padding: true)
-    }
-
-    private init?(_ text: String, padding: Bool) {
+    ///
+    /// - Parameter padding: also reads a version as app stores spell it: `1` and `1.2` mean `1.0.0` and
+    ///   `1.2.0`.
+    package init?(_ text: String, padding: Bool = false) {
         // A NUL, a space or a letter beyond ASCII is refused below, as part of some component.
         let withoutBuild = text.split(
             separator: "+", maxSplits: 1, omittingEmptySubsequences: false)

@@ -140,8 +140,6 @@ public struct ReleaseDocument: Sendable, Hashable {
 public struct ReleaseContext: Sendable {
     /// Where the document came from, for messages; nil for a directory.
     package var origin: OriginURL?
-    /// The URL of the origin, without secrets; nil if it is a directory.
-    public var originURL: String? { origin?.description }
     /// How the origin is laid out.
     public var layout: DocumentLayout
     /// The platform of the app, such as `ios` or `android`; nil for any.

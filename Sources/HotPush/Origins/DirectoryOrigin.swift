@@ -1,5 +1,4 @@
 package import CASStore
-package import VersionTree
 
 /// An origin in a directory of this machine: pointers, manifests, objects.
 ///
@@ -14,11 +13,9 @@ package final class DirectoryOrigin: Sendable {
     /// Opens the origin in a directory.
     /// - Throws: `.noOrigin` if there is none; `.unsupportedFormat` if it is newer than this castree;
     ///   `.permission`, `.io`.
-    package convenience init(_ path: String) throws(StoreError) {
-        try self.init(path, fileSystem: POSIXFileSystem())
-    }
-
-    package init(_ path: String, fileSystem: any FileSystem) throws(StoreError) {
+    package init(
+        _ path: String, fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StoreError) {
         let root: Descriptor
         do throws(StoreError) {
             root = try fileSystem.open(
@@ -63,43 +60,8 @@ package final class DirectoryOrigin: Sendable {
     /// The manifest's bytes; `nil` if the origin does not hold it.
     /// - Throws: `.damagedOrigin` if they do not match the address; `.tooLarge`.
     package func manifestBytes(_ address: ObjectID) throws(StoreError) -> [UInt8]? {
-        try read(
-            OriginLayout.manifest(address), address, limit: OriginLayout.manifestByteCountMax)
-    }
-
-    /// The manifest of a release; `nil` if the origin does not hold it.
-    /// - Throws: `.damagedOrigin` if the bytes do not match the address, or are the manifest of
-    ///   another version; `.badManifest`.
-    package func manifest(
-        of version: PublishedVersion
-    ) throws(StoreError) -> (manifest: Manifest, received: [UInt8])? {
-        guard let bytes = try manifestBytes(version.manifest) else { return nil }
-        let manifest = try Manifest(parsing: bytes)
-        guard manifest.version == version.name else {
-            throw StoreError(
-                .damagedOrigin,
-                "the manifest that \(printable(path)) names for version \(version.name) is that of "
-                    + "\(manifest.version)")
-        }
-        return (manifest, bytes)
-    }
-
-    /// The whole content of an object, verified; `nil` if the origin does not hold it.
-    /// - Throws: `.tooLarge` beyond `limit` bytes; `.damagedOrigin` if the bytes do not match.
-    package func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]? {
-        try read(OriginLayout.object(address), address, limit: limit)
-    }
-
-    private func read(
-        _ name: String, _ address: ObjectID, limit: Int
-    ) throws(StoreError) -> [UInt8]? {
-        guard let file = try open(name, limit: limit) else { return nil }
-        let bytes = try fileSystem.read(file.descriptor.raw, at: 0, count: file.byteCount)
-        guard try ObjectID(of: bytes) == address else { throw damaged(name, address) }
-        return bytes
-    }
-
-    private func open(_ name: String, limit: Int) throws(StoreError) -> OpenedFile? {
+        let name = OriginLayout.manifest(address)
+        let limit = OriginLayout.manifestByteCountMax
         let descriptor: Descriptor
         do throws(StoreError) {
             descriptor = try fileSystem.openBeneath(root.raw, name, .reading)
@@ -118,19 +80,13 @@ package final class DirectoryOrigin: Sendable {
                 "\(printable(path))/\(name) has \(status.byteCount) bytes; at most \(limit) are read"
             )
         }
-        return OpenedFile(descriptor: descriptor, byteCount: Int(status.byteCount))
+        let bytes = try fileSystem.read(descriptor.raw, at: 0, count: Int(status.byteCount))
+        guard try ObjectID(of: bytes) == address else {
+            throw StoreError(
+                .damagedOrigin,
+                "the bytes of \(printable(path))/\(name) do not match its name; "
+                    + "castree publish --verify mends it", object: address)
+        }
+        return bytes
     }
-
-    private func damaged(_ name: String, _ address: ObjectID) -> StoreError {
-        StoreError(
-            .damagedOrigin,
-            "the bytes of \(printable(path))/\(name) do not match its name; "
-                + "castree publish --verify mends it", object: address)
-    }
-}
-
-/// A regular file of an origin, and its size when it was opened.
-private struct OpenedFile: ~Copyable {
-    let descriptor: Descriptor
-    let byteCount: Int
 }

@@ -68,12 +68,7 @@ enum OriginListing {
     private static func files<Meaning>(
         _ directory: Int32, _ fileSystem: any FileSystem, _ meaning: (String) -> Meaning?
     ) throws(StoreError) -> [Meaning] {
-        var found: [Meaning] = []
-        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
-            if let one = meaning(String(cString: entry)) { found.append(one) }
-            return true
-        }
-        return found
+        try fileSystem.names(in: directory).compactMap(meaning)
     }
 }
 

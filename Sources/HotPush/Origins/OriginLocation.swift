@@ -133,21 +133,10 @@ package struct OriginReference: Sendable, Hashable {
     }
 
     private static func decode(_ path: Substring) -> String? {
-        var result: [UInt8] = []
-        var rest = Array(path.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == 37 else {
-                result.append(byte)
-                continue
-            }
-            let digits = String(decoding: rest.prefix(2), as: UTF8.self).lowercased()
-            guard let decoded = Hex.bytes(digits), decoded.count == 1, decoded[0] != 0 else {
-                return nil
-            }
-            result += decoded
-            rest = rest.dropFirst(2)
+        guard let decoded = PercentEncoding.decoded(path.utf8), !decoded.contains(0) else {
+            return nil
         }
-        return String(validating: result, as: UTF8.self)
+        return String(validating: decoded, as: UTF8.self)
     }
 
     private static func refuse(_ text: String, _ problem: String) -> StoreError {

@@ -34,7 +34,7 @@ struct DeltaPublishing {
                 origin.staging.raw, stagedName(staged.count), .creating,
                 mode: OriginWriter.fileMode)
             try origin.fileSystem.write(file.raw, delta)
-            if !OriginWriter.canSyncAll { try origin.sync(file.raw) }
+            if !origin.fileSystem.canSyncAll { try origin.sync(file.raw) }
             staged.append(PublishedDelta(manifest: address, base: base))
         }
     }

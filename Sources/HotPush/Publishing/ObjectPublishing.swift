@@ -84,7 +84,7 @@ final class ObjectPublishing: Sendable {
         } else {
             try copy(source.raw, to: target.raw, object, &checker)
         }
-        if !OriginWriter.canSyncAll { try origin.sync(target.raw) }
+        if !origin.fileSystem.canSyncAll { try origin.sync(target.raw) }
     }
 
     private func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool {

@@ -128,7 +128,7 @@ final class OriginWriter: Sendable {
         var hasSaidSo = false
         while true {
             let file = try fileSystem.open(work, OriginLayout.lock, .updating, mode: fileMode)
-            while try !fileSystem.lock(file.raw, exclusive: true, waiting: false) {
+            while try !fileSystem.lock(file.raw, exclusive: true) {
                 guard options.waitsForOthers else {
                     throw StoreError(
                         .busy,
@@ -170,24 +170,12 @@ final class OriginWriter: Sendable {
 
     /// The directories of objects, in no particular order.
     func shards() throws(StoreError) -> [String] {
-        var shards: [String] = []
-        try fileSystem.list(objects.raw) { (entry, kind) throws(StoreError) in
-            if kind == .directory || kind == .unknown { shards.append(String(cString: entry)) }
-            return true
+        try fileSystem.names(in: objects.raw) { (_, kind) in
+            kind == .directory || kind == .unknown
         }
-        return shards
     }
 
     // MARK: Durability
-
-    /// Whether one call makes everything durable here; otherwise files are synced one by one.
-    static var canSyncAll: Bool {
-        #if os(Linux)
-            true
-        #else
-            false
-        #endif
-    }
 
     /// Makes one file or directory durable.
     func sync(_ file: Int32) throws(StoreError) {

@@ -235,7 +235,7 @@ public struct Publisher: Sendable {
         try manifest.serialize { (piece) throws(StoreError) in
             try fileSystem.write(file.raw, piece)
         }
-        if !OriginWriter.canSyncAll { try origin.sync(file.raw) }
+        if !fileSystem.canSyncAll { try origin.sync(file.raw) }
     }
 
     private func publishManifest(

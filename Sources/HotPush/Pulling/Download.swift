@@ -180,13 +180,6 @@ final class Download: TransferClient {
             do throws(StoreError) {
                 if let request = try begin(work) { return .request(request) }
             } catch {
-                if error.code == .busy {
-                    // Another process is fetching it: look again in a moment.
-                    var later = work
-                    later.due = .now + .milliseconds(200)
-                    waiting.append(later)
-                    continue
-                }
                 failure = error
             }
         }

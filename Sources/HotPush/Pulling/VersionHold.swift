@@ -21,7 +21,7 @@ final class VersionHold {
         let leases = versions.directories.leases.raw
         while true {
             let file = try versions.store.openLock(name)
-            if try fileSystem.lock(file.raw, exclusive: true, waiting: false) {
+            if try fileSystem.lock(file.raw, exclusive: true) {
                 // Nobody is fetching under that name.
                 try fileSystem.truncate(file.raw, to: 0)
                 try fileSystem.write(file.raw, Array(release.description.utf8))
@@ -48,7 +48,7 @@ final class VersionHold {
     deinit {
         let fileSystem = versions.fileSystem
         // A file that stays means nothing: the next process finds it unlocked.
-        if (try? fileSystem.lock(file.raw, exclusive: true, waiting: false)) == true {
+        if (try? fileSystem.lock(file.raw, exclusive: true)) == true {
             try? fileSystem.removeIfPresent(versions.directories.leases.raw, name)
         }
     }

@@ -14,12 +14,9 @@ package final class DirectoryTransport: Transport {
     package let byteRateMax: Int64?
 
     /// Makes a transport; does not look at the directory before the first request.
-    package convenience init(_ directory: String, byteRateMax: Int64? = nil) {
-        self.init(directory, byteRateMax: byteRateMax, POSIXFileSystem())
-    }
-
     package init(
-        _ directory: String, byteRateMax: Int64? = nil, _ fileSystem: any FileSystem
+        _ directory: String, byteRateMax: Int64? = nil,
+        _ fileSystem: any FileSystem = POSIXFileSystem()
     ) {
         self.directory = directory
         self.byteRateMax = byteRateMax

@@ -81,9 +81,8 @@ package protocol FileSystem: Sendable {
     ) throws(StoreError)
     /// Makes `target` a copy-on-write clone of `source`; `false` if that is not possible.
     func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool
-    /// Takes a lock that ends with the descriptor (flock(2)); `false` if held elsewhere and not
-    /// `waiting`.
-    func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool
+    /// Takes a lock that ends with the descriptor (flock(2)); `false` if held elsewhere.
+    func lock(_ file: Int32, exclusive: Bool) throws(StoreError) -> Bool
     /// Releases a lock. Cannot fail on a descriptor that holds one.
     func unlock(_ file: Int32)
     func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace

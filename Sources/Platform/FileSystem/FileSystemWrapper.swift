@@ -133,8 +133,8 @@ extension FileSystemWrapper {
         try base.clone(source, to: target)
     }
 
-    package func lock(_ file: Int32, exclusive: Bool, waiting: Bool) throws(StoreError) -> Bool {
-        try base.lock(file, exclusive: exclusive, waiting: waiting)
+    package func lock(_ file: Int32, exclusive: Bool) throws(StoreError) -> Bool {
+        try base.lock(file, exclusive: exclusive)
     }
 
     package func unlock(_ file: Int32) { base.unlock(file) }

@@ -11,13 +11,9 @@ package struct MountStatus: Sendable, Hashable {
     /// Which of the mounts it is (statx(2), stx_mnt_id).
     package var number: UInt64
 
-    package init(kind: String, isWritable: Bool, fileSystem: UInt64, number: UInt64) {
-        self.kind = kind
-        self.isWritable = isWritable
-        self.fileSystem = fileSystem
-        self.number = number
-    }
+}
 
+extension MountStatus {
     init(_ mount: castree_mount) {
         let name = withUnsafeBytes(of: mount.kind) { bytes in
             String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)

@@ -257,10 +257,8 @@ package struct POSIXFileSystem: FileSystem {
         }
     }
 
-    package func lock(
-        _ file: Int32, exclusive: Bool, waiting: Bool
-    ) throws(StoreError) -> Bool {
-        let deed = (exclusive ? LOCK_EX : LOCK_SH) | (waiting ? 0 : LOCK_NB)
+    package func lock(_ file: Int32, exclusive: Bool) throws(StoreError) -> Bool {
+        let deed = (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB
         if retrying({ flock(file, deed) }) == 0 { return true }
         if errno == EWOULDBLOCK { return false }
         throw failure("flock", file)

@@ -79,6 +79,4 @@ extension StoreError {
     package var isMountPoint: Bool { errno == EBUSY }
     /// Whether the file is a socket, or a device or pipe that nobody serves (ENXIO).
     package var isUnopenable: Bool { errno == ENXIO }
-    /// Whether too many files are open (EMFILE, ENFILE).
-    package var isTooManyOpenFiles: Bool { errno == EMFILE || errno == ENFILE }
 }

@@ -48,11 +48,15 @@ package enum Parallel {
     ///
     /// If no thread can be had, calls it on this one.
     package static func detach(_ body: @escaping @Sendable () -> Void) {
-        guard let thread = start(Job(body)) else {
-            body()
-            return
-        }
+        if !startThread(body) { body() }
+    }
+
+    /// Calls `body` on a thread of its own, which nobody waits for.
+    /// - Returns: `false` if the system has no thread to give.
+    package static func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+        guard let thread = start(Job(body)) else { return false }
         pthread_detach(thread)
+        return true
     }
 
     private final class Job: Sendable {

@@ -69,9 +69,7 @@ private struct DateReader {
     }
 
     private func moment(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> HTTPDate? {
-        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        let lengths = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-        guard day >= 1, day <= lengths[month - 1] else { return nil }
+        guard day >= 1, day <= HTTPDate.length(ofMonth: month, year) else { return nil }
         let days = HTTPDate.days(year: year, month: month, day: day)
         return HTTPDate(seconds: Int64(days) * 86_400 + Int64(time))
     }

@@ -73,6 +73,12 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
         return rest < 0 ? rest + divisor : rest
     }
 
+    /// The number of days of a month, by its number from 1.
+    package static func length(ofMonth month: Int, _ year: Int) -> Int {
+        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        return [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1]
+    }
+
     /// Days since 1970-01-01 of a day in the Gregorian calendar; the year begins in March here, so
     /// that the leap day is its last.
     package static func days(year: Int, month: Int, day: Int) -> Int {

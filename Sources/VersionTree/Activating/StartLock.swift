@@ -14,7 +14,7 @@ final class StartLock: Sendable {
     /// - Throws: `.readOnly`, `.permission`, `.outOfSpace` if nothing can be started either.
     static func take(_ versions: VersionStore) throws(StoreError) -> StartLock? {
         let file = try versions.store.openLock(StoreLayout.startLock)
-        guard try versions.fileSystem.lock(file.raw, exclusive: true, waiting: false) else {
+        guard try versions.fileSystem.lock(file.raw, exclusive: true) else {
             return nil
         }
         return StartLock(file)

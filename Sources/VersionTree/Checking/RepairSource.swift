@@ -30,15 +30,8 @@ package struct LostManifest: Sendable, Hashable {
     /// The address of the version's content; `nil` if nobody knows it.
     package var content: ObjectID?
     /// What the version may name if nobody knows its content: it never had anything else.
-    package var named: Set<ObjectID>
+    package var named: Set<ObjectID> = []
 
     /// The findings about versions whose manifest is lost.
     static let kinds: Set<Finding.Kind> = [.missingManifest, .damagedManifest, .recoveredManifest]
-
-    /// Makes a lost manifest.
-    package init(version: String, content: ObjectID? = nil, named: Set<ObjectID> = []) {
-        self.version = version
-        self.content = content
-        self.named = named
-    }
 }

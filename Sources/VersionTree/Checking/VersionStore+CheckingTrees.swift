@@ -35,7 +35,10 @@ extension VersionStore {
         let path = StoreLayout.treePath(printable(name))
         if name.hasPrefix(".") {
             if running.contains(where: { name.hasSuffix(".\($0)") }) { return nil }
-            if kind == .directory, try isBeingRemoved(name) { return nil }
+            // Another process is deleting it just now.
+            if kind == .directory, try fileSystem.isLocked(directories.versions.raw, name) {
+                return nil
+            }
             // Its writer has ended since, and has removed or shown it.
             if try fileSystem.status(directories.versions.raw, name) == nil { return nil }
             return Finding(

@@ -187,7 +187,8 @@ struct Import {
         var lacking: Set<ObjectID> = []
         var checker = try ObjectChecker()
         for address in unknown {
-            if let object = try batch.adopt(address, checker: &checker),
+            // It stands without the index vouching for it: its writer died before it could record it.
+            if let object = try store.objects.verified(address, checker: &checker),
                 let fingerprint = object.fingerprint
             {
                 standing[address] = fingerprint

@@ -35,14 +35,6 @@ package struct StartRequest: Sendable {
     package var mayRetry = true
     /// Who an unconfirmed start belongs to.
     package var heir = Heir.judges
-
-    /// Makes a request for a process that ends, or that judges.
-    package init(token: String, time: Int64, system: String?, strikes: Int) {
-        self.token = token
-        self.time = time
-        self.system = system
-        self.strikes = strikes
-    }
 }
 
 /// A version that was left for another one.

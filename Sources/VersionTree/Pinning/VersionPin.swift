@@ -93,16 +93,12 @@ extension VersionStore {
             return false
         }
         // Shared: two processes that look at a dead process's pin must not take each other for its holder.
-        return try !fileSystem.lock(file.raw, exclusive: false, waiting: false)
+        return try !fileSystem.lock(file.raw, exclusive: false)
     }
 
     private func pinFiles() throws(StoreError) -> [(fileName: String, version: String)] {
-        var files: [(fileName: String, version: String)] = []
-        try fileSystem.list(directories.leases.raw) { (entry, _) throws(StoreError) in
-            let name = String(cString: entry)
-            if let version = StoreLayout.version(pinnedBy: name) { files.append((name, version)) }
-            return true
+        try fileSystem.names(in: directories.leases.raw).compactMap { name in
+            StoreLayout.version(pinnedBy: name).map { (name, $0) }
         }
-        return files
     }
 }

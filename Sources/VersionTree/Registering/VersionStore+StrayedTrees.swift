@@ -37,7 +37,9 @@ extension VersionStore {
                 continue
             }
             if running.contains(where: { shown.hasSuffix(".\($0)") }) { continue }
-            guard try !isWorkedOn(entry), try showsUnnamedContent(entry) else { continue }
+            guard try !fileSystem.isLocked(directories.versions.raw, entry),
+                try showsUnnamedContent(entry)
+            else { continue }
             if lost.name.isEmpty { lost.name = try freeName(for: entry, besides: names) }
             names.insert(lost.name)
             result.append(lost)
@@ -60,14 +62,6 @@ extension VersionStore {
             try !hasSomething(inPlaceOf: version)
         else { return nil }
         return version
-    }
-
-    private func isWorkedOn(_ entry: [CChar]) throws(StoreError) -> Bool {
-        guard
-            let tree = try fileSystem.openIfPresent(
-                directories.versions.raw, entry, .directory)
-        else { return true }
-        return try !fileSystem.lock(tree.raw, exclusive: true, waiting: false)
     }
 
     /// A name that nobody has, and that tells where the version comes from.
@@ -99,7 +93,7 @@ extension VersionStore {
         guard let entry = lost.entry else { return true }
         let versions = directories.versions.raw
         guard let tree = try fileSystem.openIfPresent(versions, entry, .directory),
-            try fileSystem.lock(tree.raw, exclusive: true, waiting: false)
+            try fileSystem.lock(tree.raw, exclusive: true)
         else { return false }
         defer { fileSystem.unlock(tree.raw) }
         do throws(StoreError) {

@@ -109,7 +109,7 @@ extension VersionStore {
             }
             // If nothing can be locked, nobody sweeps either.
             let isOurs =
-                (try? outside.lock(directory.raw, exclusive: true, waiting: false)) ?? true
+                (try? outside.lock(directory.raw, exclusive: true)) ?? true
             guard isOurs, try outside.status(parent, name) != nil else { continue }
             return UnfinishedCheckout(name: name, directory: directory)
         }
@@ -147,7 +147,7 @@ extension VersionStore {
 
     private func sweep(_ name: String, in parent: Int32) throws(StoreError) {
         guard let directory = try outside.openIfPresent(parent, name, .directory),
-            try outside.lock(directory.raw, exclusive: true, waiting: false)
+            try outside.lock(directory.raw, exclusive: true)
         else { return }
         try outside.removeTree(parent, name)
     }

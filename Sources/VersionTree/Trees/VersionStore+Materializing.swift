@@ -252,14 +252,6 @@ extension VersionStore {
         fileSystem.unlock(tree.directory.raw)
     }
 
-    /// Whether another process is deleting a hidden tree just now.
-    func isBeingRemoved(_ hidden: String) throws(StoreError) -> Bool {
-        guard
-            let tree = try fileSystem.openIfPresent(directories.versions.raw, hidden, .directory)
-        else { return true }
-        return try !fileSystem.lock(tree.raw, exclusive: true, waiting: false)
-    }
-
     /// Builds the trees of versions that have become complete again.
     ///
     /// Passes over versions that somebody has retired, replaced, damaged or edited: that is no failure of the

@@ -48,12 +48,12 @@ import Testing
             ("7+5", "7.0.0"),
         ])
     func padded(text: String, expected: String) {
-        #expect(SemanticVersion(padding: text)?.description == expected)
+        #expect(SemanticVersion(text, padding: true)?.description == expected)
     }
 
     @Test("is not padded otherwise", arguments: ["", "1.", "1.2-b", "1.2.3.4", "01", "1-b", "x"])
     func notPadded(text: String) {
-        #expect(SemanticVersion(padding: text) == nil)
+        #expect(SemanticVersion(text, padding: true) == nil)
     }
 }
 

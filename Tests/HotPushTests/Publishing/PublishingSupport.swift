@@ -68,13 +68,16 @@ struct PublishingPlace {
 
     func files(of version: PublishedVersion, in reader: DirectoryOrigin) throws -> [String: String]
     {
-        let (manifest, _) = try #require(try reader.manifest(of: version))
+        let manifest = try Manifest(parsing: #require(try reader.manifestBytes(version.manifest)))
+        #expect(manifest.version == version.name)
         #expect(try manifest.contentAddress() == version.content)
         var files: [String: String] = [:]
         for entry in manifest.entries {
-            let bytes = try #require(
-                try reader.read(entry.address, limit: 1 << 20), "\(entry.path) is missing")
+            let bytes = try Damage.contents(
+                "\(reader.path)/\(OriginLayout.object(entry.address))")
             #expect(Int64(bytes.count) == entry.byteCount)
+            var hasher = try ObjectHasher()
+            #expect(bytes.withUnsafeBytes { hasher.hash($0).address } == entry.address)
             files[entry.path.description] = String(decoding: bytes, as: UTF8.self)
         }
         return files

@@ -2,9 +2,9 @@ import CASStore
 import StorageTestSupport
 import StrictJSON
 import Testing
-import VersionTree
 
 @testable import HotPush
+@testable import VersionTree
 
 /// A version whose manifest was lost comes back from where it came from, as it was.
 @Suite("A manifest that was lost", .timeLimit(.minutes(60))) struct LostManifestTests {

@@ -47,11 +47,21 @@ extension Scenario {
         guard let release = try reader.pointer(.stable)?.releases.first,
             let version = release.version
         else { return nil }
-        guard let (manifest, _) = try reader.manifest(of: version) else { return "no manifest" }
+        guard let received = try reader.manifestBytes(version.manifest) else {
+            return "no manifest"
+        }
+        let manifest = try Manifest(parsing: received)
+        guard manifest.version == version.name else { return "the manifest of another version" }
         var files: [String: String] = [:]
         for entry in manifest.entries {
-            guard let bytes = try reader.read(entry.address, limit: 1 << 20) else {
+            let object = "\(path)/\(OriginLayout.object(entry.address))"
+            guard FileManager.default.fileExists(atPath: object) else {
                 return "no object for \(entry.path)"
+            }
+            let bytes = try Damage.contents(object)
+            var hasher = try ObjectHasher()
+            guard bytes.withUnsafeBytes({ hasher.hash($0).address }) == entry.address else {
+                return "wrong bytes of \(entry.path)"
             }
             files[entry.path.description] = String(decoding: bytes, as: UTF8.self)
         }

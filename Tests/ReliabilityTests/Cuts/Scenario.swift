@@ -109,12 +109,11 @@ extension Scenario {
     static let suspend = Scenario(
         testDescription: "suspend", prepare: with("1"),
         run: verb { _, versions in
-            let lease = try versions.store.makeLease()
-            var writer = try versions.store.makeWriter(
-                for: address(of: "0123456789"), byteCount: 10, protectedBy: lease)
-            if writer.offset > 0 { try writer.restart() }
-            try writer.append(Array("01234".utf8).span.bytes)
-            try writer.suspend()
+            var arrival = try Arrivals(versions.store).begin(
+                address(of: "0123456789"), byteCount: 10)
+            if arrival.offset > 0 { try arrival.restart() }
+            try arrival.append(Array("01234".utf8).span.bytes)
+            try arrival.suspend()
         })
 
     static let add = Scenario(

@@ -32,7 +32,7 @@ struct TwoWatchesTests {
         let system = POSIXFileSystem()
         let file = try system.open(
             store.versions.directories.leases.raw, StoreLayout.startLock, .updating, mode: 0o600)
-        return try system.lock(file.raw, exclusive: true, waiting: false)
+        return try system.lock(file.raw, exclusive: true)
     }
 
     private func lifecycle() throws -> Lifecycle { try store.reopened().lifecycle() }

@@ -14,7 +14,8 @@ enum CalendarTime {
             let year = number(bytes[0..<4]), let month = number(bytes[5..<7]),
             let day = number(bytes[8..<10]), let hour = number(bytes[11..<13]),
             let minute = number(bytes[14..<16]), let second = number(bytes[17..<19]),
-            (1...12).contains(month), (1...length(of: month, year)).contains(day), hour < 24,
+            (1...12).contains(month), (1...HTTPDate.length(ofMonth: month, year)).contains(day),
+            hour < 24,
             minute < 60, second <= 60
         else { return nil }
         var rest = bytes[19...]
@@ -47,17 +48,5 @@ enum CalendarTime {
             value = value * 10 + Int(digit - 48)
         }
         return value
-    }
-
-    private static func isLeap(_ year: Int) -> Bool {
-        year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-    }
-
-    private static func length(of month: Int, _ year: Int) -> Int {
-        switch month {
-        case 2: isLeap(year) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
     }
 }

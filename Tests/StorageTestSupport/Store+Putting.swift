@@ -1,0 +1,29 @@
+package import CASStore
+
+extension Store {
+    /// Stores bytes that are in memory, as a pull does that brings one content.
+    /// - Returns: their address. The lease protects the object; a version must name it before the
+    ///   lease ends, or the next collection takes it.
+    package func put(
+        _ bytes: [UInt8], protectedBy lease: borrowing Lease
+    ) throws(StoreError) -> ObjectID {
+        var hasher = try ObjectHasher()
+        let address = bytes.withUnsafeBytes { hasher.hash($0).address }
+        let reference = Reference(address: address, byteCount: Int64(bytes.count))
+        try claim(
+            References(count: 1, position: { $0 }, element: { _ in reference }), lease: lease)
+        if try unvouched([address]).isEmpty,
+            let there = try objects.status(address), there.kind == .regular,
+            there.byteCount == reference.byteCount
+        {
+            return address
+        }
+        let arrivals = try Arrivals(self)
+        var arrival = try arrivals.begin(address, byteCount: reference.byteCount)
+        if arrival.offset > 0 { try arrival.restart() }
+        try arrival.append(bytes.span.bytes)
+        _ = try arrival.finish()
+        try arrivals.settle()
+        return address
+    }
+}
