@@ -1,10 +1,5 @@
 /// How requests are passed on; durations in milliseconds.
 package struct ProxyOptions: Sendable {
-    /// From whom X-Forwarded-* and Forwarded are believed: they are then kept, and added to.
-    ///
-    /// From all others they are replaced: an upstream may take them for the truth.
-    package enum ForwardedTrust: Sendable { case nobody, loopback, everybody }
-
     /// Connecting to one address.
     package var connect: Int64 = 5000
     /// The TLS handshake with an https upstream: beyond it 504.
@@ -27,13 +22,6 @@ package struct ProxyOptions: Sendable {
     package var tunnelIdle: Int64 = 3_600_000
     /// Bytes in memory that may wait for one side before the other is held back.
     package var outputLimit = 128 << 10
-    /// Whether the upstream gets the client's Host field instead of its own name.
-    package var keepsHost = false
-    package var trust = ForwardedTrust.nobody
-    /// Whether a client that closes its sending side counts as gone, as with nginx.
-    package var endedClientIsGone = true
-    /// The pseudonym for a Via field (RFC 9110, section 7.6.3); none without it.
-    package var via: String?
     /// How names become addresses.
     var lookUp: NameLookUp.Function = NameLookUp.addresses
     /// The scheme for X-Forwarded-Proto.
