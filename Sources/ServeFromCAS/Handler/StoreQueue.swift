@@ -1,3 +1,4 @@
+import Platform
 import Synchronization
 
 /// Work on the store that a loop must not do: it may wait for the disk, or for a process that has a
@@ -25,7 +26,7 @@ final class StoreQueue: Sendable {
             return (true, !state.isRunning)
         }
         guard needsThread else { return isTaken }
-        if LoopThread.start({ self.run() }) { return true }
+        if Parallel.start({ self.run() }) { return true }
         // Work that came meanwhile is lost: whoever waits for it is told when the time is over.
         state.withLock { state in
             state.isRunning = false

@@ -40,7 +40,7 @@ final class VerifyingQueue: Sendable {
         }
         guard needsThread else { return }
         // Without a thread to be had it is done here: late is better than never.
-        if !LoopThread.start({ self.work() }) { work() }
+        Parallel.detach { self.work() }
     }
 
     private func work() {
