@@ -10,9 +10,7 @@ extension AppHandler {
     func isReserved(_ head: borrowing RequestHead) -> Bool {
         // Nearly every path is known not to be by its second byte.
         guard head.path.count > 1, head.bytes[head.path.lowerBound + 1] == 95 else { return false }
-        let path = head.bytes[head.path]
-        guard path.starts(with: Self.prefix) else { return false }
-        return path.count == Self.prefix.count || path[path.startIndex + Self.prefix.count] == 47
+        return head.isBelow(Self.prefix)
     }
 
     /// - Parameter cookies: what an answer sets that comes later; those of others are added by the caller.

@@ -55,7 +55,6 @@ struct PinTable: Sendable {
         var loadingMax = Duration.seconds(30)
         /// How long after a restart pages of which only the cookie tells are held while one of them asks.
         var recalled = Duration.seconds(600)
-        init() {}
     }
 
     /// What a request gets.

@@ -48,10 +48,8 @@ public struct ProxyRoute: Sendable, Hashable {
 
     /// Whether a request of that path belongs here.
     func takes(_ head: RequestHead) -> Bool {
-        let path = head.bytes[head.path]
-        if let pattern { return pattern.matches(path) }
-        guard path.first == 47, path.starts(with: prefix) else { return false }
-        return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
+        if let pattern { return pattern.matches(head.bytes[head.path]) }
+        return head.bytes[head.path].first == 47 && head.isBelow(prefix)
     }
 
     /// Writes the target that the upstream gets: path and query, nothing decoded.

@@ -217,7 +217,6 @@ final class HTTPConnection: StreamHandler {
             isHTTP10 = head.minorVersion == 0
             keepsAlive = head.isKeepAlive && !loop.isStopping
             if context.log != nil { log = PendingRecord(head) }
-            let exchange = Exchange(loop: loop, stream: stream.token, number: requestNumber)
             perform(context.handler.answer(head, exchange), head, framing)
             return consumed
         }
