@@ -153,11 +153,9 @@ private struct UsageRequest {
         let bytes = try page(versions.survey(options))
         // What is read from a pipe is the page and nothing else.
         guard try replaceFile(file, with: bytes) else { return }
-        try invocation.report { writer in
+        try invocation.report("Wrote \(file), \(invocation.sizes.text(bytes.count)).") { writer in
             writer.member("html", file)
             writer.member("bytes", bytes.count)
-        } text: { output in
-            output.print("Wrote \(file), \(invocation.sizes.text(bytes.count)).")
         }
     }
 
