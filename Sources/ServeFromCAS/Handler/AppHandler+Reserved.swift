@@ -127,11 +127,10 @@ extension AppHandler {
             return PlainAnswer.response(403, "Only this server's pages ask.", method: head.method)
         }
         let held = held
-        let status = JSONWriter.serialize(
-            .object([
-                .init(key: "version", value: held.current.map { .string($0) } ?? .null),
-                .init(key: "pinned", value: .array(held.byPages.map { .string($0) })),
-            ]), sortedKeys: false)
+        let status = JSONWriter.document { writer in
+            writer.member("version", held.current)
+            writer.member("pinned", held.byPages)
+        }
         return Self.document(status, "application/json", caching: "no-store", head.method)
     }
 }
