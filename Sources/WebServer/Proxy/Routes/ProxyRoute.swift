@@ -89,12 +89,5 @@ package struct UpstreamOrigin: Sendable, Hashable, CustomStringConvertible {
     /// Whether it is spoken to by TLS.
     package let isSecure: Bool
 
-    package init(host: String, port: UInt16, authority: String, isSecure: Bool = false) {
-        self.host = host
-        self.port = port
-        self.authority = authority
-        self.isSecure = isSecure
-    }
-
     package var description: String { "\(isSecure ? "https" : "http")://\(authority)" }
 }

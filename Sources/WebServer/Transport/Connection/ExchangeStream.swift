@@ -233,8 +233,6 @@ package final class ExchangeStream {
         told?.gone()
     }
 
-    func deadlineReached() { connection.stream.close() }
-
     /// Reads on, or only notices the end, as the body asks.
     func settleReading() {
         if hasBody, !isPaused {

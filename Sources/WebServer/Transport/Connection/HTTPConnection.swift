@@ -118,9 +118,7 @@ final class HTTPConnection: StreamHandler {
             exchange.clientEnded()
         default:
             // What is complete is answered; what is not never will be.
-            phase = .ending
-            flush()
-            stream.finish()
+            finishAfterOutput()
         }
     }
 
@@ -240,8 +238,7 @@ final class HTTPConnection: StreamHandler {
             goOn(isEnough)
         case .waiting(let waiting):
             answerLate(requestNumber, .response(waiting.otherwise()))
-        case .streaming(let exchange): exchange.deadlineReached()
-        case .ending: stream.close()
+        case .streaming, .ending: stream.close()
         }
     }
 

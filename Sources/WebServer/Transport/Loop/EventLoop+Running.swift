@@ -18,13 +18,7 @@ extension EventLoop {
         }
         endSubmitting()
         for work in takeSubmitted() { work(self) }
-        letGo()
-    }
-
-    /// Forgets whom the loop served.
-    ///
-    /// Who holds a request that nobody answered holds the loop, and may be held in turn by what the loop served.
-    private func letGo() {
+        // Who holds a request that nobody answered holds the loop, and may be held in turn by what the loop served.
         acceptors = []
         attachments = [:]
     }
