@@ -110,7 +110,8 @@ private struct UsageRequest {
         let survey =
             try isBrief ? versions.briefSurvey(options) : versions.survey(options)
         let groups = try groups(versions, survey)
-        let figures = UsageFigures(survey, rowsMax: rowsMax, invocation.sizes)
+        let figures = UsageFigures(
+            survey: survey, rowsMax: rowsMax, sizes: invocation.sizes)
         try invocation.report { writer in
             survey.writeMembers(to: &writer)
             if !groups.isEmpty { write(groups, to: &writer) }
